@@ -1,0 +1,56 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .strictMemorySafety(),
+]
+
+let package = Package(
+    name: "vault",
+    products: [
+        .library(name: "Vault", targets: ["Vault"]),
+        .executable(name: "vault", targets: ["VaultCommand"]),
+    ],
+    dependencies: [
+        // Parsing, help and completion scripts of the command.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // Paths, errno and file permissions in the types of the platform.
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        // Renders Sources/Vault/Vault.docc; nothing of it is linked.
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    ],
+    targets: [
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .target(name: "CLinux"),
+        .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux"], swiftSettings: settings),
+        .target(name: "VaultFormat", swiftSettings: settings),
+        .target(
+            name: "VaultStorage",
+            dependencies: ["VaultFormat", "VaultCrypto", "CLinux", .product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings),
+        .target(
+            name: "Vault",
+            dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", .product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings),
+        .target(
+            name: "VaultCLI",
+            dependencies: [
+                "Vault", "VaultStorage", "VaultCrypto", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(name: "VaultCommand", dependencies: ["VaultCLI"], swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            path: "Tests/TestSupport", swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "CLinux.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <termios.h>
+#include <unistd.h>
+
+static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
+
+// prctl is variadic.
+long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
+long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
+
+// RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept.
+long clinux_forbid_core_dumps(void) {
+    struct rlimit none = {0, 0};
+    return clinux_result(setrlimit(RLIMIT_CORE, &none));
+}
+uint64_t clinux_file_size_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+uint64_t clinux_locked_memory_limit(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+
+// open, openat and fcntl are variadic; O_TMPFILE and the open-file-description locks are GNU extensions.
+long clinux_openat(int directory, const char *name, int flags, unsigned mode) {
+    return clinux_result(openat(directory, name, flags, mode));
+}
+long clinux_lock(int descriptor, int kind) {
+    struct flock lock = {0};
+    lock.l_type = kind == CLINUX_LOCK_NONE ? F_UNLCK : kind == CLINUX_LOCK_EXCLUSIVE ? F_WRLCK : F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    return clinux_result(fcntl(descriptor, F_OFD_SETLK, &lock));
+}
+
+// renameat2 and fallocate's modes are GNU extensions.
+long clinux_rename_no_replace(int directory, const char *from, const char *to) {
+    return clinux_result(renameat2(directory, from, directory, to, RENAME_NOREPLACE));
+}
+long clinux_reserve(int descriptor, int64_t offset, int64_t length) {
+    return clinux_result(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, length));
+}
+
+// The madvise advices are macros with casts.
+long clinux_exclude_from_dumps(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_DONTDUMP)); }
+long clinux_exclude_from_forks(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_DONTFORK)); }
+long clinux_wipe_on_fork(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_WIPEONFORK)); }
+
+// MAP_FAILED is a cast; a null pointer says the same.
+void *clinux_map(size_t length) {
+    void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+long clinux_forbid_access(void *base, size_t length) { return clinux_result(mprotect(base, length, PROT_NONE)); }
+
+// statfs is a function and a structure of the same name.
+long clinux_filesystem_type(int descriptor) {
+    struct statfs information;
+    return fstatfs(descriptor, &information) == 0 ? (long)(uint32_t)information.f_type : -(long)errno;
+}
+
+// ioctl is variadic.
+long clinux_make_controlling_terminal(int descriptor) { return clinux_result(ioctl(descriptor, TIOCSCTTY, 0)); }

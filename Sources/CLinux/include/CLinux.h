@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// System calls that Swift cannot import, each with its reason in CLinux.c. Every `long` is 0, a count or -errno. The bodies are not inline:
+// they need _GNU_SOURCE, under which glibc's own headers differ from those that Swift's Glibc module was made of.
+#ifndef CLINUX_H
+#define CLINUX_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLINUX_LOCK_SHARED 0
+#define CLINUX_LOCK_EXCLUSIVE 1
+#define CLINUX_LOCK_NONE 2
+
+long clinux_set_undumpable(void);
+long clinux_is_dumpable(void);
+long clinux_forbid_core_dumps(void);
+uint64_t clinux_file_size_limit(void);
+uint64_t clinux_locked_memory_limit(void);
+long clinux_openat(int directory, const char *name, int flags, unsigned mode);
+long clinux_lock(int descriptor, int kind);
+long clinux_rename_no_replace(int directory, const char *from, const char *to);
+long clinux_reserve(int descriptor, int64_t offset, int64_t length);
+long clinux_exclude_from_dumps(void *base, size_t length);
+long clinux_exclude_from_forks(void *base, size_t length);
+long clinux_wipe_on_fork(void *base, size_t length);
+void *clinux_map(size_t length);
+long clinux_forbid_access(void *base, size_t length);
+long clinux_filesystem_type(int descriptor);
+long clinux_make_controlling_terminal(int descriptor);
+
+#endif

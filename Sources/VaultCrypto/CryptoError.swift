@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What can go wrong below the file format.
+public enum CryptoError: Error, Equatable, Sendable {
+    /// The box did not open: the key is another one, or a byte was changed. The two cannot be told apart.
+    case authenticationFailed
+    /// The system has not enough memory for a secret or for the key derivation.
+    case outOfMemory
+    /// libsodium could not be initialized: the kernel gives no randomness.
+    case unavailable
+    /// A passphrase is empty, longer than 1,024 bytes, not UTF-8 or holds a control character.
+    case unacceptablePassphrase(PassphraseFlaw)
+}
+
+/// Why a passphrase was refused (RFC 8265, OpaqueString).
+public enum PassphraseFlaw: Sendable {
+    case empty, tooLong, invalidUTF8, controlCharacter
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSodium
+
+/// Keys from passphrases, and keys from keys.
+public enum KeyDerivation {
+    /// Derives 32 bytes from a passphrase with Argon2id version 1.3, one lane (RFC 9106).
+    ///
+    /// - Parameters:
+    ///   - secret: the passphrase's bytes, as ``Passphrase`` prepares them.
+    ///   - salt: 16 bytes, random, one per key slot.
+    ///   - passes: 1 or more.
+    ///   - memoryBytes: 8 KiB or more, a multiple of 1,024. Bound it first when a file says it.
+    /// - Throws: `.outOfMemory` when libsodium cannot get `memoryBytes`.
+    ///
+    /// The corresponding C function is `crypto_pwhash`.
+    public static func argon2id(
+        _ secret: borrowing SecretBytes, salt: Span<UInt8>, passes: UInt64, memoryBytes: Int
+    ) throws(CryptoError) -> SecretBytes {
+        precondition(salt.count == Int(crypto_pwhash_SALTBYTES))
+        guard Sodium.ready else { throw .unavailable }
+        let key = try SecretBytes(zeroed: 32)
+        let count = secret.count
+        let status = unsafe key.withPointer { key in
+            unsafe secret.withPointer { secret in
+                unsafe salt.withPointer { salt, _ in
+                    unsafe secret.withMemoryRebound(to: CChar.self, capacity: count) { secret in
+                        unsafe crypto_pwhash(key, 32, secret, UInt64(count), salt, passes, memoryBytes, crypto_pwhash_ALG_ARGON2ID13)
+                    }
+                }
+            }
+        }
+        // With bounds that were checked, what is left to fail is the allocation.
+        guard status == 0 else { throw .outOfMemory }
+        return key
+    }
+
+    /// Derives subkey number `id`, 32 bytes.
+    ///
+    /// - Parameters:
+    ///   - key: 32 bytes.
+    ///   - context: 8 ASCII characters.
+    ///
+    /// The corresponding C function is `crypto_kdf_derive_from_key`.
+    public static func subkey(_ id: UInt64, of key: borrowing SecretBytes, context: StaticString) throws(CryptoError) -> SecretBytes {
+        precondition(key.count == 32 && context.utf8CodeUnitCount == 8)
+        guard Sodium.ready else { throw .unavailable }
+        let subkey = try SecretBytes(zeroed: 32)
+        unsafe subkey.withPointer { subkey in
+            unsafe key.withPointer { key in
+                // The context has its eight characters, as the precondition says.
+                let characters = unsafe UnsafeRawPointer(context.utf8Start).assumingMemoryBound(to: CChar.self)
+                _ = unsafe crypto_kdf_derive_from_key(subkey, 32, id, characters, key)
+            }
+        }
+        return subkey
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSodium
+
+/// BLAKE2b (RFC 7693), keyed or not, with 32 or 64 bytes of output and neither salt nor personalisation.
+///
+/// The corresponding C functions are `crypto_generichash_init`, `_update` and `_final`.
+@safe public struct KeyedHash: ~Copyable {
+    private let state: UnsafeMutableRawPointer
+
+    /// Starts a hash without a key.
+    public init() {
+        precondition(Sodium.ready)
+        unsafe state = Self.makeState()
+        unsafe crypto_generichash_init(Self.opaque(state), nil, 0, 32)
+    }
+
+    /// - Parameters:
+    ///   - key: 16 to 64 bytes.
+    ///   - outputLength: 32 or 64 bytes.
+    public init(key: borrowing SecretBytes, outputLength: Int = 32) {
+        precondition(Sodium.ready && (16...64).contains(key.count) && (outputLength == 32 || outputLength == 64))
+        let state = unsafe Self.makeState()
+        unsafe key.withPointer { _ = unsafe crypto_generichash_init(Self.opaque(state), $0, key.count, outputLength) }
+        unsafe self.state = unsafe state
+    }
+
+    /// - Parameter publicKey: 16 to 64 bytes that are no secret, such as a salt.
+    public init(publicKey: Span<UInt8>) {
+        precondition(Sodium.ready && (16...64).contains(publicKey.count))
+        let state = unsafe Self.makeState()
+        unsafe publicKey.withPointer { key, count in _ = unsafe crypto_generichash_init(Self.opaque(state), key, count, 32) }
+        unsafe self.state = unsafe state
+    }
+
+    // The state holds the key's block until the end, so it is wiped before it goes.
+    deinit {
+        unsafe sodium_memzero(state, crypto_generichash_statebytes())
+        unsafe state.deallocate()
+    }
+
+    public mutating func update(_ bytes: Span<UInt8>) {
+        unsafe bytes.withPointer { bytes, count in _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(count)) }
+    }
+
+    public mutating func update(_ label: StaticString) {
+        _ = unsafe crypto_generichash_update(Self.opaque(state), label.utf8Start, UInt64(label.utf8CodeUnitCount))
+    }
+
+    public mutating func update(_ bytes: [UInt8]) { update(bytes.span) }
+
+    /// Adds an integer in little-endian order, in the width of its type.
+    public mutating func update<I: FixedWidthInteger>(_ integer: I) {
+        var value = integer.littleEndian
+        // The buffer is the integer's own bytes.
+        unsafe withUnsafePointer(to: &value) { value in
+            unsafe value.withMemoryRebound(to: UInt8.self, capacity: MemoryLayout<I>.size) { bytes in
+                _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(MemoryLayout<I>.size))
+            }
+        }
+    }
+
+    /// The 32-byte hash.
+    public consuming func digest() -> Digest {
+        var digest = Digest()
+        unsafe withUnsafeMutablePointer(to: &digest.bytes) { output in
+            unsafe output.withMemoryRebound(to: UInt8.self, capacity: 32) { output in
+                _ = unsafe crypto_generichash_final(Self.opaque(state), output, 32)
+            }
+        }
+        return digest
+    }
+
+    /// The hash as a key of `length` bytes, which is the output length it was started with.
+    public consuming func secret(_ length: Int = 32) throws(CryptoError) -> SecretBytes {
+        let output = try SecretBytes(zeroed: length)
+        unsafe output.withPointer { _ = unsafe crypto_generichash_final(Self.opaque(state), $0, length) }
+        return output
+    }
+
+    /// The plain hash of one run of bytes.
+    public static func digest(_ bytes: Span<UInt8>) -> Digest {
+        var hash = KeyedHash()
+        hash.update(bytes)
+        return hash.digest()
+    }
+
+    // crypto_generichash_state must lie at a multiple of 64.
+    private static func makeState() -> UnsafeMutableRawPointer {
+        .allocate(byteCount: crypto_generichash_statebytes(), alignment: 64)
+    }
+
+    private static func opaque(_ state: UnsafeMutableRawPointer) -> OpaquePointer { OpaquePointer(state) }
+}
+
+/// 32 bytes of BLAKE2b output that are public: a tag, a MAC or a checksum.
+public struct Digest: Sendable {
+    public var bytes: [32 of UInt8]
+
+    public init() { bytes = .init(repeating: 0) }
+
+    /// The first 32 bytes of the span, which must have as many.
+    public init(_ span: Span<UInt8>) {
+        bytes = .init { span[$0] }
+    }
+}
+
+extension Digest: Equatable {
+    /// Compares in constant time: most digests here are MACs.
+    public static func == (a: Digest, b: Digest) -> Bool { isEqualInConstantTime(a.bytes.span, b.bytes.span) }
+}

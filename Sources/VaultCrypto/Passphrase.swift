@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSodium
+@_spi(_Unicode) import Swift
+
+/// What a person types, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
+public struct Passphrase: ~Copyable, Sendable {
+    public static let longest = 1024
+
+    /// The prepared bytes.
+    public let bytes: SecretBytes
+
+    /// Checks and normalizes.
+    ///
+    /// ASCII is taken as it is. Otherwise non-ASCII spaces become U+0020 and the text NFC; unassigned code points are allowed.
+    /// The standard library normalizes strings alone, so a passphrase that is not ASCII passes through one, whose storage is wiped in place.
+    ///
+    /// - Throws: `.unacceptablePassphrase`.
+    public init(_ typed: borrowing SecretBytes) throws(CryptoError) {
+        let isASCII = try typed.withBytes { bytes throws(CryptoError) in
+            var isASCII = true
+            for index in bytes.indices {
+                let byte = bytes[index]
+                if byte < 0x20 || byte == 0x7f { throw .unacceptablePassphrase(.controlCharacter) }
+                if byte >= 0x80 { isASCII = false }
+            }
+            return isASCII
+        }
+        let prepared = isASCII ? try typed.copy() : try Self.normalized(typed)
+        guard prepared.count > 0 else { throw .unacceptablePassphrase(.empty) }
+        guard prepared.count <= Self.longest else { throw .unacceptablePassphrase(.tooLong) }
+        bytes = prepared
+    }
+
+    /// A passphrase as a file, a descriptor or a pipe gives it: one trailing LF or CRLF goes.
+    public init(line: borrowing SecretBytes) throws(CryptoError) {
+        let length = line.withBytes { bytes in
+            guard bytes.count > 0, bytes[bytes.count - 1] == 0x0a else { return bytes.count }
+            return bytes.count > 1 && bytes[bytes.count - 2] == 0x0d ? bytes.count - 2 : bytes.count - 1
+        }
+        let typed = try line.copy(of: 0..<length)
+        try self.init(typed)
+    }
+
+    private static func normalized(_ typed: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+        // NFC can lengthen a text threefold at most; this is far above what the bound lets through afterwards.
+        guard typed.count <= 4 * longest else { throw .unacceptablePassphrase(.tooLong) }
+        guard var text = typed.withBytes({ bytes in unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) } })
+        else { throw .unacceptablePassphrase(.invalidUTF8) }
+        defer {
+            text.withUTF8 { storage in
+                // The string is this function's own and contiguous, so these are the bytes that were copied.
+                unsafe Sodium.wipe(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(storage)))
+            }
+        }
+        var result = try SecretBytes(zeroed: 3 * typed.count)
+        var length = 0
+        for scalar in text._nfc {
+            guard scalar.properties.generalCategory != .control else { throw .unacceptablePassphrase(.controlCharacter) }
+            let mapped = scalar.properties.generalCategory == .spaceSeparator ? " " : scalar
+            result.withMutableBytes { bytes in
+                for unit in mapped.utf8 where length < bytes.count {
+                    bytes[length] = unit
+                    length += 1
+                }
+            }
+        }
+        return try result.copy(of: 0..<length)
+    }
+}

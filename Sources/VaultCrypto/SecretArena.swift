@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLinux
+import CSodium
+import Glibc
+import Synchronization
+
+/// The memory in which every secret of the process lives: locked, between inaccessible pages, absent from core dumps and from forked children.
+///
+/// One `sodium_malloc` a value costs 30 µs and locks nothing any more after 2,047 of them at the usual limit of 8 MiB. So small secrets share a
+/// region; one of more than ``largestShared`` bytes gets a mapping of its own, which ends at an inaccessible page. A canary behind each secret
+/// shows a write past its end, as libsodium's does.
+enum SecretArena {
+    static let largestShared = 32_768
+    static let granule = 64
+    static let canaryLength = 16
+
+    private static let regionLength = 262_144
+    private static let pageLength = 4096
+
+    /// A mapping: `[guard page][body][guard page]`.
+    @unsafe private struct Region: @unchecked Sendable {
+        let body: UnsafeMutableRawPointer
+        let length: Int
+        let isLocked: Bool
+        /// One bit a granule; empty for a region with a single secret.
+        var used: [UInt64]
+    }
+
+    @safe private struct State {
+        var regions: [Region] = unsafe []
+        var unlockedBytes = 0
+    }
+
+    private static let state = Mutex(State())
+
+    private static let canary: (UInt64, UInt64) = (Sodium.randomWord(), Sodium.randomWord())
+
+    /// How many bytes lie in memory that the kernel would not lock.
+    static var unlockedBytes: Int { state.withLock { $0.unlockedBytes } }
+
+    static func allocate(_ count: Int) throws(CryptoError) -> UnsafeMutableRawPointer {
+        guard Sodium.ready else { throw .unavailable }
+        let needed = (count + canaryLength + granule - 1) / granule * granule
+        let base: UnsafeMutableRawPointer? = unsafe state.withLock { state in
+            unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state)
+        }
+        guard let base = unsafe base else { throw .outOfMemory }
+        // The slot holds `count` bytes and the canary.
+        unsafe sodium_memzero(base, needed)
+        unsafe (base + count).storeBytes(of: canary.0, as: UInt64.self)
+        unsafe (base + count + 8).storeBytes(of: canary.1, as: UInt64.self)
+        return unsafe base
+    }
+
+    static func release(_ base: UnsafeMutableRawPointer, count: Int) {
+        // The pages do not exist in a forked child: touching them would be fatal.
+        guard !ForkMark.isForkedChild else { return }
+        let (low, high) = unsafe ((base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self))
+        guard low == canary.0, high == canary.1 else { fatalError("a secret was written past its end") }
+        let length = (count + canaryLength + granule - 1) / granule * granule
+        unsafe sodium_memzero(base, length)
+        state.withLock { state in
+            for index in unsafe state.regions.indices {
+                let region = unsafe state.regions[index]
+                let offset = unsafe base - region.body
+                guard offset >= 0, unsafe offset < region.length else { continue }
+                if unsafe region.used.isEmpty {
+                    unsafe unmap(region, &state)
+                    unsafe state.regions.remove(at: index)
+                } else {
+                    for bit in offset / granule..<(offset + length) / granule {
+                        unsafe state.regions[index].used[bit / 64] &= ~(1 << UInt64(bit % 64))
+                    }
+                }
+                return
+            }
+        }
+    }
+
+    private static func shared(_ granules: Int, _ state: inout State) -> UnsafeMutableRawPointer? {
+        for index in unsafe state.regions.indices where unsafe !state.regions[index].used.isEmpty {
+            if let first = unsafe claim(granules, in: &state.regions[index].used) {
+                return unsafe state.regions[index].body + first * granule
+            }
+        }
+        guard var region = unsafe map(regionLength, &state) else { return nil }
+        unsafe region.used = [UInt64](repeating: 0, count: regionLength / granule / 64)
+        _ = unsafe claim(granules, in: &region.used)
+        unsafe state.regions.append(region)
+        return unsafe region.body
+    }
+
+    private static func single(_ length: Int, _ state: inout State) -> UnsafeMutableRawPointer? {
+        let body = (length + pageLength - 1) / pageLength * pageLength
+        guard let region = unsafe map(body, &state) else { return nil }
+        unsafe state.regions.append(region)
+        return unsafe region.body + (body - length)
+    }
+
+    /// Finds and marks `granules` free neighbours; first fit.
+    private static func claim(_ granules: Int, in used: inout [UInt64]) -> Int? {
+        var run = 0
+        var bit = 0
+        let end = used.count * 64
+        while bit < end {
+            if bit % 64 == 0, used[bit / 64] == .max {
+                run = 0
+                bit += 64
+                continue
+            }
+            run = used[bit / 64] & (1 << UInt64(bit % 64)) == 0 ? run + 1 : 0
+            bit += 1
+            if run == granules {
+                for taken in bit - run..<bit { used[taken / 64] |= 1 << UInt64(taken % 64) }
+                return bit - run
+            }
+        }
+        return nil
+    }
+
+    private static func map(_ length: Int, _ state: inout State) -> Region? {
+        // A mapping of whole pages with one page more at each end, which is made inaccessible.
+        guard let base = unsafe clinux_map(length + 2 * pageLength) else { return nil }
+        let body = unsafe base + pageLength
+        unsafe clinux_forbid_access(base, pageLength)
+        unsafe clinux_forbid_access(body + length, pageLength)
+        unsafe clinux_exclude_from_dumps(body, length)
+        unsafe clinux_exclude_from_forks(body, length)
+        let isLocked = unsafe mlock(body, length) == 0
+        if !isLocked { state.unlockedBytes += length }
+        return unsafe Region(body: body, length: length, isLocked: isLocked, used: [])
+    }
+
+    private static func unmap(_ region: Region, _ state: inout State) {
+        if unsafe !region.isLocked { unsafe state.unlockedBytes -= region.length }
+        unsafe munmap(region.body - pageLength, region.length + 2 * pageLength)
+    }
+}
+
+/// Tells a forked child that it is one, without a system call.
+public enum ForkMark {
+    /// A page that the kernel empties in a child (MADV_WIPEONFORK).
+    @safe private struct Page: @unchecked Sendable {
+        let byte: UnsafeMutablePointer<UInt8>?
+
+        init() {
+            guard let base = unsafe clinux_map(4096), unsafe clinux_wipe_on_fork(base, 4096) == 0 else {
+                unsafe self.byte = nil
+                return
+            }
+            let byte = unsafe base.bindMemory(to: UInt8.self, capacity: 4096)
+            unsafe byte.pointee = 1
+            unsafe self.byte = byte
+        }
+    }
+
+    private static let page = Page()
+
+    /// Sets the mark; call it once before what must not be used in a child is made.
+    public static func arm() { _ = page }
+
+    /// Whether this process was forked from the one that armed the mark.
+    public static var isForkedChild: Bool {
+        guard let byte = unsafe page.byte else { return false }
+        return unsafe byte.pointee == 0
+    }
+}

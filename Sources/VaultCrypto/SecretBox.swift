@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSodium
+
+/// XSalsa20-Poly1305 as libsodium's `crypto_secretbox_easy`: 16 bytes of tag, then the ciphertext.
+///
+/// A box does not commit to its key: one can be made that opens under two. Whoever tries keys on a box of unknown origin compares a commitment first.
+public enum SecretBox {
+    public static let keyLength = 32
+    public static let nonceLength = 24
+    public static let tagLength = 16
+
+    /// Seals `plain` and appends the box, 16 bytes longer, to `output`.
+    ///
+    /// - Parameters:
+    ///   - nonce: 24 bytes, never used with this key before.
+    ///   - key: 32 bytes.
+    public static func seal(_ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8]) {
+        precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
+        let start = output.count
+        output.append(contentsOf: repeatElement(0, count: plain.count + tagLength))
+        // The output has room for the plaintext and the tag behind `start`.
+        unsafe output.withUnsafeMutableBufferPointer { output in
+            unsafe plain.withPointer { plain, count in
+                unsafe nonce.withPointer { nonce, _ in
+                    unsafe key.withPointer { key in
+                        guard let box = output.baseAddress else { return }
+                        _ = unsafe crypto_secretbox_easy(box + start, plain, UInt64(count), nonce, key)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens a box straight into locked memory.
+    ///
+    /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
+    public static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+        guard box.count >= tagLength else { throw .authenticationFailed }
+        let plain = try SecretBytes(zeroed: box.count - tagLength)
+        let opened = unsafe plain.withPointer { unsafe open(box, nonce: nonce, key: key, into: $0) }
+        guard opened else { throw .authenticationFailed }
+        return plain
+    }
+
+    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is `box.count - 16` bytes long afterwards.
+    public static func open(
+        _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, into plain: inout [UInt8]
+    ) throws(CryptoError) {
+        guard box.count >= tagLength else { throw .authenticationFailed }
+        let length = box.count - tagLength
+        if plain.count > length {
+            plain.removeLast(plain.count - length)
+        } else {
+            plain.append(contentsOf: repeatElement(0, count: length - plain.count))
+        }
+        let opened = unsafe plain.withUnsafeMutableBufferPointer { plain in
+            guard let base = plain.baseAddress else { return true }
+            return unsafe open(box, nonce: nonce, key: key, into: base)
+        }
+        guard opened else { throw .authenticationFailed }
+    }
+
+    /// - Parameter plain: room for `box.count - 16` bytes.
+    private static func open(
+        _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, into plain: UnsafeMutablePointer<UInt8>
+    ) -> Bool {
+        precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
+        return unsafe box.withPointer { box, count in
+            unsafe nonce.withPointer { nonce, _ in
+                unsafe key.withPointer { key in unsafe crypto_secretbox_open_easy(plain, box, UInt64(count), nonce, key) == 0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import CSodium
+
+/// Secret bytes in locked, guarded memory: lent, never returned, wiped when they go.
+///
+/// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler refuses them.
+@safe public struct SecretBytes: ~Copyable, @unchecked Sendable {
+    private let base: UnsafeMutableRawPointer
+
+    /// The number of bytes, 0 or more.
+    public let count: Int
+
+    /// - Throws: `.outOfMemory` when the system gives no more; `.unavailable` when libsodium cannot start.
+    public init(zeroed count: Int) throws(CryptoError) {
+        precondition(count >= 0)
+        ForkMark.arm()
+        unsafe self.base = try unsafe SecretArena.allocate(count)
+        self.count = count
+    }
+
+    /// Copies bytes that the caller owns, and wipes, elsewhere.
+    public init(copying bytes: Span<UInt8>) throws(CryptoError) {
+        try self.init(zeroed: bytes.count)
+        // Both runs have `count` bytes and cannot overlap: the destination is fresh.
+        unsafe bytes.withUnsafeBytes { source in
+            if let start = source.baseAddress { unsafe base.copyMemory(from: start, byteCount: count) }
+        }
+    }
+
+    /// Random bytes from the kernel. The corresponding C function is `randombytes_buf`.
+    public init(random count: Int) throws(CryptoError) {
+        try self.init(zeroed: count)
+        unsafe randombytes_buf(base, count)
+    }
+
+    deinit { unsafe SecretArena.release(base, count: count) }
+
+    public borrowing func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try body(unsafe Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
+    }
+
+    public mutating func withMutableBytes<R: ~Copyable, E: Error>(_ body: (inout MutableSpan<UInt8>) throws(E) -> R) throws(E) -> R {
+        var span = unsafe MutableSpan<UInt8>(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count)
+        return try body(&span)
+    }
+
+    /// A second copy in memory of its own.
+    public borrowing func copy() throws(CryptoError) -> SecretBytes {
+        try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes) }
+    }
+
+    /// A copy of some of the bytes.
+    public borrowing func copy(of range: Range<Int>) throws(CryptoError) -> SecretBytes {
+        try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes.extracting(range)) }
+    }
+
+    /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could reach the swap space.
+    public static var unlockedByteCount: Int { SecretArena.unlockedBytes }
+
+    borrowing func withPointer<R, E: Error>(_ body: (UnsafeMutablePointer<UInt8>) throws(E) -> R) throws(E) -> R {
+        try unsafe body(base.assumingMemoryBound(to: UInt8.self))
+    }
+}
+
+/// A secret that several values share: read-only, wiped when the last of them goes.
+public final class Secret: Sendable, ExpressibleByStringLiteral {
+    private let bytes: SecretBytes
+
+    public init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+
+    /// A literal of the program's own text, which is no secret to whoever has the program.
+    public convenience init(stringLiteral literal: StaticString) {
+        // A literal's bytes live as long as the process.
+        let buffer = unsafe UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount)
+        do throws(CryptoError) {
+            self.init(try SecretBytes(copying: unsafe Span(_unsafeElements: buffer)))
+        } catch {
+            fatalError("no memory for a secret")
+        }
+    }
+
+    /// The number of bytes.
+    public var count: Int { bytes.count }
+
+    public func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+        try bytes.withBytes(body)
+    }
+}

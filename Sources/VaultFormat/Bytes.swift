@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads integers and runs of bytes from an array, front to back; never traps on short input.
+public struct ByteReader {
+    public let bytes: [UInt8]
+    public private(set) var offset: Int
+    private let end: Int
+
+    public init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
+
+    /// Reads the bytes of the range alone.
+    public init(_ bytes: [UInt8], _ range: Range<Int>) {
+        self.bytes = bytes
+        offset = range.lowerBound
+        end = range.upperBound
+    }
+
+    public var remaining: Int { end - offset }
+
+    /// Steps over `count` bytes and returns where they lie.
+    public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
+        guard count >= 0, count <= remaining else { throw .truncated(field) }
+        defer { offset += count }
+        return offset..<offset + count
+    }
+
+    public mutating func integer<I: FixedWidthInteger & UnsignedInteger>(_ type: I.Type, _ field: FormatField) throws(FormatError) -> I {
+        let range = try take(MemoryLayout<I>.size, field)
+        return bytes.span.integer(at: range.lowerBound)
+    }
+}
+
+extension Span<UInt8> {
+    /// The little-endian integer at `offset`; the caller has checked that it is there.
+    public func integer<I: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: I.Type = I.self) -> I {
+        var value: I = 0
+        for index in 0..<MemoryLayout<I>.size { value |= I(truncatingIfNeeded: self[offset + index]) << I(8 * index) }
+        return value
+    }
+
+    /// Whether every byte of the range is zero.
+    public func isZero(_ range: Range<Int>) -> Bool {
+        for index in range where self[index] != 0 { return false }
+        return true
+    }
+
+    /// A copy of the bytes in the range.
+    public func array(_ range: Range<Int>) -> [UInt8] {
+        var output: [UInt8] = []
+        output.append(extracting(range))
+        return output
+    }
+
+    /// A copy of sixteen bytes.
+    public func sixteen(at offset: Int) -> [16 of UInt8] { .init { self[offset + $0] } }
+
+    /// Whether both spans hold the same bytes.
+    public func elementsEqual(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in indices where self[index] != other[index] { return false }
+        return true
+    }
+}
+
+extension [UInt8] {
+    public mutating func append<I: FixedWidthInteger & UnsignedInteger>(integer value: I) {
+        for index in 0..<MemoryLayout<I>.size { append(UInt8(truncatingIfNeeded: value >> I(8 * index))) }
+    }
+
+    public mutating func append(_ bytes: Span<UInt8>) {
+        reserveCapacity(count + bytes.count)
+        for index in bytes.indices { append(bytes[index]) }
+    }
+
+    public mutating func append<let n: Int>(_ bytes: [n of UInt8]) { append(bytes.span) }
+
+    public mutating func appendZeros(_ count: Int) { append(contentsOf: repeatElement(0, count: count)) }
+}

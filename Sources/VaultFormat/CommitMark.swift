@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The state that a commit mark names: everything up to `end` is durable.
+public struct CommitMark: Equatable, Sendable {
+    static let label: [UInt8] = Array("VLTMARK1".utf8)
+
+    public static let length = 128
+    /// The bytes that the MAC covers.
+    public static let macOffset = 96
+
+    public var generation: UInt64
+    public var sequence: UInt64
+    public var end: UInt64
+    /// 32 bytes.
+    public var chainTag: [UInt8]
+    public var cleanClose: Bool
+
+    public init(generation: UInt64, sequence: UInt64, end: UInt64, chainTag: [UInt8], cleanClose: Bool) {
+        self.generation = generation
+        self.sequence = sequence
+        self.end = end
+        self.chainTag = chainTag
+        self.cleanClose = cleanClose
+    }
+
+    /// Reads a mark's 4,096 bytes; the caller has checked the MAC. A mark that is not exactly as written is no mark.
+    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+        guard bytes.count == Layout.markAreaLength else { throw .truncated(.mark) }
+        for index in CommitMark.label.indices where bytes[index] != CommitMark.label[index] { throw .invalid(.mark) }
+        generation = bytes.integer(at: 8)
+        sequence = bytes.integer(at: 16)
+        end = bytes.integer(at: 24)
+        guard end <= UInt64(Int64.max) else { throw .outOfBounds(.mark) }
+        chainTag = bytes.array(32..<64)
+        guard bytes[64] <= 1 else { throw .invalid(.mark) }
+        cleanClose = bytes[64] == 1
+        guard bytes.isZero(65..<96), bytes.isZero(CommitMark.length..<Layout.markAreaLength) else { throw .invalid(.reserved) }
+    }
+
+    /// The 96 bytes before the MAC.
+    public func encoded() -> [UInt8] {
+        var output = CommitMark.label
+        output.append(integer: generation)
+        output.append(integer: sequence)
+        output.append(integer: end)
+        output += chainTag
+        output.append(cleanClose ? 1 : 0)
+        output.appendZeros(CommitMark.macOffset - output.count)
+        return output
+    }
+}

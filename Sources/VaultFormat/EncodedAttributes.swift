@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The number of an attribute in the file. Bit 15 means critical: who does not know it must not read on.
+public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
+    public let rawValue: UInt16
+
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// Tag 4000: a name and a value of the user's own, any number of times.
+    public static let user = AttributeTag(rawValue: 0x4000)
+
+    /// The tags that this version defines.
+    public static let known: Set<AttributeTag> = {
+        let ranges: [ClosedRange<UInt16>] = [0x0001...0x0009, 0x0010...0x001B, 0x0020...0x0025, 0x0030...0x0036, 0x0040...0x0056]
+        return Set(ranges.joined().map(AttributeTag.init)).union([user])
+    }()
+
+    public var isCritical: Bool { rawValue & 0x8000 != 0 }
+
+    public static func < (a: AttributeTag, b: AttributeTag) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// An attribute's value in the file's kinds.
+public enum EncodedValue: Equatable, Sendable {
+    case string(String)
+    case data([UInt8])
+    case integer(Int64)
+    /// Seconds since 2001-01-01T00:00:00Z, finite.
+    case date(Double)
+    /// A number that is no integer.
+    case real(Double)
+
+    var kind: UInt8 {
+        switch self {
+        case .string: 1
+        case .data: 2
+        case .integer: 3
+        case .date: 4
+        case .real: 5
+        }
+    }
+
+    var payload: [UInt8] {
+        switch self {
+        case .string(let string): return Array(string.utf8)
+        case .data(let data): return data
+        case .integer(let integer): return EncodedValue.eight(UInt64(bitPattern: integer))
+        case .date(let date), .real(let date): return EncodedValue.eight((date == 0 ? 0 : date).bitPattern)
+        }
+    }
+
+    private static func eight(_ word: UInt64) -> [UInt8] {
+        var output: [UInt8] = []
+        output.append(integer: word)
+        return output
+    }
+}
+
+/// An item's attributes as the file has them: sorted by tag, then name, each at most once.
+///
+/// `tag u16, kind u8, length u32, bytes`; a user attribute's bytes are `nameLength u8, name, value`.
+public struct EncodedAttributes: Hashable, Sendable {
+    public let bytes: [UInt8]
+
+    static let headLength = 7
+
+    /// No attributes.
+    public init() { bytes = [] }
+
+    /// Encodes attributes in any order.
+    public init(_ values: [AttributeTag: EncodedValue], user: [String: String]) {
+        var output: [UInt8] = []
+        for (tag, value) in values.sorted(by: { $0.key < $1.key }) where tag < .user {
+            EncodedAttributes.append(tag, value.kind, value.payload, to: &output)
+        }
+        for (name, value) in user.map({ (Array($0.utf8), Array($1.utf8)) }).sorted(by: { $0.0.lexicographicallyPrecedes($1.0) }) {
+            EncodedAttributes.append(.user, 1, [UInt8(name.count)] + name + value, to: &output)
+        }
+        for (tag, value) in values.sorted(by: { $0.key < $1.key }) where tag > .user {
+            EncodedAttributes.append(tag, value.kind, value.payload, to: &output)
+        }
+        bytes = output
+    }
+
+    /// Checks bytes from a file: every attribute well formed, in order, once, and none critical that is unknown.
+    public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
+        let span = source.span
+        var cursor = AttributeCursor(source, range)
+        var last: (tag: AttributeTag, name: Range<Int>)?
+        while let field = try cursor.next() {
+            let name = try EncodedAttributes.check(field, in: span)
+            if let last {
+                let isLater = field.tag > last.tag || field.tag == .user && last.tag == .user && precedes(last.name, name, in: span)
+                guard isLater else { throw .invalid(.attributeOrder) }
+            }
+            last = (field.tag, name)
+        }
+        bytes = Array(source[range])
+    }
+
+    /// Visits every attribute with the place of its payload in ``bytes``.
+    public func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
+        var cursor = AttributeCursor(bytes, bytes.indices)
+        while let field = try? cursor.next() { body(field.tag, field.kind, field.payload) }
+    }
+
+    /// The place of an attribute's payload.
+    public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
+        var cursor = AttributeCursor(bytes, bytes.indices)
+        while let field = try? cursor.next() {
+            if field.tag == tag { return (field.kind, field.payload) }
+            if field.tag > tag { return nil }
+        }
+        return nil
+    }
+
+    /// The value of an attribute that is none of the user's.
+    public subscript(tag: AttributeTag) -> EncodedValue? {
+        guard let (kind, range) = payload(of: tag) else { return nil }
+        return EncodedAttributes.decode(kind, bytes.span.extracting(range))
+    }
+
+    /// Every attribute, decoded. An unknown tag is left to ``unknown``.
+    public var values: [AttributeTag: EncodedValue] {
+        var values: [AttributeTag: EncodedValue] = [:]
+        forEach { tag, kind, payload in
+            guard tag != .user, AttributeTag.known.contains(tag) else { return }
+            values[tag] = EncodedAttributes.decode(kind, bytes.span.extracting(payload))
+        }
+        return values
+    }
+
+    public var user: [String: String] {
+        var user: [String: String] = [:]
+        forEach { tag, _, payload in
+            guard tag == .user else { return }
+            let split = payload.lowerBound + 1 + Int(bytes[payload.lowerBound])
+            let name = String(decoding: bytes[payload.lowerBound + 1..<split], as: UTF8.self)
+            user[name] = String(decoding: bytes[split..<payload.upperBound], as: UTF8.self)
+        }
+        return user
+    }
+
+    /// The same attributes with those of `other` whose tags this version does not know.
+    public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
+        var fields: [(AttributeTag, Int, ArraySlice<UInt8>)] = []
+        func collect(_ source: EncodedAttributes, _ wanted: (AttributeTag) -> Bool) {
+            source.forEach { tag, _, payload in
+                guard wanted(tag) else { return }
+                fields.append((tag, fields.count, source.bytes[payload.lowerBound - EncodedAttributes.headLength..<payload.upperBound]))
+            }
+        }
+        collect(self) { _ in true }
+        let known = fields.count
+        collect(other) { !AttributeTag.known.contains($0) }
+        guard fields.count > known else { return self }
+        fields.sort { ($0.0, $0.1) < ($1.0, $1.1) }
+        return EncodedAttributes(sorted: Array(fields.map(\.2).joined()))
+    }
+
+    private init(sorted bytes: [UInt8]) { self.bytes = bytes }
+
+    private static func append(_ tag: AttributeTag, _ kind: UInt8, _ payload: [UInt8], to output: inout [UInt8]) {
+        output.append(integer: tag.rawValue)
+        output.append(kind)
+        output.append(integer: UInt32(payload.count))
+        output += payload
+    }
+
+    /// Returns where a user attribute's name lies.
+    private static func check(_ field: AttributeCursor.Field, in span: Span<UInt8>) throws(FormatError) -> Range<Int> {
+        let payload = field.payload
+        guard AttributeTag.known.contains(field.tag) else {
+            guard !field.tag.isCritical else { throw .unsupported(.attributeTag) }
+            return payload.lowerBound..<payload.lowerBound
+        }
+        switch field.kind {
+        case 1:
+            guard (try? UTF8Span(validating: span.extracting(payload))) != nil else { throw .invalid(.attributeValue) }
+        case 2: break
+        case 3, 4, 5:
+            guard payload.count == 8 else { throw .invalid(.attributeValue) }
+            let number = Double(bitPattern: span.integer(at: payload.lowerBound))
+            guard field.kind == 3 || number.isFinite && number.bitPattern != (-0.0 as Double).bitPattern else {
+                throw .invalid(.attributeValue)
+            }
+            if field.kind == 5, Int64(exactly: number) != nil { throw .invalid(.attributeValue) }
+        default: throw .invalid(.attributeKind)
+        }
+        guard field.tag == .user else { return payload.lowerBound..<payload.lowerBound }
+        guard field.kind == 1, payload.count >= 1 else { throw .invalid(.attributeKind) }
+        let nameLength = Int(span[payload.lowerBound])
+        let name = payload.lowerBound + 1..<payload.lowerBound + 1 + nameLength
+        guard nameLength >= 1, name.upperBound <= payload.upperBound,
+            (try? UTF8Span(validating: span.extracting(name))) != nil,
+            (try? UTF8Span(validating: span.extracting(name.upperBound..<payload.upperBound))) != nil
+        else { throw .invalid(.attributeValue) }
+        return name
+    }
+
+    private static func decode(_ kind: UInt8, _ payload: Span<UInt8>) -> EncodedValue? {
+        switch kind {
+        case 1: .string(String(decoding: payload.array(0..<payload.count), as: UTF8.self))
+        case 2: .data(payload.array(0..<payload.count))
+        case 3: .integer(Int64(bitPattern: payload.integer(at: 0)))
+        case 4: .date(Double(bitPattern: payload.integer(at: 0)))
+        case 5: .real(Double(bitPattern: payload.integer(at: 0)))
+        default: nil
+        }
+    }
+}
+
+private func precedes(_ a: Range<Int>, _ b: Range<Int>, in bytes: Span<UInt8>) -> Bool {
+    for (i, j) in zip(a, b) where bytes[i] != bytes[j] { return bytes[i] < bytes[j] }
+    return a.count < b.count
+}
+
+/// Steps through encoded attributes.
+struct AttributeCursor {
+    struct Field {
+        var tag: AttributeTag
+        var kind: UInt8
+        var payload: Range<Int>
+    }
+
+    private var reader: ByteReader
+
+    init(_ bytes: [UInt8], _ range: Range<Int>) { reader = ByteReader(bytes, range) }
+
+    mutating func next() throws(FormatError) -> Field? {
+        guard reader.remaining > 0 else { return nil }
+        let tag = AttributeTag(rawValue: try reader.integer(UInt16.self, .attributes))
+        let head = try reader.take(5, .attributes).lowerBound
+        let length = Int(reader.bytes.span.integer(at: head + 1, as: UInt32.self))
+        return Field(tag: tag, kind: reader.bytes[head], payload: try reader.take(length, .attributes))
+    }
+}

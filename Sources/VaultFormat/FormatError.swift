@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why bytes are not what VLT1 says they must be.
+public enum FormatError: Error, Equatable, Sendable {
+    /// Fewer bytes than a vault's header and marks, or another magic number.
+    case notAVault
+    /// A newer version, or a feature, frame, operation or critical attribute that this one does not know.
+    case unsupported(FormatField)
+    /// The bytes end inside this field.
+    case truncated(FormatField)
+    /// A value that no writer of this format makes.
+    case invalid(FormatField)
+    /// A bound of the format is exceeded.
+    case outOfBounds(FormatField)
+}
+
+/// The part of a file that an error is about.
+public enum FormatField: String, Sendable {
+    case headerLength, major, suite, requiredFeatures, slotCount, slotSize, generation, reserved
+    case slotType, slotKeyDerivation, slotFlags, slotPasses, slotMemory, slotName, slotExternal, annex
+    case mark, frameLength, frameFlags, frameVersion, frameSequence, metadataLength, valueLength, padding
+    case metadata, operationCount, operationKind, itemClass, protection, operationFlags, itemID, version, date, value
+    case attributes, attributeOrder, attributeKind, attributeValue, attributeTag
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first 80 bytes of a frame.
+public struct FrameHead: Equatable, Sendable {
+    public static let currentVersion: UInt16 = 1
+
+    public var length: Int
+    public var isCommit: Bool
+    public var flags: UInt16
+    public var version: UInt16
+    public var sequence: UInt64
+    /// The metadata box, with its tag.
+    public var metadataLength: Int
+    /// The value area, with its zero fill.
+    public var valueLength: Int
+    /// 24 bytes, the metadata box's.
+    public var nonce: [UInt8]
+    /// 32 bytes over the value area.
+    public var valueDigest: [UInt8]
+
+    public init(isCommit: Bool, sequence: UInt64, metadataLength: Int, valueLength: Int, nonce: [UInt8], valueDigest: [UInt8]) {
+        length = Layout.frameOverhead + metadataLength + valueLength
+        self.isCommit = isCommit
+        flags = isCommit ? 1 : 0
+        version = FrameHead.currentVersion
+        self.sequence = sequence
+        self.metadataLength = metadataLength
+        self.valueLength = valueLength
+        self.nonce = nonce
+        self.valueDigest = valueDigest
+    }
+
+    /// Reads 80 bytes that no key has vouched for yet: lengths are bounded, the meaning of flags and version is not judged.
+    ///
+    /// - Parameter available: the bytes from the frame's start to the end of the file.
+    public init(parsing bytes: Span<UInt8>, available: Int) throws(FormatError) {
+        guard bytes.count >= Layout.frameHeadLength else { throw .truncated(.frameLength) }
+        length = Int(bytes.integer(at: 0, as: UInt32.self))
+        guard Layout.frameLengths.contains(length), length % 16 == 0, length <= available else { throw .outOfBounds(.frameLength) }
+        flags = bytes.integer(at: 4)
+        isCommit = flags & 1 == 1
+        version = bytes.integer(at: 6)
+        sequence = bytes.integer(at: 8)
+        metadataLength = Int(bytes.integer(at: 16, as: UInt32.self))
+        valueLength = Int(bytes.integer(at: 20, as: UInt32.self))
+        guard metadataLength >= Layout.metadataMinimum + Layout.tagLength else { throw .outOfBounds(.metadataLength) }
+        guard metadataLength + valueLength + Layout.frameOverhead == length else { throw .invalid(.frameLength) }
+        nonce = bytes.array(24..<48)
+        valueDigest = bytes.array(48..<80)
+    }
+
+    public func encoded() -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(Layout.frameHeadLength)
+        output.append(integer: UInt32(length))
+        output.append(integer: flags)
+        output.append(integer: version)
+        output.append(integer: sequence)
+        output.append(integer: UInt32(metadataLength))
+        output.append(integer: UInt32(valueLength))
+        output += nonce
+        output += valueDigest
+        return output
+    }
+
+    /// Judges what only an authenticated frame may be judged by.
+    public func checkMeaning() throws(FormatError) {
+        guard version == FrameHead.currentVersion else { throw .unsupported(.frameVersion) }
+        guard flags <= 1 else { throw .invalid(.frameFlags) }
+    }
+}

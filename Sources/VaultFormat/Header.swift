@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first 4,096 bytes of a vault: who it is, and the ways to unlock it. Immutable for the life of the file.
+public struct Header: Equatable, Sendable {
+    public static let magic: [UInt8] = [0x89, 0x56, 0x4C, 0x54, 0x0D, 0x0A, 0x1A, 0x0A]
+    public static let major: UInt16 = 1
+    public static let minor: UInt16 = 0
+    public static let suite: UInt32 = 1
+
+    public var minor = Header.minor
+    /// 16 random bytes, the same for the life of the vault.
+    public var vaultID: [UInt8]
+    /// 1 at creation, one more at each rewrite of the file.
+    public var generation: UInt64
+    /// 32 random bytes, new at each rewrite.
+    public var fileSalt: [UInt8]
+    /// Bits that a later minor version may set and every version keeps.
+    public var optionalFeatures: UInt32 = 0
+    /// The last sequence number folded into this generation.
+    public var baseSequence: UInt64
+    /// 1 to 8 ways to unlock.
+    public var slots: [KeySlot]
+    /// 1,728 bytes for the blobs of external slots; what none claims is zero.
+    public var annex: [UInt8]
+
+    public static let annexLength = Layout.headerMACOffset - Layout.annexOffset
+
+    public init(vaultID: [UInt8], generation: UInt64, fileSalt: [UInt8], baseSequence: UInt64, slots: [KeySlot]) {
+        precondition(vaultID.count == 16 && fileSalt.count == 32)
+        self.vaultID = vaultID
+        self.generation = generation
+        self.fileSalt = fileSalt
+        self.baseSequence = baseSequence
+        self.slots = slots
+        annex = [UInt8](repeating: 0, count: Header.annexLength)
+    }
+
+    /// Whether the bytes begin as a vault does. Comes before everything else.
+    public static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {
+        guard bytes.count >= magic.count else { throw .notAVault }
+        for index in magic.indices where bytes[index] != magic[index] { throw .notAVault }
+    }
+
+    /// Reads a header whose magic and checksum the caller has checked.
+    ///
+    /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for costs of key derivation that are not to be paid; `.invalid`.
+    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+        guard bytes.count >= Layout.headerLength else { throw .notAVault }
+        guard bytes.integer(at: 8, as: UInt16.self) == Header.major else { throw .unsupported(.major) }
+        minor = bytes.integer(at: 10)
+        guard bytes.integer(at: 76, as: UInt32.self) == 0 else { throw .unsupported(.requiredFeatures) }
+        guard bytes.integer(at: 72, as: UInt32.self) == Header.suite else { throw .unsupported(.suite) }
+        guard bytes.integer(at: 12, as: UInt32.self) == UInt32(Layout.headerLength) else { throw .invalid(.headerLength) }
+        vaultID = bytes.array(16..<32)
+        generation = bytes.integer(at: 32)
+        guard generation >= 1 else { throw .invalid(.generation) }
+        fileSalt = bytes.array(40..<72)
+        optionalFeatures = bytes.integer(at: 80)
+        let slotCount = Int(bytes.integer(at: 84, as: UInt16.self))
+        guard (1...Layout.slotLimit).contains(slotCount) else { throw .outOfBounds(.slotCount) }
+        guard bytes.integer(at: 86, as: UInt16.self) == UInt16(Layout.slotLength) else { throw .invalid(.slotSize) }
+        baseSequence = bytes.integer(at: 88)
+        guard bytes.isZero(96..<Layout.slotsOffset) else { throw .invalid(.reserved) }
+        slots = []
+        for index in 0..<slotCount {
+            let start = Layout.slotsOffset + index * Layout.slotLength
+            slots.append(try KeySlot(parsing: bytes.extracting(start..<start + Layout.slotLength)))
+        }
+        guard bytes.isZero(Layout.slotsOffset + slotCount * Layout.slotLength..<Layout.annexOffset) else { throw .invalid(.reserved) }
+        annex = bytes.array(Layout.annexOffset..<Layout.headerMACOffset)
+        try checkAnnex()
+    }
+
+    /// The bytes before the MAC: 4,032 of them.
+    public func encoded() -> [UInt8] {
+        var output = Header.magic
+        output.reserveCapacity(Layout.headerLength)
+        output.append(integer: Header.major)
+        output.append(integer: minor)
+        output.append(integer: UInt32(Layout.headerLength))
+        output += vaultID
+        output.append(integer: generation)
+        output += fileSalt
+        output.append(integer: Header.suite)
+        output.append(integer: UInt32(0))
+        output.append(integer: optionalFeatures)
+        output.append(integer: UInt16(slots.count))
+        output.append(integer: UInt16(Layout.slotLength))
+        output.append(integer: baseSequence)
+        output.appendZeros(Layout.slotsOffset - output.count)
+        for slot in slots { slot.append(to: &output) }
+        output.appendZeros(Layout.annexOffset - output.count)
+        output += annex
+        return output
+    }
+
+    private func checkAnnex() throws(FormatError) {
+        var claimed = [Bool](repeating: false, count: annex.count)
+        for slot in slots where slot.annexLength > 0 {
+            let start = Int(slot.annexOffset) - Layout.annexOffset
+            guard start >= 0, start + Int(slot.annexLength) <= annex.count else { throw .outOfBounds(.annex) }
+            for index in start..<start + Int(slot.annexLength) {
+                guard !claimed[index] else { throw .invalid(.annex) }
+                claimed[index] = true
+            }
+        }
+        for index in annex.indices where annex[index] != 0 && !claimed[index] { throw .invalid(.annex) }
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public enum OperationKind: UInt8, Sendable {
+    case put = 1, delete
+    /// A kept older version, never matched.
+    case past
+}
+
+/// The class of an item. Class 0 holds the vault's own settings.
+public enum ItemClass: UInt8, Sendable, CaseIterable {
+    case settings = 0, genericPassword, internetPassword, certificate, key
+}
+
+/// When an item can be read: Apple's `kSecAttrAccessible`, with its raw value in each description.
+public enum Protection: UInt8, Sendable, CaseIterable {
+    /// `ak`: while unlocked.
+    case whenUnlocked = 1
+    /// `ck`: after the first unlock, also while locked again.
+    case afterFirstUnlock
+    /// `dk`: as `ck` here.
+    case always
+    /// `aku`
+    case whenUnlockedThisDeviceOnly
+    /// `cku`
+    case afterFirstUnlockThisDeviceOnly
+    /// `dku`
+    case alwaysThisDeviceOnly
+    /// `akpu`: as `aku`, while the vault has a passphrase slot.
+    case whenPasscodeSetThisDeviceOnly
+
+    public var isThisDeviceOnly: Bool { rawValue >= Protection.whenUnlockedThisDeviceOnly.rawValue }
+}
+
+/// Where a value's box lies.
+public struct ValueLocation: Equatable, Sendable {
+    /// Of the nonce, from the start of the file.
+    public var offset: UInt64
+    /// Nonce and box.
+    public var length: UInt32
+    /// The box's Poly1305 tag: an older box of the same item cannot take its place.
+    public var tag: [16 of UInt8]
+
+    public init(offset: UInt64, length: UInt32, tag: [16 of UInt8]) {
+        self.offset = offset
+        self.length = length
+        self.tag = tag
+    }
+
+    public static func == (a: ValueLocation, b: ValueLocation) -> Bool {
+        a.offset == b.offset && a.length == b.length && a.tag.span.elementsEqual(b.tag.span)
+    }
+}
+
+/// A random version-4 UUID (RFC 9562): an item, for ever.
+public struct ItemID: Hashable, Comparable, Sendable {
+    public let high: UInt64
+    public let low: UInt64
+
+    /// Takes sixteen bytes in the order of the text form.
+    public init(_ bytes: Span<UInt8>) {
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for index in 0..<8 {
+            high = high << 8 | UInt64(bytes[index])
+            low = low << 8 | UInt64(bytes[index + 8])
+        }
+        self.high = high
+        self.low = low
+    }
+
+    /// Makes a version-4 UUID of sixteen random bytes.
+    public init(random bytes: [UInt8]) {
+        var bytes = bytes
+        bytes[6] = bytes[6] & 0x0f | 0x40
+        bytes[8] = bytes[8] & 0x3f | 0x80
+        self.init(bytes.span)
+    }
+
+    public var bytes: [16 of UInt8] {
+        .init { UInt8(truncatingIfNeeded: ($0 < 8 ? high : low) >> UInt64(56 - 8 * ($0 % 8))) }
+    }
+
+    public var isVersion4: Bool { high >> 12 & 0xf == 4 && low >> 62 == 2 }
+
+    public static func < (a: ItemID, b: ItemID) -> Bool { (a.high, a.low) < (b.high, b.low) }
+}
+
+/// One change of one item: 108 bytes, then its attributes.
+public struct Operation: Equatable, Sendable {
+    public var kind: OperationKind
+    public var itemClass: ItemClass
+    public var protection: Protection
+    public var id: ItemID
+    /// 1 at creation, one more at each change.
+    public var version: UInt64
+    /// The version that the value's box was sealed at; 0 without a value.
+    public var valueVersion: UInt64
+    /// The creating sequence number * 65,536 + index: creation order, kept for ever.
+    public var ordinal: UInt64
+    /// Seconds since 2001-01-01T00:00:00Z, finite.
+    public var created: Double
+    public var modified: Double
+    public var value: ValueLocation?
+    /// The first 16 bytes of the device secret's hash; zeros unless this device only.
+    public var deviceID: [16 of UInt8]
+    public var attributes: EncodedAttributes
+
+    public init(
+        kind: OperationKind, itemClass: ItemClass, protection: Protection, id: ItemID, version: UInt64, valueVersion: UInt64,
+        ordinal: UInt64, created: Double, modified: Double, value: ValueLocation?, deviceID: [16 of UInt8], attributes: EncodedAttributes
+    ) {
+        self.kind = kind
+        self.itemClass = itemClass
+        self.protection = protection
+        self.id = id
+        self.version = version
+        self.valueVersion = valueVersion
+        self.ordinal = ordinal
+        self.created = created
+        self.modified = modified
+        self.value = value
+        self.deviceID = deviceID
+        self.attributes = attributes
+    }
+
+    public static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
+
+    public func encoded() -> [UInt8] {
+        var output: [UInt8] = []
+        append(to: &output)
+        return output
+    }
+
+    public func append(to output: inout [UInt8]) {
+        output.append(kind.rawValue)
+        output.append(itemClass.rawValue)
+        output.append(protection.rawValue)
+        output.append(value == nil ? 0 : 1)
+        output.append(integer: UInt32(attributes.bytes.count))
+        output.append(id.bytes)
+        output.append(integer: version)
+        output.append(integer: valueVersion)
+        output.append(integer: ordinal)
+        output.append(integer: created.bitPattern)
+        output.append(integer: modified.bitPattern)
+        output.append(integer: value?.offset ?? 0)
+        output.append(integer: value?.length ?? 0)
+        output.append(value?.tag ?? .init(repeating: 0))
+        output.append(deviceID)
+        output += attributes.bytes
+    }
+
+    /// Reads one operation at the reader's place.
+    public init(parsing reader: inout ByteReader) throws(FormatError) {
+        let start = try reader.take(Layout.operationLength, .metadata).lowerBound
+        let source = reader.bytes
+        let bytes = source.span
+        guard let kind = OperationKind(rawValue: bytes[start]) else { throw .unsupported(.operationKind) }
+        guard let itemClass = ItemClass(rawValue: bytes[start + 1]) else { throw .invalid(.itemClass) }
+        guard let protection = Protection(rawValue: bytes[start + 2]) else { throw .invalid(.protection) }
+        guard bytes[start + 3] <= 1 else { throw .invalid(.operationFlags) }
+        let attributesLength = Int(bytes.integer(at: start + 4, as: UInt32.self))
+        guard attributesLength <= Layout.attributesLimit else { throw .outOfBounds(.attributes) }
+        self.kind = kind
+        self.itemClass = itemClass
+        self.protection = protection
+        id = ItemID(bytes.extracting(start + 8..<start + 24))
+        guard id.isVersion4 else { throw .invalid(.itemID) }
+        version = bytes.integer(at: start + 24)
+        valueVersion = bytes.integer(at: start + 32)
+        ordinal = bytes.integer(at: start + 40)
+        created = try Operation.date(bytes.integer(at: start + 48))
+        modified = try Operation.date(bytes.integer(at: start + 56))
+        let offset: UInt64 = bytes.integer(at: start + 64)
+        let length: UInt32 = bytes.integer(at: start + 72)
+        let tag = bytes.sixteen(at: start + 76)
+        deviceID = bytes.sixteen(at: start + 92)
+        if bytes[start + 3] == 1 {
+            let shortest = Layout.boxOverhead + Layout.valueMinimum
+            let longest = Layout.boxOverhead + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
+            guard (shortest...longest).contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max),
+                (1...version).contains(valueVersion)
+            else { throw .outOfBounds(.value) }
+            value = ValueLocation(offset: offset, length: length, tag: tag)
+        } else {
+            guard offset == 0, length == 0, tag.span.isZero(0..<16), valueVersion == 0 else { throw .invalid(.value) }
+            value = nil
+        }
+        guard version >= 1 else { throw .invalid(.version) }
+        let isBound = !deviceID.span.isZero(0..<16)
+        guard protection.isThisDeviceOnly || !isBound else { throw .invalid(.protection) }
+        attributes = try EncodedAttributes(parsing: source, try reader.take(attributesLength, .attributes))
+        guard kind != .delete || (value == nil && attributes.bytes.isEmpty) else { throw .invalid(.operationKind) }
+    }
+
+    private static func date(_ bits: UInt64) throws(FormatError) -> Double {
+        let date = Double(bitPattern: bits)
+        guard date.isFinite, bits != (-0.0 as Double).bitPattern else { throw .invalid(.date) }
+        return date
+    }
+}
+
+/// What a frame's metadata box holds: the head, then operations.
+public struct FrameMetadata: Sendable {
+    public var generation: UInt64
+    public var sequence: UInt64
+    public var operationCount: Int
+
+    /// Reads the head, after which the reader stands at the first operation.
+    public init(parsing reader: inout ByteReader) throws(FormatError) {
+        generation = try reader.integer(UInt64.self, .metadata)
+        sequence = try reader.integer(UInt64.self, .metadata)
+        operationCount = Int(try reader.integer(UInt16.self, .operationCount))
+        guard operationCount >= 1 else { throw .invalid(.operationCount) }
+        guard try reader.integer(UInt16.self, .reserved) == 0 else { throw .invalid(.reserved) }
+    }
+
+    public static func appendHead(generation: UInt64, sequence: UInt64, operationCount: Int, to output: inout [UInt8]) {
+        output.append(integer: generation)
+        output.append(integer: sequence)
+        output.append(integer: UInt16(operationCount))
+        output.append(integer: UInt16(0))
+    }
+}

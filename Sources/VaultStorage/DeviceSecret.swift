@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// 32 random bytes that never leave this device and are in no backup: items "of this device only" are sealed under them as well.
+///
+/// They lie in `<state directory>/<vault identifier>.device`, mode 0600.
+final class DeviceSecret: Sendable {
+    static let length = 32
+
+    let secret: SecretBytes
+    /// The first 16 bytes of BLAKE2b-256(K_devid, secret): what items of this device carry.
+    let identifier: [16 of UInt8]
+
+    private init(_ secret: consuming SecretBytes, identification: borrowing SecretBytes) {
+        var hash = KeyedHash(key: identification)
+        secret.withBytes { hash.update($0) }
+        identifier = hash.digest().bytes.span.sixteen(at: 0)
+        self.secret = secret
+    }
+
+    /// Reads the secret. Nil: this device has none for the vault yet.
+    static func load(
+        vaultID: [UInt8], identification: borrowing SecretBytes, from state: FilePath?, on fileSystem: any VaultFileSystem
+    ) throws(StorageError) -> DeviceSecret? {
+        guard let state else { return nil }
+        let directory: any VaultDirectory
+        do throws(Errno) { directory = try fileSystem.openDirectory(state) } catch {
+            if error == .noSuchFileOrDirectory { return nil }
+            throw .inputOutput(error, .openDirectory)
+        }
+        let name = fileName(vaultID)
+        guard try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) != nil else { return nil }
+        let file = try attempt(.open) { () throws(Errno) in try directory.open(name, writable: false) }
+        let status = try attempt(.open) { () throws(Errno) in try file.status() }
+        guard status.kind == .regular else { throw .refused(.notARegularFile) }
+        guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }
+        guard status.mode & 0o077 == 0 else { throw .refused(.accessibleByOthers) }
+        // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve this line alone.
+        var bytes = try attempt(.read) { () throws(Errno) in try file.read(length + 1, at: 0) }
+        defer { wipe(&bytes) }
+        // A file cut short by a crash before its first sync sealed nothing; it is made again.
+        guard bytes.count == length else { return nil }
+        let secret = try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) }
+        return DeviceSecret(secret, identification: identification)
+    }
+
+    /// Makes the secret, durable with its directory before anything is sealed under it. Whoever comes first wins.
+    static func create(
+        vaultID: [UInt8], identification: borrowing SecretBytes, in state: FilePath?, on fileSystem: any VaultFileSystem,
+        random: any RandomSource
+    ) throws(StorageError) -> DeviceSecret {
+        guard let state else { throw .noStateDirectory }
+        try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(state) }
+        let directory = try attempt(.openDirectory) { () throws(Errno) in try fileSystem.openDirectory(state) }
+        let name = fileName(vaultID)
+        let secret = try secured { () throws(CryptoError) in try random.secret(length) }
+        let temporary = ".\(name).tmp-\(hexadecimal(random.bytes(8)))"
+        try attempt(.write) { () throws(Errno) in
+            let file = try directory.createTemporary(temporary)
+            do throws(Errno) {
+                try secret.withBytes { bytes throws(Errno) in try file.writeAll(bytes, at: 0) }
+                try file.synchronize()
+                if let old = try directory.status(of: name), old.size != length { try directory.remove(name) }
+                try directory.place(file, temporaryName: temporary, as: name, replacing: false)
+            } catch {
+                try? directory.remove(temporary)
+                if error != .fileExists { throw error }
+            }
+            try directory.synchronize()
+        }
+        guard let made = try load(vaultID: vaultID, identification: identification, from: state, on: fileSystem) else {
+            throw .inputOutput(.ioError, .read)
+        }
+        return made
+    }
+
+    private static func fileName(_ vaultID: [UInt8]) -> String { hexadecimal(vaultID) + ".device" }
+}
+
+/// Two lower-case digits a byte.
+func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef")
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+}

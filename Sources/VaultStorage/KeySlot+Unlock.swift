@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// What a key derivation costs.
+public struct KeyDerivationCost: Equatable, Sendable {
+    public let passes: UInt32
+    public let memoryBytes: UInt64
+
+    /// - Parameters:
+    ///   - passes: 3 to 64.
+    ///   - memoryBytes: 64 MiB to 4 GiB, a multiple of 1,024; together at most 16 GiB-passes. Nil for anything else.
+    public init?(passes: UInt32, memoryBytes: UInt64) {
+        guard (3...64).contains(passes), ((64 << 20)...(4 << 30)).contains(memoryBytes), memoryBytes % 1024 == 0,
+            memoryBytes * UInt64(passes) <= 16 << 30
+        else { return nil }
+        self.init(unchecked: passes, memoryBytes)
+    }
+
+    private init(unchecked passes: UInt32, _ memoryBytes: UInt64) {
+        self.passes = passes
+        self.memoryBytes = memoryBytes
+    }
+
+    /// 64 MiB, 3 passes.
+    public static let interactive = KeyDerivationCost(unchecked: 3, 64 << 20)
+    /// 256 MiB, 3 passes: the default.
+    public static let moderate = KeyDerivationCost(unchecked: 3, 256 << 20)
+    /// 1 GiB, 4 passes.
+    public static let sensitive = KeyDerivationCost(unchecked: 4, 1 << 30)
+    /// The least that a reader accepts, below what any vault of a user's may have. For tests.
+    package static let weakest = KeyDerivationCost(unchecked: 1, 8 << 20)
+}
+
+extension KeySlot {
+    /// Makes a slot that opens with the passphrase.
+    ///
+    /// The salt, the nonce and the slot's identifier are new each time.
+    static func sealing(
+        _ vaultKey: borrowing SecretBytes, for passphrase: borrowing Passphrase, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
+        random: any RandomSource
+    ) throws(CryptoError) -> KeySlot {
+        var slot = KeySlot(
+            kind: .passphrase, stretching: .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes),
+            slotID: random.bytes(16), salt: random.bytes(16), name: name)
+        slot.nonce = random.bytes(Layout.nonceLength)
+        let keys = try SlotKeys(slot, secret: passphrase.bytes, vaultID: vaultID)
+        slot.commitment = keys.commitment
+        var plain = try SecretBytes(zeroed: 64)
+        let (vault, own) = (vaultID, slot.slotID)
+        plain.withMutableBytes { plain in
+            vaultKey.withBytes { key in
+                for index in 0..<32 { plain[index] = key[index] }
+            }
+            for index in 0..<16 {
+                plain[32 + index] = vault[index]
+                plain[48 + index] = own[index]
+            }
+        }
+        var box: [UInt8] = []
+        plain.withBytes { SecretBox.seal($0, nonce: slot.nonce.span, key: keys.masterKey, appendingTo: &box) }
+        slot.box = box
+        return slot
+    }
+
+    /// Derives the master key and opens the slot's box. Nil: the secret is another one.
+    func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {
+        let keys: SlotKeys
+        do throws(CryptoError) { keys = try SlotKeys(self, secret: secret, vaultID: vaultID) } catch { throw StorageError(error) }
+        // A box of two keys could otherwise be used to find out which of a set of passphrases is the right one.
+        guard isEqualInConstantTime(keys.commitment.span, commitment.span) else { return nil }
+        do throws(CryptoError) {
+            let plain = try SecretBox.open(box.span, nonce: nonce.span, key: keys.masterKey)
+            let (vault, own) = (vaultID, slotID)
+            let belongs = plain.withBytes { plain in
+                isEqualInConstantTime(plain.extracting(32..<48), vault.span) && isEqualInConstantTime(plain.extracting(48..<64), own.span)
+            }
+            guard belongs else { throw .authenticationFailed }
+            return try plain.copy(of: 0..<32)
+        } catch {
+            if error == .authenticationFailed { throw .damaged(.keySlot) }
+            throw StorageError(error)
+        }
+    }
+}
+
+/// `okm = BLAKE2b-512(stretched, "VLT1 slot" || slot[0..47] || vaultID || suite)`: the master key and the commitment to it.
+struct SlotKeys: ~Copyable {
+    let masterKey: SecretBytes
+    let commitment: [UInt8]
+
+    init(_ slot: KeySlot, secret: borrowing SecretBytes, vaultID: [UInt8]) throws(CryptoError) {
+        let stretched: SecretBytes
+        switch slot.stretching {
+        case .argon2id(let passes, let memoryBytes):
+            stretched = try KeyDerivation.argon2id(secret, salt: slot.salt.span, passes: UInt64(passes), memoryBytes: Int(memoryBytes))
+        case .blake2b:
+            var hash = KeyedHash(publicKey: slot.salt.span)
+            secret.withBytes { hash.update($0) }
+            stretched = try hash.secret()
+        }
+        var hash = KeyedHash(key: stretched, outputLength: 64)
+        hash.update("VLT1 slot")
+        hash.update(slot.bound)
+        hash.update(vaultID)
+        hash.update(Header.suite)
+        let material = try hash.secret(64)
+        masterKey = try material.copy(of: 0..<32)
+        commitment = material.withBytes { $0.array(32..<64) }
+    }
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+public import SystemPackage
+
+/// The real disk.
+public struct LinuxFileSystem: VaultFileSystem {
+    public init() {}
+
+    public func resolve(_ path: FilePath) throws(Errno) -> FilePath {
+        var current = path
+        for _ in 0..<40 {
+            guard let target = try readLink(current) else {
+                guard let name = current.lastComponent else { return try realPath(current) }
+                let parent = current.removingLastComponent()
+                return try realPath(parent.isEmpty ? "." : parent).appending(name)
+            }
+            current = target.isAbsolute ? target : current.removingLastComponent().pushing(target)
+        }
+        throw .tooManySymbolicLinkLevels
+    }
+
+    public func createDirectories(_ path: FilePath) throws(Errno) {
+        var made = FilePath()
+        made.root = path.root
+        for component in path.components {
+            made.append(component)
+            // The path is a C string for the length of the call.
+            let result = unsafe made.withPlatformString { unsafe mkdir($0, 0o700) }
+            guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else { throw Errno(rawValue: errno) }
+        }
+        guard isDirectory(path) else { throw .notDirectory }
+    }
+
+    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
+        let descriptor = try Descriptor(at: AT_FDCWD, path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        return LinuxDirectory(path: path, descriptor: descriptor)
+    }
+
+    public var user: UInt32 { geteuid() }
+
+    public func isPrivateGroup(_ group: UInt32) -> Bool {
+        // The records are valid until the next call of the same function.
+        guard let account = unsafe getpwuid(geteuid()), unsafe account.pointee.pw_gid == group, let entry = unsafe getgrgid(group) else {
+            return false
+        }
+        guard unsafe strcmp(entry.pointee.gr_name, account.pointee.pw_name) == 0 else { return false }
+        return unsafe entry.pointee.gr_mem == nil || entry.pointee.gr_mem.pointee == nil
+    }
+
+    public var fileSizeLimit: Int { Int(clamping: clinux_file_size_limit()) }
+
+    public var availableMemory: UInt64? {
+        guard let descriptor = try? Descriptor(at: AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC),
+            let bytes = try? descriptor.read(4096, at: 0)
+        else { return nil }
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("MemAvailable:") {
+            return line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) }.map { $0 * 1024 }
+        }
+        return nil
+    }
+
+    private func isDirectory(_ path: FilePath) -> Bool {
+        (try? Descriptor(at: AT_FDCWD, path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) != nil
+    }
+
+    private func realPath(_ path: FilePath) throws(Errno) -> FilePath {
+        guard let resolved = unsafe path.withPlatformString({ unsafe realpath($0, nil) }) else { throw Errno(rawValue: errno) }
+        defer { unsafe free(resolved) }
+        return unsafe FilePath(platformString: resolved)
+    }
+
+    /// Nil when the path is no symbolic link or does not exist.
+    private func readLink(_ path: FilePath) throws(Errno) -> FilePath? {
+        var buffer = [CChar](repeating: 0, count: 4097)
+        let length = unsafe path.withPlatformString { path in unsafe readlink(path, &buffer, 4096) }
+        guard length >= 0 else {
+            if errno == EINVAL || errno == ENOENT { return nil }
+            throw Errno(rawValue: errno)
+        }
+        return FilePath(String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self))
+    }
+}
+
+/// A descriptor that is closed with its last owner.
+private final class Descriptor: Sendable {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    init(at directory: Int32, _ name: String, _ flags: Int32, _ mode: UInt32 = 0) throws(Errno) {
+        number = Int32(try checked { unsafe clinux_openat(directory, name, flags, mode) })
+    }
+
+    deinit { close(number) }
+
+    func status() throws(Errno) -> FileStatus {
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0 else { throw Errno(rawValue: errno) }
+        return FileStatus(status)
+    }
+
+    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
+        var failure: Errno?
+        // The buffer has `count` bytes; what pread filled is what counts as initialized.
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let length = unsafe pread(number, buffer.baseAddress.map { unsafe $0 + filled }, count - filled, off_t(offset + filled))
+                if length < 0, errno == EINTR { continue }
+                if length < 0 { failure = Errno(rawValue: errno) }
+                if length <= 0 { return }
+                filled += length
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+}
+
+/// Runs a wrapper that returns -errno, again when a signal interrupted it.
+private func checked(_ call: () -> Int) throws(Errno) -> Int {
+    while true {
+        let result = call()
+        if result >= 0 { return result }
+        let error = Errno(rawValue: CInt(-result))
+        if error != .interrupted { throw error }
+    }
+}
+
+/// Runs a function that returns -1 and sets errno, again when a signal interrupted it.
+private func succeed(_ call: () -> Int32) throws(Errno) {
+    while call() != 0 {
+        if errno != EINTR { throw Errno(rawValue: errno) }
+    }
+}
+
+extension FileStatus {
+    fileprivate init(_ status: stat) {
+        let kind: Kind =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .directory
+            case S_IFLNK: .symbolicLink
+            default: .other
+            }
+        self.init(
+            kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size), owner: status.st_uid,
+            group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink))
+    }
+}
+
+private final class LinuxDirectory: VaultDirectory {
+    let path: FilePath
+    private let descriptor: Descriptor
+
+    init(path: FilePath, descriptor: Descriptor) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    func status() throws(Errno) -> FileStatus { try descriptor.status() }
+
+    func status(of name: String) throws(Errno) -> FileStatus? {
+        var status = stat()
+        guard unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            if errno == ENOENT { return nil }
+            throw Errno(rawValue: errno)
+        }
+        return FileStatus(status)
+    }
+
+    func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
+        let flags = (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        return LinuxFile(try Descriptor(at: descriptor.number, name, flags))
+    }
+
+    func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        return LinuxFile(try Descriptor(at: descriptor.number, name, flags, 0o600))
+    }
+
+    func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
+        // A file without a name leaves no litter when the process dies. Not every file system has them.
+        if let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600) {
+            return LinuxFile(try withMode0600(nameless), isNameless: true)
+        }
+        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        return LinuxFile(try withMode0600(try Descriptor(at: descriptor.number, name, flags, 0o600)))
+    }
+
+    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+        if let file = file as? LinuxFile, file.isNameless {
+            let source = "/proc/self/fd/\(file.descriptor.number)"
+            let target = replacing ? temporaryName : name
+            try succeed { unsafe linkat(AT_FDCWD, source, descriptor.number, target, AT_SYMLINK_FOLLOW) }
+            guard replacing else { return }
+        }
+        if replacing {
+            try succeed { unsafe renameat(descriptor.number, temporaryName, descriptor.number, name) }
+        } else {
+            _ = try checked { unsafe clinux_rename_no_replace(descriptor.number, temporaryName, name) }
+        }
+    }
+
+    func remove(_ name: String) throws(Errno) { try succeed { unsafe unlinkat(descriptor.number, name, 0) } }
+
+    func names() throws(Errno) -> [String] {
+        let own = try Descriptor(at: descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        // The stream takes the duplicate over and closes it.
+        let duplicate = fcntl(own.number, F_DUPFD_CLOEXEC, 0)
+        guard duplicate >= 0, let stream = unsafe fdopendir(duplicate) else { throw Errno(rawValue: errno) }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            // d_name ends with a zero byte inside the record.
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { field in
+                unsafe field.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    func synchronize() throws(Errno) { try succeed { fsync(descriptor.number) } }
+
+    var weakFileSystem: String? {
+        switch clinux_filesystem_type(descriptor.number) {
+        case 0x6969: "NFS"
+        case 0xFF53_4D42, 0xFE53_4D42, 0x517B: "SMB"
+        case 0x6573_5546: "FUSE"
+        case 0x0102_1997: "9P"
+        case 0x00C3_6400: "Ceph"
+        default: nil
+        }
+    }
+
+    private func withMode0600(_ file: Descriptor) throws(Errno) -> Descriptor {
+        try succeed { fchmod(file.number, 0o600) }
+        return file
+    }
+
+    /// O_TMPFILE, a GNU extension.
+    private let unnamedTemporaryFile: Int32 = 0o20_000_000 | O_DIRECTORY
+}
+
+private final class LinuxFile: VaultFile {
+    let descriptor: Descriptor
+    let isNameless: Bool
+
+    init(_ descriptor: Descriptor, isNameless: Bool = false) {
+        self.descriptor = descriptor
+        self.isNameless = isNameless
+    }
+
+    func status() throws(Errno) -> FileStatus { try descriptor.status() }
+
+    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] { try descriptor.read(count, at: offset) }
+
+    func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
+        while true {
+            let length = unsafe bytes.withUnsafeBytes { unsafe pwrite(descriptor.number, $0.baseAddress, $0.count, off_t(offset)) }
+            if length > 0 { return length }
+            // A device that takes nothing and says nothing is full.
+            if length == 0 { throw .noSpace }
+            if errno != EINTR { throw Errno(rawValue: errno) }
+        }
+    }
+
+    func truncate(to size: Int) throws(Errno) { try succeed { ftruncate(descriptor.number, off_t(size)) } }
+
+    func reserve(_ count: Int, at offset: Int) throws(Errno) {
+        _ = try checked { clinux_reserve(descriptor.number, Int64(offset), Int64(count)) }
+    }
+
+    // A failed sync is never tried again as if nothing had happened, so only an interruption is.
+    func synchronizeData() throws(Errno) { try succeed { fdatasync(descriptor.number) } }
+
+    func synchronize() throws(Errno) { try succeed { fsync(descriptor.number) } }
+
+    func tryLock(exclusive: Bool) throws(Errno) -> Bool {
+        do throws(Errno) {
+            _ = try checked { clinux_lock(descriptor.number, exclusive ? CLINUX_LOCK_EXCLUSIVE : CLINUX_LOCK_SHARED) }
+            return true
+        } catch {
+            if error == .resourceTemporarilyUnavailable || error == .permissionDenied { return false }
+            throw error
+        }
+    }
+
+    func unlock() { _ = clinux_lock(descriptor.number, CLINUX_LOCK_NONE) }
+}
+
+/// The kernel's clocks.
+public struct SystemClock: VaultClock {
+    public init() {}
+
+    public var now: Double {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        // 978,307,200 s lie between 1970 and 2001.
+        return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec) / 1e9
+    }
+
+    public var uptime: Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    public func sleep(for duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        unsafe nanosleep(&time, nil)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// A state of the log: what a mark names.
+struct LogPosition: Equatable {
+    var sequence: UInt64
+    var end: Int
+    var tag: Digest
+}
+
+/// A commit in the log, or the state before the first.
+struct Commit {
+    var position: LogPosition
+    /// Where its chain tag lies; 0 for the state before the first, whose tag is in no file.
+    var tagOffset: Int
+    /// How many commits this file has up to it.
+    var count: Int
+    /// How many frames this file has up to it.
+    var frames: Int
+}
+
+/// The two marks as a file has them; nil where one is not valid.
+struct Marks {
+    var found: [LogPosition?]
+
+    init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
+        found = []
+        for offset in Layout.markOffsets {
+            let start = offset - Layout.markOffsets[0]
+            let area = bytes.extracting(start..<start + Layout.markAreaLength)
+            let mac = keys.markMAC(area.extracting(0..<CommitMark.macOffset))
+            guard isEqualInConstantTime(mac.bytes.span, area.extracting(CommitMark.macOffset..<CommitMark.length)),
+                let mark = try? CommitMark(parsing: area), mark.generation == generation
+            else {
+                found.append(nil)
+                continue
+            }
+            found.append(LogPosition(sequence: mark.sequence, end: Int(mark.end), tag: Digest(mark.chainTag.span)))
+        }
+    }
+
+    /// The newest, below which nothing may be missing.
+    var highest: LogPosition? { found.compactMap(\.self).max { $0.sequence < $1.sequence } }
+
+    /// The offset of the older one, an invalid one counting as older still.
+    var olderOffset: Int {
+        guard let first = found[0] else { return Layout.markOffsets[0] }
+        guard let second = found[1] else { return Layout.markOffsets[1] }
+        return first.sequence <= second.sequence ? Layout.markOffsets[0] : Layout.markOffsets[1]
+    }
+
+    static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys) -> [UInt8] {
+        let mark = CommitMark(
+            generation: generation, sequence: position.sequence, end: UInt64(position.end), chainTag: position.tag.bytes.span.array(0..<32),
+            cleanClose: clean)
+        var bytes = mark.encoded()
+        bytes.append(keys.markMAC(bytes.span).bytes)
+        return bytes
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+public import VaultCrypto
+public import VaultFormat
+
+/// What can go wrong with a vault file.
+public enum StorageError: Error, Equatable, Sendable {
+    /// There is no file at the path.
+    case noVault
+    /// A file is in the way of a new vault; it is untouched.
+    case alreadyExists
+    /// The file or its directory is not what a vault may be.
+    case refused(Refusal)
+    /// Bytes are missing or changed: the file is damaged or was tampered with. Nothing was written.
+    case damaged(Damage)
+    /// A newer version of the format, or a feature of one.
+    case unsupported(FormatField)
+    /// No slot opens with this passphrase.
+    case wrongPassphrase
+    /// The passphrase is empty, too long, not UTF-8 or holds control characters.
+    case unacceptablePassphrase(PassphraseFlaw)
+    /// No slot of the vault takes this kind of secret.
+    case noMatchingSlot
+    /// Another process kept the writer lock for 30 seconds.
+    case busy
+    /// The key derivation asks for memory that the system cannot give.
+    case resourceUnavailable
+    /// A system call failed; nothing changed.
+    case inputOutput(Errno, FileTask)
+    /// A system call failed and what it had begun could not be taken back: the change is there or it is not. Open the vault again to see.
+    case indeterminate(Errno)
+    /// An earlier failure made this handle useless. Open the vault again.
+    case poisoned
+    /// The vault has got a new vault key since it was unlocked. Open it again.
+    case rekeyed
+    /// The file is an older copy of one that this handle has seen.
+    case rolledBack
+    /// The vault is locked: the key that this needs has been wiped.
+    case locked
+    /// The handle belongs to the parent process. Open the vault again in the child.
+    case forked
+    /// A value has more than 16 MiB.
+    case valueTooLarge
+    /// An item's attributes take more than 64 KiB.
+    case attributesTooLarge
+    /// There is nowhere to keep the secret of this device.
+    case noStateDirectory
+}
+
+public enum Refusal: Equatable, Sendable {
+    case notARegularFile, foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup
+}
+
+/// What was being done when a system call failed.
+public enum FileTask: String, Sendable {
+    case resolve, createDirectory, openDirectory, open, read, write, reserve, truncate, synchronize, lock, rename, list, remove
+}
+
+/// Where a file is damaged.
+public enum Damage: Equatable, Sendable {
+    /// Shorter than a vault's header and marks, or not beginning as one.
+    case notAVault
+    /// The checksum of the header does not match.
+    case headerChecksum
+    /// A field of the header has a value that no writer makes.
+    case header(FormatError)
+    /// The header is not the one that the vault key made.
+    case headerMAC
+    /// A slot's box does not hold what its commitment promises.
+    case keySlot
+    /// Neither commit mark is valid.
+    case marks
+    /// A mark and the frame at its place differ.
+    case markMismatch(sequence: UInt64)
+    /// Commits that were acknowledged are missing.
+    case missingCommits(found: UInt64, expected: UInt64)
+    /// A frame's metadata does not open or makes no sense.
+    case frame(sequence: UInt64, FormatError?)
+    /// The values of a frame are not those that were written.
+    case values(sequence: UInt64)
+    /// The value of an item is not the one that its metadata names.
+    case value(ItemID)
+    /// A rewritten file could not be read back.
+    case readBack
+}
+
+extension StorageError {
+    init(_ error: CryptoError) {
+        self =
+            switch error {
+            case .authenticationFailed: .wrongPassphrase
+            case .outOfMemory, .unavailable: .resourceUnavailable
+            case .unacceptablePassphrase(let flaw): .unacceptablePassphrase(flaw)
+            }
+    }
+}
+
+/// Runs a call of the port and says what it was for when it fails.
+func attempt<R>(_ task: FileTask, _ call: () throws(Errno) -> R) throws(StorageError) -> R {
+    do throws(Errno) { return try call() } catch { throw .inputOutput(error, task) }
+}
+
+/// Runs cryptography and converts what it throws.
+func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(StorageError) -> R {
+    do throws(CryptoError) { return try body() } catch { throw StorageError(error) }
+}

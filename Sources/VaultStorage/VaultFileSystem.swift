@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+
+/// What a file is, as `lstat` or `fstat` say it.
+public struct FileStatus: Equatable, Sendable {
+    public enum Kind: Sendable { case regular, directory, symbolicLink, other }
+
+    public var kind: Kind
+    public var device: UInt64
+    public var inode: UInt64
+    public var size: Int
+    public var owner: UInt32
+    public var group: UInt32
+    /// The low twelve bits.
+    public var mode: UInt32
+    public var links: Int
+
+    public init(kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int) {
+        self.kind = kind
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.owner = owner
+        self.group = group
+        self.mode = mode
+        self.links = links
+    }
+
+    func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
+}
+
+/// The port to the disk: everything that ``VaultStore`` knows of the world goes through it, so that crashes can be enumerated.
+public protocol VaultFileSystem: Sendable {
+    /// The path with every symbolic link followed; its last component need not exist.
+    func resolve(_ path: FilePath) throws(Errno) -> FilePath
+    /// Makes the directory and what is missing above it, mode 0700.
+    func createDirectories(_ path: FilePath) throws(Errno)
+    func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory
+    /// The effective user.
+    var user: UInt32 { get }
+    /// Whether nobody but the user is in the group.
+    func isPrivateGroup(_ group: UInt32) -> Bool
+    /// The largest file that this process may write (RLIMIT_FSIZE), or `Int.max`.
+    var fileSizeLimit: Int { get }
+    /// MemAvailable in bytes, where the system tells.
+    var availableMemory: UInt64? { get }
+}
+
+/// An open directory; names are single components.
+public protocol VaultDirectory: AnyObject, Sendable {
+    var path: FilePath { get }
+    func status() throws(Errno) -> FileStatus
+    /// Does not follow a symbolic link. Nil: there is no such name.
+    func status(of name: String) throws(Errno) -> FileStatus?
+    /// Opens an existing file; neither follows a symbolic link nor waits for a FIFO.
+    func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile
+    /// Opens a file, made empty with mode 0600 if it does not exist.
+    func openOrCreate(_ name: String) throws(Errno) -> any VaultFile
+    /// Makes a new file, mode 0600 whatever the umask, that has this name or none until it is placed.
+    func createTemporary(_ name: String) throws(Errno) -> any VaultFile
+    /// Gives a temporary file its place.
+    ///
+    /// - Throws: `.fileExists` when it must not replace and the name is taken.
+    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno)
+    func remove(_ name: String) throws(Errno)
+    func names() throws(Errno) -> [String]
+    /// `fsync` of the directory.
+    func synchronize() throws(Errno)
+    /// The file system's name when locks and renames are weaker on it, as on network file systems.
+    var weakFileSystem: String? { get }
+}
+
+/// An open file. Reads and writes say where; there is no position.
+public protocol VaultFile: AnyObject, Sendable {
+    func status() throws(Errno) -> FileStatus
+    /// Up to `count` bytes; fewer only at the end of the file.
+    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8]
+    /// Returns how many of the bytes were written: one or more.
+    func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int
+    func truncate(to size: Int) throws(Errno)
+    /// Takes disk space beyond the end without changing the size (`FALLOC_FL_KEEP_SIZE`).
+    func reserve(_ count: Int, at offset: Int) throws(Errno)
+    /// `fdatasync`
+    func synchronizeData() throws(Errno)
+    /// `fsync`
+    func synchronize() throws(Errno)
+    /// An open-file-description lock on the whole file. Returns false when another holder is in the way.
+    func tryLock(exclusive: Bool) throws(Errno) -> Bool
+    func unlock()
+}
+
+extension VaultFile {
+    /// Writes every byte, continuing after short writes.
+    func writeAll(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) {
+        var written = 0
+        while written < bytes.count {
+            written += try write(bytes.extracting(written..<bytes.count), at: offset + written)
+        }
+    }
+}
+
+/// Time, passed in.
+public protocol VaultClock: Sendable {
+    /// Seconds since 2001-01-01T00:00:00Z (CFAbsoluteTime).
+    var now: Double { get }
+    /// A time that only rises.
+    var uptime: Duration { get }
+    func sleep(for duration: Duration)
+}

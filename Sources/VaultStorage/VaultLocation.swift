@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Where a vault is: a directory that was opened once, and a name in it. Nothing looks at the path again.
+struct VaultLocation {
+    let fileSystem: any VaultFileSystem
+    let directory: any VaultDirectory
+    let name: String
+
+    /// Resolves the path and checks the directory.
+    ///
+    /// - Throws: `.noVault` when the directory does not exist; `.refused` when others could put a file of theirs in the vault's place.
+    init(_ path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
+        let resolved: FilePath
+        do throws(Errno) { resolved = try fileSystem.resolve(path) } catch {
+            if error == .noSuchFileOrDirectory || error == .notDirectory { throw .noVault }
+            throw .inputOutput(error, .resolve)
+        }
+        guard let name = resolved.lastComponent?.string else { throw .refused(.notARegularFile) }
+        do throws(Errno) { directory = try fileSystem.openDirectory(resolved.removingLastComponent()) } catch {
+            if error == .noSuchFileOrDirectory { throw .noVault }
+            throw .inputOutput(error, .openDirectory)
+        }
+        self.fileSystem = fileSystem
+        self.name = name
+        try checkDirectory()
+    }
+
+    var path: FilePath { directory.path.appending(name) }
+
+    /// Opens the vault file, for writing too if that is allowed.
+    func open(writable: Bool) throws(StorageError) -> any VaultFile {
+        guard let status = try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) else { throw .noVault }
+        // Before the open: opening a device can have effects of its own.
+        guard status.kind == .regular else { throw .refused(.notARegularFile) }
+        guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }
+        let file: any VaultFile
+        do throws(Errno) { file = try directory.open(name, writable: writable) } catch {
+            if error == .noSuchFileOrDirectory { throw .noVault }
+            throw .inputOutput(error, .open)
+        }
+        // And after it: this is the file that will be read, whatever the name stood for before.
+        let opened = try attempt(.open) { () throws(Errno) in try file.status() }
+        guard opened.kind == .regular else { throw .refused(.notARegularFile) }
+        guard opened.owner == fileSystem.user else { throw .refused(.foreignOwner) }
+        guard opened.mode & 0o077 == 0 else { throw .refused(.accessibleByOthers) }
+        guard opened.links <= 1 else { throw .refused(.severalLinks) }
+        return file
+    }
+
+    private func checkDirectory() throws(StorageError) {
+        let status = try attempt(.openDirectory) { () throws(Errno) in try directory.status() }
+        guard status.mode & 0o002 == 0 || status.mode & 0o1000 != 0 else { throw .refused(.directoryWritableByOthers) }
+        if status.mode & 0o020 != 0, status.mode & 0o1000 == 0, !fileSystem.isPrivateGroup(status.group) {
+            throw .refused(.directoryWritableByGroup)
+        }
+    }
+
+    var lockName: String { ".\(name).lock" }
+
+    var temporaryPrefix: String { ".\(name).tmp-" }
+
+    func temporaryName(_ random: any RandomSource) -> String { temporaryPrefix + hexadecimal(random.bytes(8)) }
+
+    /// Removes temporary files that a killed process left; only the holder of the writer lock may.
+    func removeLeftovers() {
+        guard let names = try? directory.names() else { return }
+        for name in names where name.hasPrefix(temporaryPrefix) { try? directory.remove(name) }
+    }
+}
+
+/// Reads the header of a file and checks all that needs no key.
+struct HeaderPage {
+    let header: Header
+    let bytes: [UInt8]
+
+    init(of file: any VaultFile) throws(StorageError) {
+        let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
+        let status = try attempt(.read) { () throws(Errno) in try file.status() }
+        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame else { throw .damaged(.notAVault) }
+        do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
+        let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
+        guard isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
+            throw .damaged(.headerChecksum)
+        }
+        do throws(FormatError) { header = try Header(parsing: page.span) } catch {
+            if case .unsupported(let field) = error { throw .unsupported(field) }
+            throw .damaged(.header(error))
+        }
+        bytes = page
+    }
+
+    /// The page of a header that is yet to be written.
+    init(sealing header: Header, keys: borrowing GenerationKeys) {
+        var page = header.encoded()
+        page.append(keys.headerMAC(page.span).bytes)
+        page.append(KeyedHash.digest(page.span).bytes)
+        self.header = header
+        bytes = page
+    }
+
+    func hasMAC(_ keys: borrowing GenerationKeys) -> Bool {
+        let mac = keys.headerMAC(bytes.span.extracting(0..<Layout.headerMACOffset))
+        return isEqualInConstantTime(mac.bytes.span, bytes.span.extracting(Layout.headerMACOffset..<Layout.headerSumOffset))
+    }
+
+}

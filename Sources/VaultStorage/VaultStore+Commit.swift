@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+public import VaultCrypto
+public import VaultFormat
+
+/// What a value of an operation becomes.
+public enum ValueChange {
+    /// There is none.
+    case none
+    /// Point at the box that is there.
+    case keep
+    /// Seal these bytes.
+    case set(Secret)
+}
+
+/// A transaction that is being put together: its operations are in the table already, and can be taken back.
+struct Draft {
+    var builder: FrameBuilder
+    var open: [FrameBuilder.Pending] = []
+    var places: [Int] = []
+    var undo: [(RecordTable.Undo, new: Operation)] = []
+    /// How much of `undo` belongs to transactions that are complete.
+    var completeUndo = 0
+    var deletesOnly = true
+    var transactions = 0
+    var nextIndex: UInt64 = 0
+}
+
+extension VaultStore {
+    /// How much disk space is kept ready behind the end, so that a delete works on a full disk.
+    static let reserve = 65_536
+
+    /// Runs transactions under the writer lock and makes all of them durable with one sync.
+    ///
+    /// `body` calls ``transaction(_:)`` for each. When it returns, the commits are durable; when this throws, nothing of them remains.
+    public func write(_ body: () -> Void) throws(StorageError) {
+        try check()
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: true)
+        draft = Draft(builder: FrameBuilder(after: tip.position, generation: header.generation))
+        body()
+        guard let draft, draft.transactions > 0 else {
+            self.draft = nil
+            return
+        }
+        self.draft = nil
+        try flush(draft)
+    }
+
+    /// One transaction: all of what `body` stages, or nothing when it throws.
+    public func transaction<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let result: R
+        do throws(E) { result = try body() } catch {
+            takeBackOpen()
+            throw error
+        }
+        closeTransaction()
+        return result
+    }
+
+    /// The ordinal of the next item to be created, from the sequence number and the index of its operation.
+    public var nextOrdinal: UInt64 {
+        guard let draft else { return 0 }
+        return (draft.builder.position.sequence + 1) << 16 &+ draft.nextIndex
+    }
+
+    /// The device identifier that items of this device only carry; made now if this device has no secret for the vault yet.
+    public func deviceIdentifier() throws(StorageError) -> [16 of UInt8] {
+        if let device { return device.identifier }
+        let made = try DeviceSecret.create(
+            vaultID: header.vaultID, identification: keys.deviceIdentification, in: environment.stateDirectory,
+            on: environment.fileSystem, random: environment.random)
+        device = made
+        return made.identifier
+    }
+
+    public func makeItemID() -> ItemID { ItemID(random: environment.random.bytes(16)) }
+
+    /// Stages an operation of the open transaction; the table shows it at once.
+    ///
+    /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
+    public func stage(_ operation: consuming Operation, value: ValueChange) throws(StorageError) {
+        guard operation.attributes.bytes.count <= Layout.attributesLimit else { throw .attributesTooLarge }
+        var box: [UInt8] = []
+        switch value {
+        case .none:
+            operation.value = nil
+            operation.valueVersion = 0
+        case .keep: break
+        case .set(let secret):
+            guard secret.count <= Layout.valueLimit else { throw .valueTooLarge }
+            operation.valueVersion = operation.version
+            box = try seal(secret, operation)
+            operation.value = ValueLocation(
+                offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
+        }
+        let old = records.place(of: operation.id).flatMap { records[$0] }
+        let undo = records.apply(operation)
+        observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
+        draft?.undo.append((undo, operation))
+        if operation.kind != .delete { draft?.deletesOnly = false }
+        draft?.open.append(FrameBuilder.Pending(operation: operation, box: box))
+        draft?.places.append(undo.place)
+        draft?.nextIndex += 1
+    }
+
+    private func seal(_ secret: Secret, _ operation: Operation) throws(StorageError) -> [UInt8] {
+        let key = try keys.itemKey(operation.id, version: operation.version, protection: operation.protection, device: device)
+        let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
+        var padded: SecretBytes
+        do throws(CryptoError) { padded = try SecretBytes(zeroed: length) } catch { throw StorageError(error) }
+        padded.withMutableBytes { padded in
+            for index in 0..<4 { padded[index] = UInt8(truncatingIfNeeded: secret.count >> (8 * index)) }
+            secret.withBytes { bytes in
+                for index in bytes.indices { padded[4 + index] = bytes[index] }
+            }
+        }
+        var box = environment.random.bytes(Layout.nonceLength)
+        let nonce = box
+        padded.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
+        return box
+    }
+
+    private func closeTransaction() {
+        guard var draft, !draft.open.isEmpty else { return }
+        self.draft = nil
+        let places = draft.places
+        draft.builder.append(draft.open, keys: generationKeys, random: environment.random) { index, offset in
+            records.setOffset(offset, at: places[index])
+        }
+        draft.open = []
+        draft.places = []
+        draft.completeUndo = draft.undo.count
+        draft.transactions += 1
+        draft.nextIndex = 0
+        self.draft = draft
+    }
+
+    private func takeBackOpen() {
+        guard var draft else { return }
+        self.draft = nil
+        takeBack(draft.undo[draft.completeUndo...])
+        draft.undo.removeSubrange(draft.completeUndo...)
+        draft.open = []
+        draft.places = []
+        draft.nextIndex = 0
+        self.draft = draft
+    }
+
+    private func takeBack(_ undo: ArraySlice<(RecordTable.Undo, new: Operation)>) {
+        for (step, new) in undo.reversed() {
+            let current = records[step.place]
+            records.revert(step)
+            observer?.record(at: step.place, changedFrom: new.kind == .put ? current : nil, to: step.old)
+        }
+    }
+
+    // MARK: Steps of a commit
+
+    /// Under the writer lock: reads what others wrote and makes sure that it is durable before anything is built on it.
+    func catchUp(repairing: Bool) throws(StorageError) {
+        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
+            throw .noVault
+        }
+        if named.isSameFile(as: identity), try isInPlace(base), try isInPlace(tip) {
+            // With writers kept out, a new walk from the start has the last word.
+            do throws(StorageError) { try follow() } catch { try reopen() }
+        } else {
+            try reopen()
+        }
+        guard repairing else { return }
+        if tip.count <= 1, !isNameDurable {
+            try attempt(.synchronize) { () throws(Errno) in try location.directory.synchronize() }
+            isNameDurable = true
+        }
+        if sizeSeen > tip.position.end {
+            discardedBytes += sizeSeen - tip.position.end
+            try attempt(.truncate) { () throws(Errno) in
+                try file.truncate(to: tip.position.end)
+                try file.synchronizeData()
+            }
+            sizeSeen = tip.position.end
+            reservedThrough = 0
+        }
+        try settleUnsettled()
+    }
+
+    /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their writer, since gone, may have
+    /// acknowledged them.
+    private func settleUnsettled() throws(StorageError) {
+        guard !unsettled.isEmpty else { return }
+        let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
+        var reader = LogReader(file: file, size: end, generation: header.generation)
+        let ignore = { (_: [Operation]) throws(StorageError) in }
+        // What is checked is what is written: both come from this read.
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
+        guard bytes.count == end - start, let highest = try readMarks().highest else { throw .damaged(.marks) }
+        let found = try reader.walk(from: base, highest: highest, depth: .everything, keys: generationKeys, apply: ignore)
+        guard found.last?.position.tag == tag else {
+            // It was replaced since it was applied: the table has to forget it.
+            try reopen()
+            return try settleUnsettled()
+        }
+        do throws(Errno) {
+            try file.writeAll(bytes.span, at: start)
+            try file.synchronizeData()
+        } catch {
+            isPoisoned = true
+            throw .inputOutput(error, .synchronize)
+        }
+        settle(through: .max)
+    }
+
+    private func flush(_ draft: Draft) throws(StorageError) {
+        let start = tip.position.end
+        let end = draft.builder.position.end
+        do throws(StorageError) {
+            guard end <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
+            try takeReserve(through: end, isDelete: draft.deletesOnly)
+        } catch {
+            takeBack(draft.undo[...])
+            throw error
+        }
+        var task = FileTask.write
+        do throws(Errno) {
+            let mark = Marks.encode(base.position, generation: header.generation, clean: false, keys: generationKeys)
+            let older = try marksAgain().olderOffset
+            try file.writeAll(mark.span, at: older)
+            try file.writeAll(draft.builder.bytes.span, at: start)
+            task = .synchronize
+            try file.synchronizeData()
+        } catch {
+            takeBack(draft.undo[...])
+            try cutBack(to: start, after: error, task)
+        }
+        let tip = self.tip
+        base = Commit(
+            position: draft.builder.position, tagOffset: draft.builder.lastTagOffset, count: tip.count + draft.transactions,
+            frames: tip.frames + draft.builder.frames)
+        unsettled = []
+        sizeSeen = end
+        hasCommitted = true
+    }
+
+    private func marksAgain() throws(Errno) -> Marks {
+        let bytes = try file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0])
+        guard bytes.count == Layout.firstFrame - Layout.markOffsets[0] else { throw .ioError }
+        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
+    }
+
+    /// Takes back what a failed commit wrote. Always throws: the commit failed, or nobody knows.
+    private func cutBack(to start: Int, after error: Errno, _ task: FileTask) throws(StorageError) {
+        if task == .synchronize { isPoisoned = true }
+        reservedThrough = 0
+        do throws(Errno) {
+            try file.truncate(to: start)
+            try file.synchronizeData()
+        } catch {
+            isPoisoned = true
+            throw .indeterminate(error)
+        }
+        sizeSeen = start
+        // Truncation gave the reserve away; without it a delete could fail on the full disk.
+        try? takeReserve(through: start, isDelete: false)
+        throw .inputOutput(error, task)
+    }
+
+    private func takeReserve(through end: Int, isDelete: Bool) throws(StorageError) {
+        guard end + VaultStore.reserve > reservedThrough || isDelete && end > reservedThrough else { return }
+        let through = end + 2 * VaultStore.reserve
+        let from = tip.position.end
+        do throws(Errno) {
+            try file.reserve(through - from, at: from)
+            reservedThrough = through
+        } catch {
+            // The file system has no reserves: go without.
+            if error == .notSupported {
+                reservedThrough = .max
+                return
+            }
+            // Deletes may use the reserve up.
+            if isDelete { return }
+            // The second half is comfort; the first is the promise.
+            do throws(Errno) {
+                try file.reserve(end + VaultStore.reserve - from, at: from)
+                reservedThrough = end + VaultStore.reserve
+            } catch {
+                throw .inputOutput(error, .reserve)
+            }
+        }
+    }
+
+    /// After a commit, once there is nothing more to do: both marks name the last commit, so that any truncation shows.
+    public func settleMarks() throws(StorageError) {
+        guard hasCommitted else { return }
+        try check()
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: true)
+        let mark = Marks.encode(tip.position, generation: header.generation, clean: true, keys: generationKeys)
+        do throws(Errno) {
+            let first = try marksAgain().olderOffset
+            for offset in [first, Layout.markOffsets[0] + Layout.markOffsets[1] - first] {
+                try file.writeAll(mark.span, at: offset)
+                try file.synchronizeData()
+            }
+        } catch {
+            isPoisoned = true
+            throw .inputOutput(error, .synchronize)
+        }
+        hasCommitted = false
+    }
+}

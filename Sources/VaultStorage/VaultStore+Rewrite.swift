@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+public import VaultCrypto
+internal import VaultFormat
+
+extension VaultStore {
+    /// Writes the vault anew without what is dead, in the next generation, and puts it in the place of the old file.
+    ///
+    /// - Throws: `.damaged`, before anything is written, when the source is; `.inputOutput`, with the old file in place; `.indeterminate`.
+    public func compact() throws(StorageError) {
+        try check()
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        try rewrite(slots: header.slots)
+    }
+
+    /// Replaces the slot of a passphrase by one for another; no value is opened.
+    ///
+    /// - Parameters:
+    ///   - current: opens the slot that is replaced.
+    ///   - cost: nil keeps at least the slot's own.
+    public func changePassphrase(
+        from current: borrowing Passphrase, to new: borrowing Passphrase, cost: KeyDerivationCost
+    ) throws(StorageError) {
+        try check()
+        // The derivations take long, and the lock is never held over one.
+        let before = header.slots
+        var replaced: Int?
+        var vaultKey: SecretBytes?
+        for (index, slot) in before.enumerated() where slot.kind == .passphrase && vaultKey == nil {
+            vaultKey = try slot.open(current.bytes, vaultID: header.vaultID)
+            if vaultKey != nil { replaced = index }
+        }
+        guard let replaced, let key = vaultKey.take() else { throw .wrongPassphrase }
+        let fresh: KeySlot
+        do throws(CryptoError) {
+            fresh = try KeySlot.sealing(
+                key, for: new, cost: cost, vaultID: header.vaultID, name: before[replaced].name, random: environment.random)
+        } catch {
+            throw StorageError(error)
+        }
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        // Another process may have changed the slots meanwhile; its passphrase is then no longer this one.
+        guard let index = header.slots.firstIndex(of: before[replaced]) else { throw .wrongPassphrase }
+        var slots = header.slots
+        slots[index] = fresh
+        try rewrite(slots: slots)
+    }
+
+    /// Compacts if the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
+    ///
+    /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
+    public func compactIfWorthwhile(isLeaving: Bool) throws(StorageError) {
+        let dead = sizeSeen - Layout.firstFrame - records.liveBytes
+        let isMostlyDead = dead > 256 << 10 && dead * 2 > sizeSeen
+        let hasManyFrames = tip.frames > frameThreshold && tip.frames * 2 > records.count
+        let holdsSuperseded = isLeaving && records.hasSuperseded && sizeSeen < 4 << 20
+        guard isMostlyDead || hasManyFrames || holdsSuperseded else { return }
+        frameThreshold = max(frameThreshold, tip.frames) * 2
+        try compact()
+    }
+
+    // MARK: The rewrite
+
+    private func rewrite(slots: [KeySlot]) throws(StorageError) {
+        location.removeLeftovers()
+        try checkEverything()
+        var next = Header(
+            vaultID: header.vaultID, generation: header.generation + 1, fileSalt: environment.random.bytes(32),
+            baseSequence: tip.position.sequence, slots: slots)
+        next.minor = header.minor
+        next.optionalFeatures = header.optionalFeatures
+        next.annex = header.annex
+        let nextKeys: GenerationKeys
+        do throws(CryptoError) {
+            nextKeys = try GenerationKeys(root: keys.generationRoot, header: next)
+        } catch {
+            throw StorageError(error)
+        }
+        let page = HeaderPage(sealing: next, keys: nextKeys)
+        let name = location.temporaryName(environment.random)
+        let copy = try attempt(.open) { () throws(Errno) in try location.directory.createTemporary(name) }
+        do throws(StorageError) {
+            try fill(copy, page, nextKeys)
+            try place(copy, name)
+        } catch {
+            if case .indeterminate = error { throw error }
+            try? location.directory.remove(name)
+            throw error
+        }
+    }
+
+    /// Every frame's values, and every box that will be copied: damage is never laundered.
+    func checkEverything() throws(StorageError) {
+        guard let highest = try readMarks().highest else { throw .damaged(.marks) }
+        let genesis = LogPosition(sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
+        var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
+        let start = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
+        let ignore = { (_: [Operation]) throws(StorageError) in }
+        let commits = try reader.walk(
+            from: start, highest: highest, through: tip.position.sequence, depth: .everything, keys: generationKeys, apply: ignore)
+        guard (commits.last ?? start).position == tip.position else {
+            throw .damaged(.missingCommits(found: (commits.last ?? start).position.sequence, expected: tip.position.sequence))
+        }
+    }
+
+    private func box(of operation: Operation) throws(StorageError) -> [UInt8] {
+        guard let value = operation.value else { return [] }
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(value.length), at: Int(value.offset)) }
+        guard bytes.count == Int(value.length),
+            isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)
+        else { throw .damaged(.value(operation.id)) }
+        return bytes
+    }
+
+    /// Writes the new file, reads it back and syncs it.
+    private func fill(_ copy: any VaultFile, _ page: HeaderPage, _ nextKeys: borrowing GenerationKeys) throws(StorageError) {
+        let genesis = LogPosition(
+            sequence: page.header.baseSequence, end: Layout.firstFrame, tag: nextKeys.genesisTag(page.bytes.span))
+        var builder = FrameBuilder(after: genesis, generation: page.header.generation)
+        let live = (records.sorted + records.past).sorted { ($0.id, $0.version) < ($1.id, $1.version) }
+        let expected = Layout.firstFrame + records.liveBytes + 4096
+        guard expected <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
+        do throws(Errno) { try copy.reserve(expected, at: 0) } catch {
+            guard error == .notSupported else { throw .inputOutput(error, .reserve) }
+        }
+        var offset = Layout.firstFrame
+        var group: [FrameBuilder.Pending] = []
+        var groupBytes = 0
+        for (index, operation) in live.enumerated() {
+            let pending = FrameBuilder.Pending(operation: operation, box: try box(of: operation))
+            group.append(pending)
+            groupBytes += pending.box.count + Layout.operationLength + operation.attributes.bytes.count
+            let isLast = index == live.count - 1
+            // Full frames leave as they come, so that a large vault is never in memory twice.
+            guard isLast || groupBytes >= 8 << 20 else { continue }
+            builder.append(group, isLast: isLast, keys: nextKeys, random: environment.random) { _, _ in }
+            group = []
+            groupBytes = 0
+            let bytes = builder.takeBytes()
+            try attempt(.write) { () throws(Errno) in try copy.writeAll(bytes.span, at: offset) }
+            offset += bytes.count
+        }
+        var head = page.bytes
+        for _ in Layout.markOffsets {
+            head += Marks.encode(builder.position, generation: page.header.generation, clean: true, keys: nextKeys)
+            head.appendZeros(Layout.markAreaLength - CommitMark.length)
+        }
+        try attempt(.write) { () throws(Errno) in try copy.writeAll(head.span, at: 0) }
+        try readBack(copy, builder.position, live.count, nextKeys)
+        try attempt(.synchronize) { () throws(Errno) in try copy.synchronize() }
+    }
+
+    private func readBack(
+        _ copy: any VaultFile, _ end: LogPosition, _ count: Int, _ nextKeys: borrowing GenerationKeys
+    ) throws(StorageError) {
+        let page = try HeaderPage(of: copy)
+        guard page.hasMAC(nextKeys) else { throw .damaged(.readBack) }
+        var reader = LogReader(file: copy, size: end.end, generation: page.header.generation)
+        let genesis = LogPosition(
+            sequence: page.header.baseSequence, end: Layout.firstFrame, tag: nextKeys.genesisTag(page.bytes.span))
+        var found = 0
+        let commits = try reader.walk(
+            from: Commit(position: genesis, tagOffset: 0, count: 0, frames: 0), highest: end, depth: .everything, keys: nextKeys
+        ) { operations in found += operations.count }
+        guard found == count, (commits.last?.position ?? genesis) == end else { throw .damaged(.readBack) }
+    }
+
+    /// Renames, makes the name durable, and goes on with the new file.
+    private func place(_ copy: any VaultFile, _ temporaryName: String) throws(StorageError) {
+        try attempt(.rename) { () throws(Errno) in
+            try location.directory.place(copy, temporaryName: temporaryName, as: location.name, replacing: true)
+        }
+        hasCommitted = false
+        do throws(Errno) { try location.directory.synchronize() } catch {
+            isPoisoned = true
+            throw .indeterminate(error)
+        }
+        try reopen()
+        isNameDurable = true
+        frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
+    }
+
+    // MARK: Creation
+
+    /// Makes an empty vault where there is no file.
+    ///
+    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
+    /// - Throws: `.alreadyExists`, with what is there untouched.
+    public static func create(
+        at path: FilePath, passphrase: borrowing Passphrase, cost: KeyDerivationCost, environment: VaultEnvironment
+    ) throws(StorageError) -> VaultStore {
+        let fileSystem = environment.fileSystem
+        let directoryPath = path.removingLastComponent()
+        if !directoryPath.isEmpty {
+            try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(directoryPath) }
+        }
+        let location = try VaultLocation(path, on: fileSystem)
+        // A look before the derivation; the rename below decides.
+        guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
+            throw .alreadyExists
+        }
+        let random = environment.random
+        var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
+        if !environment.forcesMemory, let available = fileSystem.availableMemory, cost.memoryBytes > available / 2 {
+            throw .resourceUnavailable
+        }
+        let keys = try makeKeys(for: passphrase, cost: cost, header: &header, random: random)
+        let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
+        let page = HeaderPage(sealing: header, keys: generationKeys)
+        let genesis = LogPosition(sequence: 0, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
+        var bytes = page.bytes
+        for _ in Layout.markOffsets {
+            bytes += Marks.encode(genesis, generation: 1, clean: true, keys: generationKeys)
+            bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
+        }
+        guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
+        let name = location.temporaryName(random)
+        do throws(Errno) {
+            let file = try location.directory.createTemporary(name)
+            do throws(Errno) {
+                try file.writeAll(bytes.span, at: 0)
+                guard try file.read(bytes.count, at: 0) == bytes else { throw .ioError }
+                try file.synchronize()
+                try location.directory.place(file, temporaryName: name, as: location.name, replacing: false)
+            } catch {
+                try? location.directory.remove(name)
+                throw error
+            }
+        } catch {
+            throw error == .fileExists ? .alreadyExists : .inputOutput(error, .write)
+        }
+        do throws(Errno) { try location.directory.synchronize() } catch { throw .indeterminate(error) }
+        let store = try VaultStore(location, page: page, keys: keys, environment: environment)
+        store.isNameDurable = true
+        return store
+    }
+}
+
+extension VaultStore {
+    /// Draws the vault key and puts a slot for the passphrase into the header.
+    private static func makeKeys(
+        for passphrase: borrowing Passphrase, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
+    ) throws(StorageError) -> VaultKeys {
+        do throws(CryptoError) {
+            let vaultKey = try random.secret(32)
+            header.slots = [
+                try KeySlot.sealing(vaultKey, for: passphrase, cost: cost, vaultID: header.vaultID, name: "passphrase", random: random)
+            ]
+            return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID)
+        } catch {
+            throw StorageError(error)
+        }
+    }
+
+    /// What a verification looked at.
+    public struct Verification: Equatable, Sendable {
+        public var items = 0
+        public var values = 0
+        /// Values that were opened, and not only checked for changed bytes.
+        public var opened = 0
+        public var commits = 0
+        /// Items that are sealed under another device's secret; their bytes are checked, but nobody can open them here.
+        public var foreign = 0
+        /// Bytes behind the last commit, of one that was never finished.
+        public var unfinishedBytes = 0
+    }
+
+    /// Checks every byte of the file, and when `deep` opens every value.
+    ///
+    /// - Throws: the first damage found.
+    public func verify(deep: Bool) throws(StorageError) -> Verification {
+        try check()
+        let isLocked = try lock.lockShared()
+        defer { if isLocked { lock.unlock() } }
+        try reopen()
+        try checkEverything()
+        var result = Verification()
+        result.commits = tip.count
+        result.unfinishedBytes = sizeSeen - tip.position.end
+        for place in 0..<records.end {
+            guard let operation = records[place] else { continue }
+            result.items += 1
+            guard operation.value != nil else { continue }
+            result.values += 1
+            _ = try box(of: operation)
+            if isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
+        }
+        return result
+    }
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+public import VaultCrypto
+public import VaultFormat
+
+/// What a vault needs of the world around it.
+public struct VaultEnvironment: Sendable {
+    public var fileSystem: any VaultFileSystem
+    public var clock: any VaultClock
+    public var random: any RandomSource
+    /// Where the secret of this device is kept: `$XDG_STATE_HOME/vault`. Nil: nothing can be bound to this device.
+    public var stateDirectory: FilePath?
+    /// How long a writer waits for another one.
+    public var patience = Duration.seconds(30)
+    /// Whether key derivations may take more than half of the available memory.
+    public var forcesMemory = false
+
+    public init(fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?) {
+        self.fileSystem = fileSystem
+        self.clock = clock
+        self.random = random
+        self.stateDirectory = stateDirectory
+    }
+}
+
+/// One vault file, unlocked: its records, and the commits that change them.
+///
+/// Not thread-safe: the owner holds a mutex around every call. A handle is of no use in a forked child, and says so.
+public final class VaultStore {
+    let environment: VaultEnvironment
+    let location: VaultLocation
+    let lock: WriterLock
+    var file: any VaultFile
+    var identity: FileStatus
+    public internal(set) var header: Header
+    var page: HeaderPage
+    var keys: VaultKeys
+    var generationKeys: GenerationKeys
+    var device: DeviceSecret?
+
+    public internal(set) var records = RecordTable()
+    public weak var observer: (any RecordObserver)?
+
+    /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
+    var base: Commit
+    /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
+    var unsettled: [Commit] = []
+    var sizeSeen = 0
+    var reservedThrough = 0
+    var isNameDurable = false
+    var hasCommitted = false
+    var isPoisoned = false
+    /// Bytes of an unfinished commit that were cut off since the last look.
+    public var discardedBytes = 0
+    /// Frames at which the next compaction for their number is due.
+    var frameThreshold = VaultStore.leastFrameThreshold
+    static let leastFrameThreshold = 4096
+
+    var draft: Draft?
+
+    /// The newest commit that was applied.
+    var tip: Commit { unsettled.last ?? base }
+
+    init(_ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment) throws(StorageError) {
+        self.environment = environment
+        self.location = location
+        lock = WriterLock(location, clock: environment.clock, patience: environment.patience)
+        file = try VaultStore.openFile(location)
+        identity = try attempt(.open) { [file] () throws(Errno) in try file.status() }
+        self.page = page
+        header = page.header
+        do throws(CryptoError) {
+            generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header)
+        } catch {
+            throw StorageError(error)
+        }
+        self.keys = keys
+        base = Commit(position: LogPosition(sequence: 0, end: Layout.firstFrame, tag: Digest()), tagOffset: 0, count: 0, frames: 0)
+        device = try loadDevice()
+        try reading { () throws(StorageError) in try self.reopen() }
+    }
+
+    private func loadDevice() throws(StorageError) -> DeviceSecret? {
+        try DeviceSecret.load(
+            vaultID: header.vaultID, identification: keys.deviceIdentification, from: environment.stateDirectory,
+            on: environment.fileSystem)
+    }
+
+    private static func openFile(_ location: VaultLocation) throws(StorageError) -> any VaultFile {
+        do throws(StorageError) { return try location.open(writable: true) } catch {
+            // A read-only file system or file can still be read.
+            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else { throw error }
+            return try location.open(writable: false)
+        }
+    }
+
+    public var path: FilePath { location.path }
+    public var isLocked: Bool { keys.isLocked }
+    public var sequence: UInt64 { tip.position.sequence }
+    public var commits: Int { tip.count }
+    public var fileSize: Int { sizeSeen }
+
+    /// Wipes the vault key and the key of the items that are readable while unlocked only.
+    public func lockKeys() { keys.lock() }
+
+    /// Gives a locked store its keys back.
+    public func unlock(with other: consuming UnlockedKeys) throws(StorageError) {
+        guard other.keys.vaultID == header.vaultID else { throw .rekeyed }
+        keys = other.keys
+    }
+
+    public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
+
+    /// Whether the item is sealed under the secret of another device, and so absent here.
+    public func isForeign(_ operation: Operation) -> Bool {
+        guard operation.protection.isThisDeviceOnly else { return false }
+        if device == nil { device = try? loadDevice() }
+        guard let device else { return true }
+        return !device.identifier.span.elementsEqual(operation.deviceID.span)
+    }
+
+    // MARK: Reading
+
+    func check() throws(StorageError) {
+        guard !ForkMark.isForkedChild else { throw .forked }
+        guard !isPoisoned else { throw .poisoned }
+    }
+
+    /// Catches up with what other processes wrote, without a lock.
+    public func refresh() throws(StorageError) {
+        try check()
+        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
+            throw .noVault
+        }
+        if named.isSameFile(as: identity), named.size == sizeSeen, try isInPlace(tip) { return }
+        try reading { () throws(StorageError) in
+            guard let named = try attempt(.open, { () throws(Errno) in try self.location.directory.status(of: self.location.name) }) else {
+                throw .noVault
+            }
+            if named.isSameFile(as: self.identity), try self.isInPlace(self.tip) { try self.follow() } else { try self.reopen() }
+        }
+    }
+
+    /// Runs a read that a writer may disturb; an error is only believed when it comes again with all writers kept out.
+    private func reading(_ body: () throws(StorageError) -> Void) throws(StorageError) {
+        do throws(StorageError) { return try body() } catch {
+            switch error {
+            case .damaged, .unsupported, .rekeyed: break
+            default: throw error
+            }
+        }
+        let isLocked = try lock.lockShared()
+        defer { if isLocked { lock.unlock() } }
+        try reopen()
+    }
+
+    /// Whether the commit's chain tag still lies where it did, and so all that it covers.
+    func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
+        guard commit.tagOffset > 0 else { return true }
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
+        return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
+    }
+
+    func readMarks() throws(StorageError) -> Marks {
+        let bytes = try attempt(.read) { () throws(Errno) in
+            try file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0])
+        }
+        guard bytes.count == Layout.firstFrame - Layout.markOffsets[0] else { throw .damaged(.notAVault) }
+        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
+    }
+
+    /// Reads what lies behind the tip.
+    func follow() throws(StorageError) {
+        // Marks before size before frames: what a mark names is then within the size.
+        guard let highest = try readMarks().highest else { throw .damaged(.marks) }
+        let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+        var reader = LogReader(file: file, size: size, generation: header.generation)
+        do throws(StorageError) {
+            let table = { (operations: [Operation]) throws(StorageError) in try self.apply(operations) }
+            let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys, apply: table)
+            unsettled += found
+            for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
+                throw .damaged(.markMismatch(sequence: highest.sequence))
+            }
+        } catch {
+            // The table may have got half of what was there; the next look starts from an empty one.
+            sizeSeen = -1
+            identity.inode = .max
+            throw error
+        }
+        settle(through: highest.sequence)
+        sizeSeen = size
+    }
+
+    /// Moves the base to the newest applied commit that the mark names or that lies below it.
+    func settle(through sequence: UInt64) {
+        while let next = unsettled.first, next.position.sequence <= sequence {
+            base = next
+            unsettled.removeFirst()
+        }
+    }
+
+    private func apply(_ operations: [Operation]) throws(StorageError) {
+        for operation in operations {
+            guard records.accepts(operation) else { throw .damaged(.frame(sequence: sequence, .invalid(.version))) }
+            let old = records.place(of: operation.id).flatMap { records[$0] }
+            let undo = records.apply(operation)
+            guard operation.kind != .past else { continue }
+            observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
+        }
+    }
+
+    /// Starts over with the file that the path names now.
+    func reopen() throws(StorageError) {
+        let durable = base.position.sequence
+        let file = try VaultStore.openFile(location)
+        try adopt(file, try HeaderPage(of: file))
+        forgetRecords()
+        try follow()
+        // Sequence numbers go on over all generations, so this is an older copy of the file.
+        guard sequence >= durable else { throw .rolledBack }
+    }
+
+    /// Makes the file this handle's own; its records are yet to be read.
+    func adopt(_ file: any VaultFile, _ page: HeaderPage) throws(StorageError) {
+        guard page.header.vaultID == header.vaultID else { throw .rekeyed }
+        let fresh: GenerationKeys
+        do throws(CryptoError) { fresh = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch { throw StorageError(error) }
+        guard page.hasMAC(fresh) else {
+            if page.header.generation > header.generation { throw .rekeyed }
+            throw .damaged(.headerMAC)
+        }
+        generationKeys = fresh
+        self.file = file
+        self.page = page
+        header = page.header
+        identity = try attempt(.open) { () throws(Errno) in try file.status() }
+        let genesis = LogPosition(
+            sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
+        base = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
+        unsettled = []
+        reservedThrough = 0
+        isNameDurable = false
+        frameThreshold = VaultStore.leastFrameThreshold
+    }
+
+    func forgetRecords() {
+        records = RecordTable()
+        observer?.recordsWereReset()
+    }
+
+    /// Opens the current value of an item straight into locked memory.
+    ///
+    /// - Returns: nil when the item has no value.
+    /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
+    public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
+        try check()
+        guard let location = operation.value else { return nil }
+        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(location.length), at: Int(location.offset)) }
+        let tag = Layout.nonceLength..<Layout.boxOverhead
+        guard bytes.count == Int(location.length), isEqualInConstantTime(bytes.span.extracting(tag), location.tag.span) else {
+            throw .damaged(.value(operation.id))
+        }
+        let padded: SecretBytes
+        do throws(CryptoError) {
+            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
+            padded = try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<bytes.count), nonce: nonce, key: key)
+        } catch {
+            if error == .authenticationFailed { throw .damaged(.value(operation.id)) }
+            throw StorageError(error)
+        }
+        let content: Range<Int>
+        do throws(FormatError) {
+            content = try padded.withBytes { bytes throws(FormatError) in try Padding.content(of: bytes, minimum: Layout.valueMinimum) }
+        } catch {
+            throw .damaged(.value(operation.id))
+        }
+        do throws(CryptoError) { return try padded.copy(of: content) } catch { throw StorageError(error) }
+    }
+}

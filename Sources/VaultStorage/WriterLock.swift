@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+
+/// The lock between processes: on a side file that is made once and never unlinked or renamed.
+///
+/// A lock on the vault file itself would leave two holders after a rename: one on each inode.
+final class WriterLock {
+    static let patience = Duration.seconds(30)
+
+    private let location: VaultLocation
+    private let clock: any VaultClock
+    private let patience: Duration
+    private var file: (any VaultFile)?
+
+    init(_ location: VaultLocation, clock: any VaultClock, patience: Duration) {
+        self.location = location
+        self.clock = clock
+        self.patience = patience
+    }
+
+    /// Takes the lock for writing, waiting at most the patience.
+    ///
+    /// - Throws: `.busy`.
+    func lock() throws(StorageError) {
+        try wait { () throws(StorageError) in
+            let file = try self.opened(creating: true)
+            return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
+        }
+    }
+
+    /// Takes the lock for reading. Returns false where there can be no writer: the directory takes no files and has no lock file.
+    func lockShared() throws(StorageError) -> Bool {
+        do throws(StorageError) { _ = try opened(creating: true) } catch {
+            guard case .inputOutput = error else { throw error }
+            do throws(StorageError) { _ = try opened(creating: false) } catch { return false }
+        }
+        try wait { () throws(StorageError) in
+            let file = try self.opened(creating: false)
+            return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: false) }
+        }
+        return true
+    }
+
+    func unlock() { file?.unlock() }
+
+    private func wait(_ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
+        let start = clock.uptime
+        var pause = Duration.microseconds(200)
+        while true {
+            if try tryOnce() {
+                if try isCurrent() { return }
+                // Somebody removed the side file: what was locked is no longer what others lock.
+                file = nil
+                continue
+            }
+            guard clock.uptime - start < patience else { throw .busy }
+            clock.sleep(for: pause)
+            pause = min(pause * 3 / 2, .milliseconds(8))
+        }
+    }
+
+    private func opened(creating: Bool) throws(StorageError) -> any VaultFile {
+        if let file { return file }
+        let made = try attempt(.lock) { () throws(Errno) in
+            creating ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: false)
+        }
+        let status = try attempt(.lock) { () throws(Errno) in try made.status() }
+        guard status.kind == .regular else { throw .refused(.notARegularFile) }
+        guard status.owner == location.fileSystem.user else { throw .refused(.foreignOwner) }
+        file = made
+        return made
+    }
+
+    private func isCurrent() throws(StorageError) -> Bool {
+        guard let file else { return false }
+        return try attempt(.lock) { () throws(Errno) in
+            guard let named = try location.directory.status(of: location.lockName) else { return false }
+            return try file.status().isSameFile(as: named)
+        }
+    }
+}
