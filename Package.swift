@@ -20,8 +20,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // Paths, errno and file permissions in the types of the platform.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        // Renders Sources/Vault/Vault.docc; nothing of it is linked.
-        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -39,7 +37,7 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "Vault", "VaultStorage", "VaultCrypto", "CLinux",
+                "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -54,3 +52,8 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: settings),
     ]
 )
+
+// Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the documentation.
+if Context.environment["VAULT_DOCUMENTATION"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

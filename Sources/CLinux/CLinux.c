@@ -3,16 +3,18 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <termios.h>
 #include <unistd.h>
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
@@ -72,5 +74,42 @@ long clinux_filesystem_type(int descriptor) {
     return fstatfs(descriptor, &information) == 0 ? (long)(uint32_t)information.f_type : -(long)errno;
 }
 
-// ioctl is variadic.
-long clinux_make_controlling_terminal(int descriptor) { return clinux_result(ioctl(descriptor, TIOCSCTTY, 0)); }
+// sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a descriptor instead, so that a
+// prompt can turn the echo on again before they take effect.
+static void terminal_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGQUIT);
+    sigaddset(set, SIGTSTP);
+}
+int clinux_block_terminal_signals(void) {
+    sigset_t set;
+    terminal_signals(&set);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+void clinux_unblock_terminal_signals(void) {
+    sigset_t set;
+    terminal_signals(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+// Waits until `input` has something to read (0) or a signal came (its number); -errno otherwise.
+int clinux_wait_for_input(int input, int signals) {
+    for (;;) {
+        struct pollfd descriptors[2] = {{input, POLLIN, 0}, {signals, POLLIN, 0}};
+        if (poll(descriptors, 2, -1) < 0) {
+            if (errno == EINTR) continue;
+            return -errno;
+        }
+        struct signalfd_siginfo information;
+        if (descriptors[1].revents && read(signals, &information, sizeof information) == sizeof information)
+            return (int)information.ssi_signo;
+        if (descriptors[0].revents) return 0;
+    }
+}
+
+// SIG_IGN is a cast. A file-size limit then is an error of the write instead of the end of the process.
+void clinux_ignore_file_size_signal(void) { signal(SIGXFSZ, SIG_IGN); }

@@ -1,1 +1,4 @@
-print("x")
+// SPDX-License-Identifier: Apache-2.0
+import VaultCLI
+
+CommandLineTool.main()

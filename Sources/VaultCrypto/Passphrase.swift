@@ -3,11 +3,11 @@ import CSodium
 @_spi(_Unicode) import Swift
 
 /// What a person types, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
-public struct Passphrase: ~Copyable, Sendable {
+public struct Passphrase: Sendable {
     public static let longest = 1024
 
     /// The prepared bytes.
-    public let bytes: SecretBytes
+    public let secret: Secret
 
     /// Checks and normalizes.
     ///
@@ -28,7 +28,7 @@ public struct Passphrase: ~Copyable, Sendable {
         let prepared = isASCII ? try typed.copy() : try Self.normalized(typed)
         guard prepared.count > 0 else { throw .unacceptablePassphrase(.empty) }
         guard prepared.count <= Self.longest else { throw .unacceptablePassphrase(.tooLong) }
-        bytes = prepared
+        secret = Secret(prepared)
     }
 
     /// A passphrase as a file, a descriptor or a pipe gives it: one trailing LF or CRLF goes.

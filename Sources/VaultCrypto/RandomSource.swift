@@ -42,10 +42,7 @@ public final class SystemRandom: RandomSource {
 
     private let pool = Mutex(Pool())
 
-    public init() throws(CryptoError) {
-        guard Sodium.ready else { throw .unavailable }
-        ForkMark.arm()
-    }
+    public init() { ForkMark.arm() }
 
     public func fill(_ bytes: inout MutableSpan<UInt8>) {
         if bytes.count > 1024 || ForkMark.isForkedChild {

@@ -64,7 +64,7 @@ import CSodium
 
 /// A secret that several values share: read-only, wiped when the last of them goes.
 public final class Secret: Sendable, ExpressibleByStringLiteral {
-    private let bytes: SecretBytes
+    public let bytes: SecretBytes
 
     public init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 

@@ -10,6 +10,7 @@ enum Sodium {
 
     /// Fills a buffer with random bytes. The corresponding C function is `randombytes_buf`.
     static func randomize(_ bytes: UnsafeMutableRawBufferPointer) {
+        precondition(ready)
         guard let base = bytes.baseAddress else { return }
         unsafe randombytes_buf(base, bytes.count)
     }

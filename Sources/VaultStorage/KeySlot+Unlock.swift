@@ -33,18 +33,24 @@ public struct KeyDerivationCost: Equatable, Sendable {
 }
 
 extension KeySlot {
+    /// What the slot's derivation costs. Nil: not Argon2id, or less than a new slot may cost.
+    var cost: KeyDerivationCost? {
+        guard case .argon2id(let passes, let memoryBytes) = stretching else { return nil }
+        return KeyDerivationCost(passes: passes, memoryBytes: memoryBytes)
+    }
+
     /// Makes a slot that opens with the passphrase.
     ///
     /// The salt, the nonce and the slot's identifier are new each time.
     static func sealing(
-        _ vaultKey: borrowing SecretBytes, for passphrase: borrowing Passphrase, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
+        _ vaultKey: borrowing SecretBytes, for passphrase: Passphrase, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
         random: any RandomSource
     ) throws(CryptoError) -> KeySlot {
         var slot = KeySlot(
             kind: .passphrase, stretching: .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes),
             slotID: random.bytes(16), salt: random.bytes(16), name: name)
         slot.nonce = random.bytes(Layout.nonceLength)
-        let keys = try SlotKeys(slot, secret: passphrase.bytes, vaultID: vaultID)
+        let keys = try SlotKeys(slot, secret: passphrase.secret.bytes, vaultID: vaultID)
         slot.commitment = keys.commitment
         var plain = try SecretBytes(zeroed: 64)
         let (vault, own) = (vaultID, slot.slotID)

@@ -35,10 +35,19 @@ public struct LockedStore: Sendable {
     /// The network file system that the vault is on, where locks and renames are weaker than the format wants.
     public var weakFileSystem: String? { location.directory.weakFileSystem }
 
+    /// MemAvailable, and the most that a slot's key derivation takes, in bytes.
+    public var availableMemory: UInt64? { environment.fileSystem.availableMemory }
+
+    public var memoryNeeded: UInt64? {
+        header.slots.compactMap { slot in
+            if case .argon2id(_, let memoryBytes) = slot.stretching { memoryBytes } else { nil }
+        }.max()
+    }
+
     /// Derives the master key of each passphrase slot in turn until one opens. No lock is held meanwhile.
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
-    public func unlock(with passphrase: borrowing Passphrase) throws(StorageError) -> UnlockedKeys {
+    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
         let slots = header.slots.filter { $0.kind == .passphrase }
         guard !slots.isEmpty else { throw .noMatchingSlot }
         var spent: UInt64 = 0
@@ -51,7 +60,7 @@ public struct LockedStore: Sendable {
                     throw .resourceUnavailable
                 }
             }
-            guard let vaultKey = try slot.open(passphrase.bytes, vaultID: header.vaultID) else { continue }
+            guard let vaultKey = try slot.open(passphrase.secret.bytes, vaultID: header.vaultID) else { continue }
             do throws(CryptoError) {
                 return UnlockedKeys(keys: try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID))
             } catch {

@@ -19,9 +19,9 @@ extension VaultStore {
     ///
     /// - Parameters:
     ///   - current: opens the slot that is replaced.
-    ///   - cost: nil keeps at least the slot's own.
+    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may have.
     public func changePassphrase(
-        from current: borrowing Passphrase, to new: borrowing Passphrase, cost: KeyDerivationCost
+        from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost?
     ) throws(StorageError) {
         try check()
         // The derivations take long, and the lock is never held over one.
@@ -29,14 +29,14 @@ extension VaultStore {
         var replaced: Int?
         var vaultKey: SecretBytes?
         for (index, slot) in before.enumerated() where slot.kind == .passphrase && vaultKey == nil {
-            vaultKey = try slot.open(current.bytes, vaultID: header.vaultID)
+            vaultKey = try slot.open(current.secret.bytes, vaultID: header.vaultID)
             if vaultKey != nil { replaced = index }
         }
         guard let replaced, let key = vaultKey.take() else { throw .wrongPassphrase }
         let fresh: KeySlot
         do throws(CryptoError) {
             fresh = try KeySlot.sealing(
-                key, for: new, cost: cost, vaultID: header.vaultID, name: before[replaced].name, random: environment.random)
+                key, for: new, cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID, name: before[replaced].name, random: environment.random)
         } catch {
             throw StorageError(error)
         }
@@ -191,7 +191,7 @@ extension VaultStore {
     /// - Parameter path: its directory is made, mode 0700, when it does not exist.
     /// - Throws: `.alreadyExists`, with what is there untouched.
     public static func create(
-        at path: FilePath, passphrase: borrowing Passphrase, cost: KeyDerivationCost, environment: VaultEnvironment
+        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost, environment: VaultEnvironment
     ) throws(StorageError) -> VaultStore {
         let fileSystem = environment.fileSystem
         let directoryPath = path.removingLastComponent()
@@ -243,7 +243,7 @@ extension VaultStore {
 extension VaultStore {
     /// Draws the vault key and puts a slot for the passphrase into the header.
     private static func makeKeys(
-        for passphrase: borrowing Passphrase, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
+        for passphrase: Passphrase, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
     ) throws(StorageError) -> VaultKeys {
         do throws(CryptoError) {
             let vaultKey = try random.secret(32)

@@ -279,3 +279,10 @@ public final class VaultStore {
         do throws(CryptoError) { return try padded.copy(of: content) } catch { throw StorageError(error) }
     }
 }
+
+extension VaultStore {
+    /// Seconds since 2001-01-01T00:00:00Z.
+    public var now: Double { environment.clock.now }
+
+    public var uptime: Duration { environment.clock.uptime }
+}

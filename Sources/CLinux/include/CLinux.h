@@ -25,6 +25,9 @@ long clinux_wipe_on_fork(void *base, size_t length);
 void *clinux_map(size_t length);
 long clinux_forbid_access(void *base, size_t length);
 long clinux_filesystem_type(int descriptor);
-long clinux_make_controlling_terminal(int descriptor);
+int clinux_block_terminal_signals(void);
+void clinux_unblock_terminal_signals(void);
+int clinux_wait_for_input(int input, int signals);
+void clinux_ignore_file_size_signal(void);
 
 #endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+internal import VaultFormat
+
+/// The value of an attribute, in the type that the caller chose.
+public enum AttributeValue: Hashable, Sendable {
+    case string(String)
+    case data([UInt8])
+    case number(Int64)
+    /// A number that is no integer.
+    case real(Double)
+    /// Becomes the number 0 or 1 where a number is wanted, and is refused elsewhere.
+    case bool(Bool)
+    case date(Date)
+
+    /// The text of a string, or of data that is UTF-8.
+    public var text: String? {
+        switch self {
+        case .string(let string): string
+        case .data(let data): String(validating: data, as: UTF8.self)
+        default: nil
+        }
+    }
+}
+
+extension AttributeValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral {
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .number(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+}
+
+extension AttributeValue {
+    init(_ encoded: EncodedValue) {
+        switch encoded {
+        case .string(let string): self = .string(string)
+        case .data(let data): self = .data(data)
+        case .integer(let integer): self = .number(integer)
+        case .date(let date): self = .date(Date(timeIntervalSinceReferenceDate: date))
+        case .real(let real): self = .real(real)
+        }
+    }
+
+    /// The stored form of the value for an attribute of this kind. Nil: the kind does not take it.
+    func encoded(as kind: AttributeKind) -> EncodedValue? {
+        switch kind {
+        case .blob:
+            switch self {
+            case .string(let string): .string(string)
+            case .data(let data): .data(data)
+            case .number(let number): .integer(number)
+            case .real(let real): AttributeValue.encoded(real)
+            case .bool, .date: nil
+            }
+        case .string, .accessibility: text.map(EncodedValue.string)
+        case .data, .accessControl:
+            switch self {
+            case .data(let data): .data(data)
+            case .string(let string): .data(Array(string.utf8))
+            case .number(let number): Int32(exactly: number).map { .data(AttributeValue.fourBytes($0)) }
+            case .real, .bool, .date: nil
+            }
+        case .number, .flag:
+            switch self {
+            case .number(let number): .integer(number)
+            case .real(let real): AttributeValue.encoded(real)
+            case .bool(let bool): .integer(bool ? 1 : 0)
+            // Only canonical decimals are numbers: not "080", not "+80", not "".
+            case .string(let string): Int32(string).flatMap { String($0) == string ? .integer(Int64($0)) : nil } ?? .string(string)
+            case .data, .date: nil
+            }
+        case .date:
+            if case .date(let date) = self, date.timeIntervalSinceReferenceDate.isFinite {
+                .date(date.timeIntervalSinceReferenceDate)
+            } else {
+                nil
+            }
+        case .digest: if case .data(let data) = self, data.count == 20 { .data(data) } else { nil }
+        case .identifier: if case .data(let data) = self, data.isEmpty || data.count == 16 { .data(data) } else { nil }
+        }
+    }
+
+    private static func encoded(_ real: Double) -> EncodedValue? {
+        guard real.isFinite else { return nil }
+        return Int64(exactly: real).map(EncodedValue.integer) ?? .real(real)
+    }
+
+    /// As Apple's systems store a number where data is wanted: four bytes, in the machine's order.
+    static func fourBytes(_ number: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(integer: UInt32(bitPattern: number))
+        return bytes
+    }
+}
+
+/// The form in which values are compared: equal keys, equal values.
+struct MatchKey: Hashable {
+    var bytes: [UInt8]
+
+    init(_ value: EncodedValue, kind: AttributeKind) {
+        bytes = []
+        switch value {
+        case .string(let string): append(kind, 1, Array(string.utf8)[...])
+        case .data(let data): append(kind, 2, data[...])
+        case .integer(let integer): appendWord(kind, 3, UInt64(bitPattern: integer))
+        case .date(let date): appendWord(kind, 4, (date == 0 ? 0 : date).bitPattern)
+        case .real(let real): appendWord(kind, 5, real.bitPattern)
+        }
+    }
+
+    /// - Parameter payload: the value's bytes in the file.
+    init(encodedKind: UInt8, _ payload: ArraySlice<UInt8>, kind: AttributeKind) {
+        bytes = []
+        append(kind, encodedKind, payload)
+    }
+
+    private mutating func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: ArraySlice<UInt8>) {
+        let isBytes = encodedKind <= 2
+        switch kind {
+        case .blob, .string, .data, .accessControl, .digest, .identifier, .accessibility:
+            // A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
+            if encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.span.integer(at: 0))) {
+                bytes = [0] + AttributeValue.fourBytes(small)
+            } else {
+                bytes = [isBytes ? 0 : encodedKind] + payload
+            }
+        case .number, .flag, .date: bytes = [encodedKind] + payload
+        }
+    }
+
+    private mutating func appendWord(_ kind: AttributeKind, _ encodedKind: UInt8, _ word: UInt64) {
+        var payload: [UInt8] = []
+        payload.append(integer: word)
+        append(kind, encodedKind, payload[...])
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+public import VaultCrypto
+internal import VaultFormat
+
+/// What makes an item one of a kind: its class and the attributes of the primary key.
+public struct ItemKey: Hashable, Sendable {
+    public let itemClass: ItemClass
+    public let attributes: [Attribute: AttributeValue]
+
+    public init(_ itemClass: ItemClass, _ attributes: [Attribute: AttributeValue]) {
+        self.itemClass = itemClass
+        self.attributes = attributes
+    }
+
+    public static func genericPassword(service: String, account: String = "") -> ItemKey {
+        ItemKey(.genericPassword, [.service: .string(service), .account: .string(account)])
+    }
+
+    /// - Parameter protocol: one of Apple's four-character codes, such as `htps`, or any other text.
+    public static func internetPassword(
+        server: String, account: String = "", protocol: String? = nil, port: Int? = nil, path: String? = nil, securityDomain: String? = nil,
+        authenticationType: String? = nil
+    ) -> ItemKey {
+        var attributes: [Attribute: AttributeValue] = [.server: .string(server), .account: .string(account)]
+        attributes[.protocolName] = `protocol`.map(AttributeValue.string)
+        attributes[.port] = port.map { .number(Int64($0)) }
+        attributes[.path] = path.map(AttributeValue.string)
+        attributes[.securityDomain] = securityDomain.map(AttributeValue.string)
+        attributes[.authenticationType] = authenticationType.map(AttributeValue.string)
+        return ItemKey(.internetPassword, attributes)
+    }
+
+    /// - Parameters:
+    ///   - issuer: the normalized distinguished name, DER.
+    ///   - serialNumber: the content bytes of the DER integer.
+    public static func certificate(issuer: [UInt8], serialNumber: [UInt8], type: Int = 0) -> ItemKey {
+        ItemKey(.certificate, [.issuer: .data(issuer), .serialNumber: .data(serialNumber), .certificateType: .number(Int64(type))])
+    }
+
+    public static func key(applicationLabel: [UInt8], applicationTag: String = "") -> ItemKey {
+        ItemKey(.key, [.applicationLabel: .data(applicationLabel), .applicationTag: .string(applicationTag)])
+    }
+}
+
+/// An item: attributes that can be searched, and a secret that is opened only when it is read.
+public struct Item: Sendable {
+    public let itemClass: ItemClass
+    public var attributes: [Attribute: AttributeValue]
+    /// Names and values of the user's own, outside the primary key. A name has 1 to 255 bytes.
+    public var userAttributes: [String: String]
+    /// The secret to store; of an item that was found, only if the query asked for it.
+    public var secret: Secret?
+    /// What the store knows of an item that was found or added.
+    public internal(set) var record: ItemRecord?
+
+    public init(
+        _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
+        accessible: Accessibility? = nil, secret: Secret? = nil
+    ) {
+        itemClass = key.itemClass
+        self.attributes = key.attributes.merging(attributes) { $1 }
+        self.userAttributes = userAttributes
+        self.secret = secret
+        if let accessible { self.attributes[.accessible] = .string(accessible.rawValue) }
+    }
+
+    init(_ itemClass: ItemClass, attributes: [Attribute: AttributeValue], userAttributes: [String: String], record: ItemRecord) {
+        self.itemClass = itemClass
+        self.attributes = attributes
+        self.userAttributes = userAttributes
+        self.record = record
+    }
+
+    public subscript(attribute: Attribute) -> AttributeValue? {
+        get { attributes[attribute] }
+        set { attributes[attribute] = newValue }
+    }
+
+    /// Lends the secret of an item that was found: opened now, wiped on return.
+    ///
+    /// - Returns: nil when the item has no secret, which differs from an empty one.
+    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`, `.storage(.damaged)`.
+    public func withSecret<R>(_ body: (Span<UInt8>) throws -> R) throws -> R? {
+        if let secret { return try secret.withBytes(body) }
+        guard let record, record.hasSecret else { return nil }
+        return try record.store.secret(of: record)?.withBytes(body)
+    }
+}
+
+/// Where and at what version an item is in its store.
+public struct ItemRecord: Sendable {
+    public let itemClass: ItemClass
+    /// The item's UUID, for ever the same.
+    public let id: UUID
+    /// 1 at creation, one more at each change.
+    public let version: UInt64
+    public let created: Date
+    public let modified: Date
+    public let hasSecret: Bool
+    let valueVersion: UInt64
+    let store: any ItemStore
+
+    /// 4 bytes of class and the 16 of the identifier: stable over every update.
+    public var persistentReference: [UInt8] {
+        let id = self.id.uuid
+        return Array(itemClass.rawValue.utf8) + [
+            id.0, id.1, id.2, id.3, id.4, id.5, id.6, id.7, id.8, id.9, id.10, id.11, id.12, id.13, id.14, id.15,
+        ]
+    }
+}
+
+extension UUID {
+    init(_ id: ItemID) {
+        let b = id.bytes
+        self.init(uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]))
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+public import VaultCrypto
+
+/// The four verbs. A ``Vault`` in this process is one; whoever takes an `ItemStore` cannot tell which it has.
+public protocol ItemStore: Sendable {
+    /// Adds an item.
+    ///
+    /// - Returns: the item as it was stored, with its defaults.
+    /// - Throws: `.duplicateItem` when one with the same primary key exists; nothing changes.
+    @discardableResult
+    func add(_ item: Item) throws(VaultError) -> Item
+
+    /// Adds an item, or gives the one with the same primary key these attributes and this secret.
+    @discardableResult
+    func set(_ item: Item) throws(VaultError) -> Item
+
+    /// Finds items, in the order of their creation.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    func copyMatching(_ query: Query) throws(VaultError) -> [Item]
+
+    /// Changes every item that matches, or none.
+    ///
+    /// - Returns: how many, 1 or more.
+    @discardableResult
+    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int
+
+    /// Deletes every item that matches.
+    ///
+    /// - Returns: how many, 1 or more.
+    @discardableResult
+    func delete(matching query: Query) throws(VaultError) -> Int
+
+    /// Adds or sets all of the items in one transaction, or none.
+    func store(_ items: [Item], replacing: Bool) throws(VaultError)
+
+    /// Opens the secret of an item that was found.
+    func secret(of record: ItemRecord) throws(VaultError) -> Secret?
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+internal import VaultStorage
+
+/// A query whose values were checked against the class, ready to be compared with records.
+struct ParsedQuery {
+    let itemClass: ItemClass
+    let filters: [Attribute: MatchKey]
+    let userFilters: [String: String]
+    let reference: ItemID?
+    let limit: Query.Limit
+    let text: String?
+    let hostOrSubdomain: String?
+    /// The access groups that may be seen; nil: all.
+    let groups: Set<String>?
+    let matchesSynchronizable: Bool
+    let matchesTombstones: Bool
+
+    /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
+    init(_ query: Query, groups: AccessGroups, defaultLimit: Query.Limit = .all) throws(VaultError) {
+        guard !groups.isEmpty else { throw .accessGroupDenied }
+        reference = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?.id
+        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?.itemClass
+        guard let itemClass = query.itemClass ?? referenced else { throw .parameter(.classMissing) }
+        if let referenced, referenced != itemClass { throw .noSuchClass }
+        self.itemClass = itemClass
+        var filters: [Attribute: MatchKey] = [:]
+        var isAny = query.synchronizableAny
+        for (attribute, value) in query.attributes {
+            guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
+            if attribute == .synchronizable, value == .string("syna") {
+                isAny = true
+                continue
+            }
+            let kind = attribute.kind(in: itemClass)
+            guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
+            // The access control object describes an item; it never selects one.
+            guard attribute != .accessControl else { continue }
+            if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil { throw .parameter(.attributeValue(attribute.name)) }
+            filters[attribute] = MatchKey(encoded, kind: kind)
+        }
+        guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else { throw .parameter(.attributesWithReference) }
+        if let value = query.attributes[.accessGroup]?.text, !groups.allows(value) { throw .accessGroupDenied }
+        if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
+        matchesSynchronizable = isAny || reference != nil || filters[.synchronizable] != nil
+        matchesTombstones = filters[.tombstone] != nil
+        self.filters = filters
+        userFilters = query.userAttributes
+        limit = query.limit ?? defaultLimit
+        text = query.text
+        hostOrSubdomain = query.hostOrSubdomain
+        self.groups = groups.names
+    }
+
+    private static func parse(reference bytes: [UInt8]) throws(VaultError) -> (itemClass: ItemClass, id: ItemID) {
+        guard bytes.count == 20, let name = String(validating: bytes[..<4], as: UTF8.self) else { throw .parameter(.persistentReference) }
+        // A class of Apple's that has no table.
+        guard name != "apls" else { throw .noSuchClass }
+        guard let itemClass = ItemClass(rawValue: name) else { throw .parameter(.persistentReference) }
+        return (itemClass, ItemID(bytes.span.extracting(4..<20)))
+    }
+
+    func matches(_ operation: Operation) -> Bool {
+        guard operation.itemClass == itemClass.stored else { return false }
+        if !matchesTombstones, operation.isTombstone { return false }
+        if !matchesSynchronizable, operation.isSynchronizable { return false }
+        if let reference, operation.id != reference { return false }
+        if let groups, !groups.contains(operation.accessGroup) { return false }
+        for (attribute, value) in filters where attribute.matchKey(in: operation, itemClass) != value { return false }
+        if !userFilters.isEmpty {
+            let user = operation.attributes.user
+            for (name, value) in userFilters where user[name] != value { return false }
+        }
+        if let host = hostOrSubdomain {
+            guard let server = operation.text(of: .server), server == host || server.hasSuffix("." + host) else { return false }
+        }
+        if let text {
+            let visible: [Attribute] = [.service, .server, .account, .label]
+            guard visible.contains(where: { operation.text(of: $0)?.contains(text) == true }) else { return false }
+        }
+        return true
+    }
+
+    /// The records that match, in the order of their creation; no more than the limit.
+    func find(in store: VaultStore, _ index: ItemIndex) -> [(place: Int, operation: Operation)] {
+        let maximum: Int
+        switch limit {
+        case .one: maximum = 1
+        case .all: maximum = .max
+        case .count(let count): maximum = count < 0 ? .max : count
+        }
+        guard maximum > 0 else { return [] }
+        var found: [(place: Int, operation: Operation)] = []
+        for place in candidates(store, index) {
+            if let operation = store.records[place], matches(operation), !store.isForeign(operation) { found.append((place, operation)) }
+        }
+        found.sort { $0.operation.ordinal < $1.operation.ordinal }
+        return found.count > maximum ? Array(found[..<maximum]) : found
+    }
+
+    /// Attributes that nearly every item shares: an index over them proposes nearly everything.
+    private static let unselective: Set<Attribute> = [.accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate]
+
+    private func candidates(_ store: VaultStore, _ index: ItemIndex) -> any Sequence<Int> {
+        if let reference { return store.records.place(of: reference).map { [$0] } ?? [] }
+        let primary = Attribute.primaryKey(of: itemClass).compactMap { filters[$0] }
+        if primary.count == Attribute.primaryKey(of: itemClass).count {
+            return index.candidates(primaryKey: primary, of: itemClass, in: store.records)
+        }
+        var best: (count: Int, places: () -> [Int])?
+        func offer(_ candidate: (count: Int, () -> [Int])) {
+            if candidate.count < best?.count ?? .max { best = (candidate.count, candidate.1) }
+        }
+        for (attribute, value) in filters where !ParsedQuery.unselective.contains(attribute) {
+            offer(index.candidates(attribute, value, itemClass, in: store.records))
+        }
+        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: store.records)) }
+        if let best { return best.places() }
+        for (attribute, value) in filters where attribute.isEncoded {
+            offer(index.candidates(attribute, value, itemClass, in: store.records))
+        }
+        if let best { return best.places() }
+        return 0..<store.records.end
+    }
+}
+
+/// The access groups of a caller: the first is where it adds.
+public struct AccessGroups: Equatable, Sendable {
+    /// Nil stands for all of them.
+    let names: Set<String>?
+    let first: String?
+
+    /// - Parameter list: in order; `*` among them stands for every group.
+    public init(_ list: [String]) {
+        names = list.contains("*") ? nil : Set(list)
+        first = list.first { $0 != "*" } ?? (list.isEmpty ? nil : "default")
+    }
+
+    /// The one group `default`.
+    public static let standard = AccessGroups(["default"])
+
+    var isEmpty: Bool { first == nil }
+
+    func allows(_ group: String) -> Bool { names?.contains(group) ?? true }
+}
+
+extension Operation {
+    var isTombstone: Bool { attributes[Attribute.tombstone.tag] == .integer(1) }
+
+    var isSynchronizable: Bool { attributes[Attribute.synchronizable.tag] == .integer(1) }
+
+    var accessGroup: String { text(of: .accessGroup) ?? "" }
+
+    func text(of attribute: Attribute) -> String? {
+        attributes[attribute.tag].flatMap { AttributeValue($0).text }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+public import VaultCrypto
+
+/// What to look for. Attributes are compared exactly and all must match.
+public struct Query: Sendable {
+    /// How many items to return, with Apple's `kSecMatchLimit`.
+    public enum Limit: Equatable, Sendable {
+        case one
+        case all
+        /// Up to this many; 0 finds nothing, a negative number all.
+        case count(Int)
+    }
+
+    /// Nil only together with a persistent reference.
+    public var itemClass: ItemClass?
+    public var attributes: [Attribute: AttributeValue]
+    public var userAttributes: [String: String]
+    /// Selects one item. Class, limit and ``synchronizableAny`` may stand beside it, attributes may not.
+    public var persistentReference: [UInt8]?
+    /// Nil: all, except that a single item is enough for Apple's `SecItemCopyMatching`.
+    public var limit: Limit?
+    /// Both synchronizable items and others. Without it, and without the attribute, only the others match.
+    public var synchronizableAny = false
+    /// Internet passwords whose server is this host or below it: `kSecMatchHostOrSubdomainOfHost`.
+    public var hostOrSubdomain: String?
+    /// A part of the service, the server, the account or the label.
+    public var text: String?
+    /// Whether the items come with their secrets, all opened at one moment.
+    public var returnsSecrets = false
+    /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing (`kSecUseTombstones`).
+    public var leavesTombstones: Bool?
+
+    public init(
+        _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil, label: String? = nil,
+        attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:], limit: Limit? = nil
+    ) {
+        self.itemClass = itemClass
+        self.attributes = attributes
+        self.userAttributes = userAttributes
+        self.limit = limit
+        if let service { self.attributes[.service] = .string(service) }
+        if let account { self.attributes[.account] = .string(account) }
+        if let server { self.attributes[.server] = .string(server) }
+        if let label { self.attributes[.label] = .string(label) }
+    }
+
+    /// The item with this key.
+    public init(_ key: ItemKey) {
+        self.init(key.itemClass, attributes: key.attributes)
+    }
+
+    /// The item that the reference was made for.
+    public init(persistentReference: [UInt8]) {
+        self.init(nil)
+        self.persistentReference = persistentReference
+    }
+}
+
+/// What an update does to the items that match.
+public struct ItemChanges: Sendable {
+    /// Attributes that get a new value. None can be removed, as on Apple's systems.
+    public var attributes: [Attribute: AttributeValue]
+    /// User attributes that get a new value, or go where it is nil.
+    public var userAttributes: [String: String?]
+    /// The new secret; nil keeps the old one.
+    public var secret: Secret?
+    /// The version that each item must have.
+    public var version: UInt64?
+
+    public init(
+        attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil, version: UInt64? = nil
+    ) {
+        self.attributes = attributes
+        self.userAttributes = userAttributes
+        self.secret = secret
+        self.version = version
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+public import VaultCrypto
+public import VaultStorage
+
+/// A vault whose file was found and checked as far as that goes without a key.
+public struct LockedVault: Sendable {
+    let store: LockedStore
+
+    /// - Throws: `.storage` with `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
+    public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
+        do throws(StorageError) { store = try LockedStore(path, environment: environment) } catch { throw VaultError(error) }
+    }
+
+    /// Derives the key, which takes most of a second, and reads the vault.
+    ///
+    /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.
+    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
+        do throws(StorageError) {
+            return Vault(try store.open(with: try store.unlock(with: passphrase)), accessGroups)
+        } catch {
+            throw VaultError(error)
+        }
+    }
+}
+
+/// An unlocked vault: the items of one file, for any number of threads.
+///
+/// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they did before it.
+public final class Vault: ItemStore {
+    private let core: VaultCore
+    private let accessGroups: AccessGroups
+
+    init(_ store: VaultStore, _ accessGroups: AccessGroups) {
+        core = VaultCore(store)
+        self.accessGroups = accessGroups
+    }
+
+    private init(_ core: VaultCore, _ accessGroups: AccessGroups) {
+        self.core = core
+        self.accessGroups = accessGroups
+    }
+
+    /// Makes a new vault.
+    ///
+    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
+    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
+    public static func create(
+        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate, environment: VaultEnvironment = .system,
+        accessGroups: AccessGroups = .standard
+    ) throws(VaultError) -> Vault {
+        do throws(StorageError) {
+            return Vault(try VaultStore.create(at: path, passphrase: passphrase, cost: cost, environment: environment), accessGroups)
+        } catch {
+            throw VaultError(error)
+        }
+    }
+
+    /// Opens a vault.
+    public static func open(
+        at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
+        accessGroups: AccessGroups = .standard
+    ) throws(VaultError) -> Vault {
+        try LockedVault(at: path, environment: environment).unlock(with: passphrase, accessGroups: accessGroups)
+    }
+
+    /// The same vault as somebody sees it who belongs to these access groups.
+    public func withAccessGroups(_ groups: AccessGroups) -> Vault { Vault(core, groups) }
+
+    // MARK: The verbs
+
+    @discardableResult
+    public func add(_ item: Item) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.add(item, self.accessGroups, for: self) }
+    }
+
+    @discardableResult
+    public func set(_ item: Item) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.set(item, self.accessGroups, for: self) }
+    }
+
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
+        try core.read { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self) }
+    }
+
+    @discardableResult
+    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try core.change { engine throws(VaultError) in try engine.update(matching: query, with: changes, self.accessGroups) }
+    }
+
+    @discardableResult
+    public func delete(matching query: Query) throws(VaultError) -> Int {
+        try core.change { engine throws(VaultError) in try engine.delete(matching: query, self.accessGroups) }
+    }
+
+    public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
+        try transaction { transaction throws(VaultError) in
+            for item in items { _ = replacing ? try transaction.set(item) : try transaction.add(item) }
+        }
+    }
+
+    public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
+        try core.read { engine throws(VaultError) in try engine.secret(of: record) }
+    }
+
+    /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
+    public func transaction<R>(_ body: (Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
+        try core.change { engine throws(VaultError) in try body(Transaction(engine, self.accessGroups, self)) }
+    }
+
+    // MARK: The file
+
+    /// Replaces the passphrase. No value is opened, and the items stay sealed as they are.
+    ///
+    /// A copy of the file that was made before still opens with the old passphrase.
+    ///
+    /// - Parameter cost: nil keeps what a guess costs, or raises it to the least that a new vault may have.
+    public func changePassphrase(
+        from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost? = nil
+    ) throws(VaultError) {
+        try core.manage { store throws(StorageError) in try store.changePassphrase(from: current, to: new, cost: cost) }
+    }
+
+    /// Writes the file anew without what was deleted or replaced.
+    public func compact() throws(VaultError) {
+        try core.manage { store throws(StorageError) in try store.compact() }
+    }
+
+    /// Checks every byte of the file, and when `deep` opens every value.
+    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+        try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
+    }
+
+    /// Numbers about the vault.
+    public func statistics() throws(VaultError) -> Statistics {
+        try core.manage { store throws(StorageError) in
+            try store.refresh()
+            return Statistics(items: store.records.count, commits: store.commits, fileSize: store.fileSize, discarded: store.discardedBytes)
+        }
+    }
+
+    public struct Statistics: Equatable, Sendable {
+        /// Records of the file: items, and tombstones of synchronizable ones.
+        public var items: Int
+        public var commits: Int
+        public var fileSize: Int
+        /// Bytes of an unfinished commit of a process that died, which this vault has cut off.
+        public var discarded: Int
+    }
+
+    /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
+    public func lock() throws(VaultError) {
+        try core.manage { store throws(StorageError) in store.lockKeys() }
+    }
+
+    /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
+    /// scope does it too. What goes wrong here takes nothing back that was acknowledged.
+    public func close() { core.close() }
+}
+
+/// The verbs inside a transaction: each sees what those before it did.
+public struct Transaction {
+    private let engine: ItemEngine
+    private let groups: AccessGroups
+    private let owner: any ItemStore
+
+    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: any ItemStore) {
+        self.engine = engine
+        self.groups = groups
+        self.owner = owner
+    }
+
+    @discardableResult
+    public func add(_ item: Item) throws(VaultError) -> Item { try engine.add(item, groups, for: owner) }
+
+    @discardableResult
+    public func set(_ item: Item) throws(VaultError) -> Item { try engine.set(item, groups, for: owner) }
+
+    /// Finds items. Secrets that this transaction brings are not yet in the file and cannot be read.
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
+
+    @discardableResult
+    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try engine.update(matching: query, with: changes, groups)
+    }
+
+    @discardableResult
+    public func delete(matching query: Query) throws(VaultError) -> Int { try engine.delete(matching: query, groups) }
+}

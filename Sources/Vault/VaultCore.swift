@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+internal import VaultCrypto
+internal import VaultStorage
+
+/// One open vault, shared by all who look at it: the mutex, and the queue in which changes of several threads meet.
+///
+/// Whoever gets the mutex carries out what waits in the queue, its own change and those of others, and makes all of it durable with one sync.
+/// Everything below is only touched with the mutex held, which is what makes it sendable.
+final class VaultCore: @unchecked Sendable {
+    private let engine: ItemEngine
+    private let mutex = Mutex(())
+    private let waiting = Mutex<[Change]>([])
+    private var lastChange = Duration.zero
+    private var isSettling = false
+
+    init(_ store: VaultStore) { engine = ItemEngine(store) }
+
+    deinit { settle(isLeaving: true) }
+
+    /// A change that waits; its thread waits with it.
+    private final class Change: @unchecked Sendable {
+        let run: (ItemEngine) throws(VaultError) -> Void
+        var isDone = false
+        var failure: StorageError?
+
+        init(_ run: @escaping (ItemEngine) throws(VaultError) -> Void) { self.run = run }
+    }
+
+    func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        var result: Result<R, VaultError> = .failure(.itemNotFound)
+        mutex.withLock { _ in
+            do throws(VaultError) {
+                try stored { () throws(StorageError) in try engine.store.refresh() }
+                result = .success(try body(engine))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    func change<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        var result: Result<R, VaultError>?
+        let failure = withoutActuallyEscaping(body) { body in
+            let change = Change { engine throws(VaultError) in
+                do throws(VaultError) { result = .success(try body(engine)) } catch {
+                    result = .failure(error)
+                    throw error
+                }
+            }
+            waiting.withLock { $0.append(change) }
+            mutex.withLock { _ in
+                if !change.isDone { carryOutWaiting() }
+            }
+            return change.failure
+        }
+        if case .failure(let error)? = result { throw error }
+        if let failure { throw VaultError(failure) }
+        guard let result else { throw .storage(.poisoned) }
+        return try result.get()
+    }
+
+    private func carryOutWaiting() {
+        let batch = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        do throws(StorageError) {
+            try engine.store.write {
+                for change in batch {
+                    // A change that fails takes itself back and leaves the others alone; its thread hears why.
+                    do throws(VaultError) {
+                        try engine.store.transaction { () throws(VaultError) in try change.run(engine) }
+                    } catch { continue }
+                }
+            }
+            // Worth a try, and no reason to fail: the next one comes at a later change.
+            try? engine.store.compactIfWorthwhile(isLeaving: false)
+        } catch {
+            for change in batch { change.failure = error }
+        }
+        for change in batch { change.isDone = true }
+        settleSoon()
+    }
+
+    func manage<R>(_ body: (VaultStore) throws(StorageError) -> R) throws(VaultError) -> R {
+        var result: Result<R, StorageError> = .failure(.poisoned)
+        mutex.withLock { _ in
+            do throws(StorageError) { result = .success(try body(engine.store)) } catch { result = .failure(error) }
+        }
+        do throws(StorageError) { return try result.get() } catch { throw VaultError(error) }
+    }
+
+    // MARK: Idleness
+
+    func close() { mutex.withLock { _ in settle(isLeaving: true) } }
+
+    private func settle(isLeaving: Bool) {
+        guard !ForkMark.isForkedChild else { return }
+        if isLeaving { try? engine.store.compactIfWorthwhile(isLeaving: true) }
+        try? engine.store.settleMarks()
+    }
+
+    /// After a second without a change both marks are brought up to date, so that any truncation of the file would show.
+    private func settleSoon() {
+        lastChange = engine.store.uptime
+        guard !isSettling else { return }
+        isSettling = true
+        wait(.seconds(1))
+    }
+
+    private func wait(_ delay: DispatchTimeInterval) {
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self else { return }
+            mutex.withLock { _ in
+                let idle = self.engine.store.uptime - self.lastChange
+                if idle < .seconds(1) {
+                    self.wait(.milliseconds(1001 - Int(idle / .milliseconds(1))))
+                } else {
+                    self.isSettling = false
+                    self.settle(isLeaving: false)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+public import VaultStorage
+
+/// What the calls of a vault can end with. The numbers are Apple's `OSStatus` of the same meaning.
+public enum VaultError: Error, Equatable, Sendable {
+    /// A query or an item that says something impossible: errSecParam, -50.
+    case parameter(ParameterFlaw)
+    /// The class has no such attribute: errSecNoSuchAttr, -25303.
+    case noSuchAttribute(String)
+    /// There is no such class, or a persistent reference is of another: errSecNoSuchClass, -25306.
+    case noSuchClass
+    /// An item with this primary key exists: errSecDuplicateItem, -25299.
+    case duplicateItem
+    /// Nothing matches: errSecItemNotFound, -25300.
+    case itemNotFound
+    /// The access group is not one of the caller's: errSecMissingEntitlement, -34018.
+    case accessGroupDenied
+    /// The vault is locked, and the item can be read while unlocked only: errSecInteractionNotAllowed, -25308.
+    case locked
+    /// Not built for this class: errSecUnimplemented, -4.
+    case unimplemented
+    /// The item is not at the version that the update demands.
+    case versionMismatch
+    /// The item has another value than when it was found. Find it again.
+    case itemChanged
+    /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
+    case storage(StorageError)
+}
+
+/// What is wrong with a query or an item.
+public enum ParameterFlaw: Equatable, Sendable {
+    case classMissing
+    /// The attribute does not take a value of this type, or no such value.
+    case attributeValue(String)
+    case persistentReference
+    /// Attributes beside a persistent reference.
+    case attributesWithReference
+    case limit
+    case matchKey
+    /// A user attribute's name has 1 to 255 bytes.
+    case userAttributeName
+}
+
+extension VaultError {
+    init(_ error: StorageError) { self = error == .locked ? .locked : .storage(error) }
+}
+
+/// Runs a call of the storage and converts what it throws.
+func stored<R>(_ body: () throws(StorageError) -> R) throws(VaultError) -> R {
+    do throws(StorageError) { return try body() } catch { throw VaultError(error) }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+/// The exit codes, which scripts rely on.
+enum ExitStatus: Int32, CaseIterable {
+    case done = 0
+    case failure = 1
+    case cancelled = 3
+    case locked = 4
+    case wrongPassphrase = 5
+    case notFound = 10
+    case alreadyExists = 11
+    case ambiguous = 12
+    case changed = 13
+    case busy = 14
+    case resources = 15
+    case damaged = 20
+    case unsupported = 21
+    case rolledBack = 22
+    case inputOutput = 30
+    case unknownOutcome = 31
+    case usage = 64
+    case interrupted = 130
+
+    var meaning: String {
+        switch self {
+        case .done: "done"
+        case .failure: "another failure"
+        case .cancelled: "cancelled"
+        case .locked: "locked, and no way to unlock"
+        case .wrongPassphrase: "wrong passphrase"
+        case .notFound: "not found"
+        case .alreadyExists: "already exists"
+        case .ambiguous: "ambiguous: several items match"
+        case .changed: "changed by somebody else (--if-version)"
+        case .busy: "busy: another process keeps the vault locked"
+        case .resources: "not enough memory or other resources"
+        case .damaged: "damaged or tampered with"
+        case .unsupported: "unsupported version"
+        case .rolledBack: "rolled back to an older copy"
+        case .inputOutput: "input or output"
+        case .unknownOutcome: "outcome unknown: a sync failed"
+        case .usage: "usage"
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
+/// What ends a command: a code for scripts, a line and a hint for people.
+struct CommandError: Error {
+    var status: ExitStatus
+    /// Lower case, no full stop, no secret and no attribute value.
+    var message: String
+    var hint: String?
+
+    init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
+        self.status = status
+        self.message = message
+        self.hint = hint
+    }
+
+    static func usage(_ message: String, hint: String? = nil) -> CommandError { CommandError(.usage, message, hint: hint) }
+}
+
+extension CommandError {
+    init(_ error: VaultError) {
+        switch error {
+        case .parameter(let flaw): self.init(flaw)
+        case .noSuchAttribute(let name): self.init(.usage, "the class has no attribute '\(name)'")
+        case .noSuchClass: self.init(.usage, "no such class")
+        case .duplicateItem: self.init(.alreadyExists, "an item with this key exists", hint: "'vault set' adds or updates")
+        case .itemNotFound: self.init(.notFound, "no such item")
+        case .accessGroupDenied: self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
+        case .locked: self.init(.locked, "the vault is locked")
+        case .unimplemented: self.init(.failure, "not available for items of this class")
+        case .versionMismatch: self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
+        case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
+        case .storage(let error): self.init(error)
+        }
+    }
+
+    private init(_ flaw: ParameterFlaw) {
+        switch flaw {
+        case .classMissing: self.init(.usage, "a class is missing")
+        case .attributeValue(let name): self.init(.usage, "not a value for the attribute '\(name)'")
+        case .persistentReference, .attributesWithReference: self.init(.usage, "not a persistent reference")
+        case .limit: self.init(.usage, "a change is for every item that matches")
+        case .matchKey: self.init(.usage, "not a key for this call")
+        case .userAttributeName: self.init(.usage, "the name of an attribute has 1 to 255 bytes")
+        }
+    }
+
+    init(_ error: StorageError) {
+        switch error {
+        case .noVault: self.init(.notFound, "there is no vault here yet", hint: "make one: 'vault init'")
+        case .alreadyExists: self.init(.alreadyExists, "there is a file already, which was left as it is", hint: "choose another one: --vault FILE")
+        case .refused(let refusal): self.init(refusal)
+        case .damaged(let damage):
+            self.init(.damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))", hint: "restore a backup; nothing was written")
+        case .unsupported(let field):
+            self.init(.unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
+        case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
+        case .unacceptablePassphrase(let flaw): self.init(.usage, "the passphrase \(CommandError.describe(flaw))")
+        case .noMatchingSlot: self.init(.locked, "the vault has no slot for a passphrase")
+        case .busy: self.init(.busy, "another process keeps the vault locked", hint: "see 'vault doctor'")
+        case .resourceUnavailable:
+            self.init(.resources, "not enough memory for the key derivation", hint: "free some, or make the vault with '--kdf interactive'")
+        case .inputOutput(let errno, let task): self.init(.inputOutput, "cannot \(task.phrase): \(errno.description.lowercased())")
+        case .indeterminate(let errno):
+            self.init(.unknownOutcome, "a sync failed (\(errno.description.lowercased())): the change is there, or it is not", hint: "look with 'vault find'")
+        case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
+        case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")
+        case .rolledBack: self.init(.rolledBack, "the file was replaced by an older copy")
+        case .locked: self.init(.locked, "the vault is locked")
+        case .forked: self.init(.failure, "the vault was opened by the parent process")
+        case .valueTooLarge: self.init(.usage, "a secret has at most 16 MiB")
+        case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
+        case .noStateDirectory: self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+        }
+    }
+
+    private init(_ refusal: Refusal) {
+        switch refusal {
+        case .notARegularFile: self.init(.inputOutput, "the vault is not a regular file")
+        case .foreignOwner: self.init(.inputOutput, "the vault belongs to another user")
+        case .accessibleByOthers: self.init(.inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
+        case .severalLinks: self.init(.inputOutput, "the vault has several hard links, which a rewrite would part")
+        case .directoryWritableByOthers: self.init(.inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
+        case .directoryWritableByGroup: self.init(.inputOutput, "a group may replace files in the vault's directory", hint: "chmod g-w the directory")
+        }
+    }
+
+    private static func describe(_ damage: Damage) -> String {
+        switch damage {
+        case .notAVault: "this is no vault, or a part of one"
+        case .headerChecksum: "the header does not match its checksum"
+        case .header: "the header says what no version writes"
+        case .headerMAC: "the header is not the one that was written"
+        case .keySlot: "a key slot does not hold what it promises"
+        case .marks: "neither commit mark is valid"
+        case .markMismatch(let sequence): "commit \(sequence) is not the one that was marked"
+        case .missingCommits(let found, let expected): "commits \(found + 1) to \(expected) are missing"
+        case .frame(let sequence, _): "frame \(sequence) makes no sense"
+        case .values(let sequence): "the values of frame \(sequence) were changed"
+        case .value: "a secret is not the one that was written"
+        case .readBack: "the rewritten file could not be read back"
+        }
+    }
+
+    private static func describe(_ flaw: PassphraseFlaw) -> String {
+        switch flaw {
+        case .empty: "is empty"
+        case .tooLong: "is longer than 1024 bytes"
+        case .invalidUTF8: "is not UTF-8"
+        case .controlCharacter: "has a control character"
+        }
+    }
+}
+
+extension FileTask {
+    fileprivate var phrase: String {
+        switch self {
+        case .resolve: "follow the path"
+        case .createDirectory: "make the directory"
+        case .openDirectory: "open the directory"
+        case .open: "open the file"
+        case .read: "read the file"
+        case .write: "write the file"
+        case .reserve: "reserve disk space"
+        case .truncate: "shorten the file"
+        case .synchronize: "sync the file"
+        case .lock: "lock the vault"
+        case .rename: "put the new file in its place"
+        case .list: "list the directory"
+        case .remove: "remove a file"
+        }
+    }
+}

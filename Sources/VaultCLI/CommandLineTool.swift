@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultStorage
+
+/// The `vault` command.
+public enum CommandLineTool {
+    /// Runs the command of the process's arguments and ends the process.
+    public static func main() -> Never {
+        // Before anything secret is in memory: nobody of the same user may look into it, and it is in no core dump.
+        _ = clinux_set_undumpable()
+        _ = clinux_forbid_core_dumps()
+        clinux_ignore_file_size_signal()
+        exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    private static func run(_ arguments: [String]) -> ExitStatus {
+        do {
+            if arguments == ["help", "exit-codes"] {
+                try Output.write(exitCodes)
+                return .done
+            }
+            var command = try VaultCommand.parseAsRoot(arguments.map { $0 == "--generate" ? "--generate=24" : $0 })
+            try command.run()
+            return .done
+        } catch {
+            return report(error)
+        }
+    }
+
+    private static var exitCodes: String {
+        ExitStatus.allCases.map { status in
+            let code = String(status.rawValue)
+            return String(repeating: " ", count: 3 - code.count) + code + "  " + status.meaning + "\n"
+        }.joined()
+    }
+
+    private static func report(_ error: any Error) -> ExitStatus {
+        let failure: CommandError
+        switch error {
+        case let error as CommandError: failure = error
+        case let error as VaultError: failure = CommandError(error)
+        case let error as StorageError: failure = CommandError(error)
+        case let error as CryptoError: failure = CommandError(error)
+        default:
+            let message = VaultCommand.message(for: error)
+            guard VaultCommand.exitCode(for: error) != .success else {
+                return (try? Output.line(VaultCommand.fullMessage(for: error))) == nil ? .inputOutput : .done
+            }
+            failure = CommandError(.usage, plain(message), hint: "see 'vault help'")
+        }
+        Output.fail(failure)
+        return failure.status
+    }
+
+    /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is not repeated.
+    private static func plain(_ message: String) -> String {
+        let line = message.split(separator: "\n").first.map(String.init) ?? "unusable arguments"
+        if line.contains("nexpected argument") { return "unexpected argument" }
+        if line.hasPrefix("Unknown option"), let name = line.split(separator: "'").dropFirst().first {
+            return "unknown option '\(name.split(separator: "=").first ?? "")'"
+        }
+        let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
+        return (trimmed.first.map { $0.lowercased() } ?? "") + trimmed.dropFirst()
+    }
+}
+
+extension CommandError {
+    init(_ error: CryptoError) {
+        switch error {
+        case .authenticationFailed: self.init(.wrongPassphrase, "wrong passphrase")
+        case .outOfMemory, .unavailable: self.init(.resources, "not enough memory")
+        case .unacceptablePassphrase(let flaw): self.init(StorageError.unacceptablePassphrase(flaw))
+        }
+    }
+}
+
+struct VaultCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "vault",
+        abstract: "Keeps secrets.",
+        discussion: """
+            A vault is one encrypted file: --vault FILE, else $VAULT_FILE, else ~/.local/share/vault/default.vault.
+            Exit codes: 'vault help exit-codes'.
+            """,
+        version: "0.1.0",
+        subcommands: [
+            Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
+            Compact.self, Verify.self, Generate.self, Import.self, Export.self, Completion.self,
+        ])
+}

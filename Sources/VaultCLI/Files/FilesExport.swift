@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write items as files.",
+        discussion: """
+            What 'vault import --files' stored comes back byte for byte, each file with mode 0600 in a new directory with mode 0700.
+            The directory must not exist, or be empty; it appears with all of the files or not at all.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: ArgumentHelp("The directory to make.", valueName: "directory"), completion: .directory)
+    var files: String
+
+    @Option(help: "The service of the items.")
+    var service = FilesService.standard
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    func run() throws {
+        let locked = try vault.locked()
+        let target = ExportDirectory(files)
+        try target.check()
+        try vault.withVault(locked, groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
+            let items = try vault.copyMatching(Query(.genericPassword, service: service))
+            try target.fill { write in
+                for item in items {
+                    let name = item[.account]?.text ?? ""
+                    guard try item.withSecret({ try write(name, $0) }) != nil else { continue }
+                }
+            }
+            Output.note("wrote \(items.count) files")
+        }
+    }
+}
+
+/// A directory that is put together beside its place and moved there when it is complete.
+struct ExportDirectory {
+    private let path: String
+    private let temporary: String
+
+    init(_ path: String) {
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        self.path = path
+        let tag = SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        temporary = path + ".tmp-" + tag
+    }
+
+    func check() throws {
+        guard !path.isEmpty else { throw CommandError.usage("--files takes a directory") }
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return }
+        let entries = try? FileManager.default.contentsOfDirectory(atPath: path)
+        guard status.st_mode & S_IFMT == S_IFDIR, entries?.isEmpty == true else {
+            throw CommandError(.alreadyExists, "the directory exists and is not empty", hint: "name a new one")
+        }
+    }
+
+    func fill(_ body: (_ write: (String, Span<UInt8>) throws -> Void) throws -> Void) throws {
+        try make(temporary)
+        do {
+            try body { name, bytes in try write(name, bytes) }
+            guard unsafe rename(temporary, path) == 0 else { throw failure("put the directory in its place") }
+        } catch {
+            try? FileManager.default.removeItem(atPath: temporary)
+            throw error
+        }
+    }
+
+    private func write(_ name: String, _ bytes: Span<UInt8>) throws {
+        let components = name.split(separator: "/", omittingEmptySubsequences: false)
+        // An account is the user's text and no path until it has been looked at.
+        let isPath = !name.contains("\0") && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
+        guard isPath else { throw CommandError(.failure, "the account of an item is no name for a file") }
+        var directory = temporary
+        for component in components.dropLast() {
+            directory += "/" + component
+            try make(directory, mayExist: true)
+        }
+        let opened = unsafe clinux_openat(AT_FDCWD, temporary + "/" + name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard opened >= 0 else { throw CommandError(.inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())") }
+        defer { close(Int32(opened)) }
+        var written = 0
+        while written < bytes.count {
+            let rest = bytes.extracting(written..<bytes.count)
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(Int32(opened), $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write a file") }
+            written += count
+        }
+    }
+
+    private func make(_ directory: String, mayExist: Bool = false) throws {
+        guard unsafe mkdir(directory, 0o700) == 0 || mayExist && errno == EEXIST else { throw failure("make a directory") }
+    }
+
+    private func failure(_ task: String) -> CommandError {
+        CommandError(.inputOutput, "cannot \(task): \(Errno(rawValue: errno).description.lowercased())")
+    }
+}

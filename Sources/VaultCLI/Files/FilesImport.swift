@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Store files as items.",
+        discussion: """
+            Every regular file below the directory becomes a generic password: its path there is the account, its bytes are the secret.
+            All of them are stored in one transaction, or none. 'vault export' writes them back.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: ArgumentHelp("The directory.", valueName: "directory"), completion: .directory)
+    var files: String
+
+    @Option(help: "The service of the items.")
+    var service = FilesService.standard
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Flag(help: "Replace items that exist.")
+    var replace = false
+
+    func run() throws {
+        let locked = try vault.locked()
+        let names = try FileTree.names(below: files)
+        guard !names.isEmpty else { throw CommandError(.notFound, "there are no files in the directory") }
+        let tooLong = CommandError(.usage, "a file has more than 16 MiB")
+        let items = try names.map { name in
+            let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
+            return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
+        }
+        try vault.withVault(locked, groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
+            try vault.store(items, replacing: replace)
+        }
+        Output.note("stored \(items.count) files")
+    }
+}
+
+enum FilesService {
+    /// The service of files, unless another is named.
+    static let standard = "files"
+}
+
+/// The regular files below a directory.
+enum FileTree {
+    /// Their paths below it, sorted. A symbolic link to a file counts as one; links to directories are not followed.
+    static func names(below root: String) throws -> [String] {
+        var names: [String] = []
+        try collect(root, "", &names)
+        return names.sorted()
+    }
+
+    private static func collect(_ root: String, _ prefix: String, _ names: inout [String]) throws {
+        let directory = prefix.isEmpty ? root : root + "/" + prefix
+        let entries: [String]
+        do { entries = try FileManager.default.contentsOfDirectory(atPath: directory) } catch {
+            throw CommandError(.inputOutput, "cannot list the directory '\(directory.printable)'")
+        }
+        for entry in entries {
+            let name = prefix.isEmpty ? entry : prefix + "/" + entry
+            var (own, target) = (stat(), stat())
+            guard unsafe lstat(root + "/" + name, &own) == 0, unsafe stat(root + "/" + name, &target) == 0 else { continue }
+            if own.st_mode & S_IFMT == S_IFDIR {
+                try collect(root, name, &names)
+            } else if target.st_mode & S_IFMT == S_IFREG {
+                names.append(name)
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+
+/// A random secret, and how hard it is to guess.
+struct Generator: ~Copyable {
+    static let defaultSymbols = "!#$%&*+-=?@^_"
+
+    private let secret: SecretBytes
+    /// The logarithm to base 2 of the number of equally likely results.
+    let entropyBits: Double
+
+    consuming func bytes() -> SecretBytes { secret }
+
+    /// Letters, digits and symbols, each equally likely.
+    ///
+    /// - Parameter symbols: ASCII that is no letter and no digit; may be empty.
+    static func characters(_ length: Int, symbols: String) throws -> Generator {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8) + symbols.utf8
+        let random = SystemRandom()
+        var secret = try SecretBytes(zeroed: length)
+        secret.withMutableBytes { bytes in
+            for index in 0..<length { bytes[index] = alphabet[Int(random.uniform(UInt32(alphabet.count)))] }
+        }
+        return Generator(secret: secret, entropyBits: Double(length) * log2(Double(alphabet.count)))
+    }
+
+    /// Words of ``WordList``, joined by hyphens.
+    static func words(_ count: Int) throws -> Generator {
+        let random = SystemRandom()
+        let words = WordList.words
+        var text = try SecretText(capacity: count * 12)
+        for index in 0..<count {
+            if index > 0 { text.append(UInt8(ascii: "-")) }
+            text.append(words[Int(random.uniform(UInt32(words.count)))].utf8)
+        }
+        return Generator(secret: try text.bytes(), entropyBits: Double(count) * log2(Double(words.count)))
+    }
+}
+
+/// A rough upper bound on what guessing a passphrase takes; for a warning, never for a refusal.
+enum PassphraseStrength {
+    /// In bits: the characters' variety, each run of equal or neighbouring characters counting once.
+    static func estimate(_ passphrase: Passphrase) -> Double {
+        passphrase.secret.withBytes { bytes in
+            var pool = 0.0
+            var (hasLower, hasUpper, hasDigit, hasOther, hasWide) = (false, false, false, false, false)
+            var distinct = 0
+            for index in bytes.indices {
+                switch bytes[index] {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"): hasLower = true
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"): hasUpper = true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): hasDigit = true
+                case 0x80...: hasWide = true
+                default: hasOther = true
+                }
+                if index == 0 || abs(Int(bytes[index]) - Int(bytes[index - 1])) > 1 { distinct += 1 }
+            }
+            pool += (hasLower ? 26 : 0) + (hasUpper ? 26 : 0) + (hasDigit ? 10 : 0) + (hasOther ? 33 : 0) + (hasWide ? 64 : 0)
+            // English text has far less than a random letter's 4.7 bits; long lower-case passphrases are mostly words.
+            let perCharacter = hasLower && !hasUpper && !hasDigit && !hasWide && bytes.count > 16 ? 2.3 : log2(max(pool, 1))
+            return Double(distinct) * perCharacter
+        }
+    }
+
+    static func word(forBits bits: Double) -> String {
+        switch bits {
+        case ..<40: "weak"
+        case ..<60: "fair"
+        case ..<80: "good"
+        default: "strong"
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultCrypto
+
+/// An item as `--json` prints it: stable keys, times as RFC 3339, no secret.
+struct ItemOutput: Encodable {
+    let item: Item
+
+    private enum Key: String, CodingKey {
+        case itemClass = "class"
+        case service, account, label, comment, description, attributes, accessible, group, created, modified, version
+        case protocolName = "protocol"
+        case port, path, domain
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(ClassOption(item.itemClass).rawValue, forKey: .itemClass)
+        try container.encode(item.serviceName, forKey: .service)
+        try container.encode(item[.account]?.displayText, forKey: .account)
+        try container.encode(item[.label]?.displayText, forKey: .label)
+        try container.encodeIfPresent(item[.comment]?.displayText, forKey: .comment)
+        try container.encodeIfPresent(item[.itemDescription]?.displayText, forKey: .description)
+        try container.encode(item.userAttributes, forKey: .attributes)
+        try container.encode(item.accessibleName, forKey: .accessible)
+        try container.encode(item[.accessGroup]?.text, forKey: .group)
+        try container.encode(item.record?.created.formattedTime, forKey: .created)
+        try container.encode(item.record?.modified.formattedTime, forKey: .modified)
+        try container.encode(item.record?.version, forKey: .version)
+        guard item.itemClass == .internetPassword else { return }
+        try container.encode(item[.protocolName]?.text.map(ProtocolNames.name), forKey: .protocolName)
+        if case .number(let port) = item[.port] { try container.encode(port, forKey: .port) }
+        try container.encode(item[.path]?.text, forKey: .path)
+        try container.encode(item[.securityDomain]?.text, forKey: .domain)
+    }
+
+    /// The object as JSON; with a secret, in locked memory up to the write.
+    func json(revealing secret: Secret?) throws -> SecretBytes {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let object = Array(try encoder.encode(self))
+        guard let secret else { return try SecretBytes(copying: object.span) }
+        return try secret.withBytes { bytes in
+            var text = try SecretText(capacity: object.count + 6 * bytes.count + 64)
+            text.append(object.dropLast())
+            if (try? UTF8Span(validating: bytes)) != nil {
+                text.append(Array(",\"secret\":\"".utf8))
+                for index in bytes.indices { text.append(escaping: bytes[index]) }
+            } else {
+                text.append(Array(",\"secretBase64\":\"".utf8))
+                text.append(base64: bytes)
+            }
+            text.append(Array("\"}".utf8))
+            return try text.bytes()
+        }
+    }
+}
+
+/// Text that is put together in locked memory.
+struct SecretText: ~Copyable {
+    private var buffer: SecretBytes
+    private var length = 0
+
+    init(capacity: Int) throws { buffer = try SecretBytes(zeroed: capacity) }
+
+    mutating func append(_ byte: UInt8) {
+        let end = length
+        buffer.withMutableBytes { $0[end] = byte }
+        length += 1
+    }
+
+    mutating func append(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes { append(byte) }
+    }
+
+    /// Appends a byte of UTF-8 as it stands in a JSON string (RFC 8259).
+    mutating func append(escaping byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): append([UInt8(ascii: "\\"), byte])
+        case UInt8(ascii: "\n"): append(Array("\\n".utf8))
+        case 0..<0x20, 0x7f:
+            let digits = Array("0123456789abcdef".utf8)
+            append(Array("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
+        default: append(byte)
+        }
+    }
+
+    /// Appends bytes in base64 (RFC 4648, section 4).
+    mutating func append(base64 bytes: Span<UInt8>) {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var index = 0
+        while index < bytes.count {
+            let rest = bytes.count - index
+            let word = UInt32(bytes[index]) << 16 | (rest > 1 ? UInt32(bytes[index + 1]) << 8 : 0) | (rest > 2 ? UInt32(bytes[index + 2]) : 0)
+            append(digits[Int(word >> 18)])
+            append(digits[Int(word >> 12 & 63)])
+            append(rest > 1 ? digits[Int(word >> 6 & 63)] : UInt8(ascii: "="))
+            append(rest > 2 ? digits[Int(word & 63)] : UInt8(ascii: "="))
+            index += 3
+        }
+    }
+
+    consuming func bytes() throws -> SecretBytes { try buffer.copy(of: 0..<length) }
+}
+
+extension Item {
+    /// The service of a generic password, the server of an internet password.
+    var serviceName: String {
+        switch itemClass {
+        case .genericPassword: self[.service]?.displayText ?? ""
+        case .internetPassword: self[.server]?.displayText ?? ""
+        case .certificate: self[.subject]?.displayText ?? ""
+        case .key: self[.applicationTag]?.displayText ?? ""
+        }
+    }
+
+    /// As `--accessible` takes it.
+    var accessibleName: String? {
+        switch self[.accessible]?.text.flatMap(Accessibility.init) {
+        case .whenUnlocked: "when-unlocked"
+        case .afterFirstUnlock: "after-first-unlock"
+        case .always: "always"
+        case .whenUnlockedThisDeviceOnly: "when-unlocked,this-device"
+        case .afterFirstUnlockThisDeviceOnly: "after-first-unlock,this-device"
+        case .alwaysThisDeviceOnly: "always,this-device"
+        case .whenPasscodeSetThisDeviceOnly: "when-passphrase-set,this-device"
+        case nil: nil
+        }
+    }
+
+    /// An attribute by the name that the command line has for it, or one of the user's own.
+    func attribute(named name: String) -> String? {
+        switch name {
+        case "class": ClassOption(itemClass).rawValue
+        case "service", "server": serviceName
+        case "account": self[.account]?.displayText
+        case "label": self[.label]?.displayText
+        case "comment": self[.comment]?.displayText
+        case "description": self[.itemDescription]?.displayText
+        case "protocol": self[.protocolName]?.text.map(ProtocolNames.name)
+        case "port": self[.port]?.displayText
+        case "path": self[.path]?.displayText
+        case "domain": self[.securityDomain]?.displayText
+        case "accessible": accessibleName
+        case "group": self[.accessGroup]?.text
+        case "created": record?.created.formattedTime
+        case "modified": record?.modified.formattedTime
+        case "version": record.map { String($0.version) }
+        default: userAttributes[name]
+        }
+    }
+}
+
+extension AttributeValue {
+    /// The value for people: text as it is, other data in hexadecimal.
+    var displayText: String {
+        switch self {
+        case .string(let string): string
+        case .data(let data): text ?? data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        case .number(let number): String(number)
+        case .real(let real): String(real)
+        case .bool(let bool): bool ? "1" : "0"
+        case .date(let date): date.formattedTime
+        }
+    }
+}
+
+extension Date {
+    /// RFC 3339 in UTC, to the millisecond.
+    var formattedTime: String { formatted(ISO8601FormatStyle(includingFractionalSeconds: true)) }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+
+struct Add: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Add an item.",
+        discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11).")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+    @OptionGroup var details: ItemDescription
+    @OptionGroup var input: SecretOptions
+
+    func run() throws { try Set.store(vault, selection, details, input) { vault, item in try vault.add(item) } }
+}
+
+struct Set: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Add an item, or give the one that exists a new secret.",
+        discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+    @OptionGroup var details: ItemDescription
+    @OptionGroup var input: SecretOptions
+
+    func run() throws { try Set.store(vault, selection, details, input) { vault, item in try vault.set(item) } }
+
+    /// Makes the item of the options and hands it to the verb.
+    static func store(
+        _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ input: SecretOptions,
+        _ verb: (Vault, Item) throws -> Void
+    ) throws {
+        try checkStandardInput(vault, input)
+        let locked = try vault.locked()
+        // What can be read without asking is judged before the key is derived; a person is asked for the passphrase first.
+        let early = input.prompts ? nil : try input.secret()
+        try vault.withVault(locked, groups: selection.groups) { vault in
+            let secret = try early ?? input.secret()
+            try verb(vault, Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
+        }
+    }
+
+    /// One stream cannot give both the passphrase and the secret.
+    static func checkStandardInput(_ vault: VaultOptions, _ input: SecretOptions) throws {
+        guard vault.passphrase.passphraseFd != 0 || !input.usesStandardInput else {
+            throw CommandError.usage("standard input cannot give both the passphrase and the secret")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+
+struct Delete: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Delete an item.", discussion: "Asks on a terminal; without one, --yes is needed.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+
+    @Flag(help: "Delete all that match, not only one.")
+    var all = false
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func run() throws {
+        let locked = try vault.locked()
+        if !yes { try Confirmation.checkPossible() }
+        try vault.withVault(locked, groups: selection.groups) { vault in
+            guard all else {
+                let item = try selection.only(in: vault)
+                if !yes { try Confirmation.ask("Delete 1 item?") }
+                guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
+                try vault.delete(matching: Query(persistentReference: reference))
+                return
+            }
+            if !yes { try Confirmation.ask("Delete \(try vault.copyMatching(selection.query).count) items?") }
+            try vault.delete(matching: selection.query)
+        }
+    }
+}
+
+/// The question before something is destroyed.
+enum Confirmation {
+    static func checkPossible() throws {
+        guard Terminal() != nil else {
+            throw CommandError.usage("there is no terminal to confirm this at", hint: "if it is meant: --yes")
+        }
+    }
+
+    static func ask(_ question: String) throws {
+        guard let terminal = Terminal() else { return try checkPossible() }
+        let answer = try terminal.ask(question + " [y/N] ").lowercased()
+        guard answer == "y" || answer == "yes" else { throw CommandError(.cancelled, "cancelled") }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+
+struct Get: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print an item's secret, or an attribute of it.",
+        discussion: "The secret's exact bytes are written; a newline follows only on a terminal.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+
+    @Option(name: .customLong("attr"), help: ArgumentHelp("Print this attribute instead of the secret.", valueName: "name"))
+    var attribute: String?
+
+    @Flag(help: "Print the item as JSON.")
+    var json = false
+
+    @Flag(help: "With --json: the secret too.")
+    var reveal = false
+
+    @Flag(help: "Write a secret that is not text to a terminal.")
+    var force = false
+
+    func validate() throws {
+        guard !json || attribute == nil else { throw ValidationError("--attr and --json exclude each other") }
+        guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
+    }
+
+    func run() throws {
+        try vault.withVault(groups: selection.groups) { vault in
+            let needsSecret = attribute == nil && (!json || reveal)
+            let item = try selection.only(in: vault, secrets: needsSecret)
+            if let attribute {
+                guard let value = item.attribute(named: attribute) else { throw CommandError(.notFound, "the item has no such attribute") }
+                try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? value.printable : value)
+            } else if json {
+                try ItemOutput(item: item).json(revealing: reveal ? item.secret : nil).withBytes { try Output.write($0) }
+                try Output.write("\n")
+            } else {
+                guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
+                try Get.write(secret, force: force)
+            }
+        }
+    }
+
+    private static func write(_ secret: Secret, force: Bool) throws {
+        let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
+        try secret.withBytes { bytes in
+            if isTerminal, !force, !bytes.isText {
+                throw CommandError.usage("the secret is not text", hint: "send it to a file, or use --force")
+            }
+            try Output.write(bytes)
+        }
+        if isTerminal { try Output.write("\n") }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the bytes are UTF-8 that a terminal shows and does not obey.
+    var isText: Bool {
+        for index in indices where self[index] < 0x20 && self[index] != 0x0a && self[index] != 0x09 || self[index] == 0x7f { return false }
+        return (try? UTF8Span(validating: self)) != nil
+    }
+}

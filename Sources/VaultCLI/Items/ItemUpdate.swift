@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultCrypto
+
+struct Update: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Change an item.", discussion: "With --secret the new secret comes from --file, --fd, --generate, standard input or a prompt.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+    @OptionGroup var details: ItemDescription
+    @OptionGroup var input: SecretOptions
+
+    @Option(help: ArgumentHelp("The new account.", valueName: "account"))
+    var newAccount: String?
+
+    @Option(help: ArgumentHelp("The new service or server.", valueName: "service"))
+    var newService: String?
+
+    @Flag(help: "Replace the secret.")
+    var secret = false
+
+    @Option(help: ArgumentHelp("Only if the item is at this version.", valueName: "version"))
+    var ifVersion: UInt64?
+
+    func validate() throws {
+        guard replacesSecret || !(input.exact || input.allowEmpty) else { throw ValidationError("--exact and --allow-empty go with --secret") }
+    }
+
+    /// Naming a source says that there is a secret to replace.
+    private var replacesSecret: Bool { secret || input.file != nil || input.fd != nil || input.generate != nil }
+
+    func run() throws {
+        if replacesSecret { try Set.checkStandardInput(vault, input) }
+        var changes = ItemChanges(attributes: try details.attributes(), version: ifVersion)
+        for (name, value) in details.user { changes.userAttributes[name] = .some(value) }
+        changes.attributes[.account] = newAccount.map(AttributeValue.string)
+        if let newService { changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService) }
+        guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
+            throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
+        }
+        let locked = try vault.locked()
+        if replacesSecret, !input.prompts { changes.secret = try input.secret() }
+        try vault.withVault(locked, groups: selection.groups) { vault in
+            let item = try selection.only(in: vault)
+            if replacesSecret, changes.secret == nil { changes.secret = try input.secret() }
+            guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
+            try vault.update(matching: Query(persistentReference: reference), with: changes)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+
+/// Standard output is the answer, standard error everything else.
+enum Output {
+    /// Writes bytes to standard output.
+    ///
+    /// - Throws: code 30 when they do not all arrive.
+    static func write(_ bytes: Span<UInt8>) throws {
+        var written = 0
+        while written < bytes.count {
+            let rest = bytes.extracting(written..<bytes.count)
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                throw CommandError(.inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
+            }
+            written += count
+        }
+    }
+
+    static func write(_ text: String) throws { try write(Array(text.utf8).span) }
+
+    static func line(_ text: String) throws { try write(text + "\n") }
+
+    static func note(_ text: String) { error("vault: note: \(text)\n") }
+
+    static func warn(_ text: String) { error("vault: warning: \(text)\n") }
+
+    static func fail(_ failure: CommandError) {
+        error("vault: error: \(failure.message)\n")
+        if let hint = failure.hint { error("vault: hint: \(hint)\n") }
+    }
+
+    static func error(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}
+
+extension String {
+    /// The text without anything that moves a cursor or breaks a line: such characters as escapes.
+    var printable: String {
+        var output = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\t": output += "\\t"
+            case "\n": output += "\\n"
+            case "\r": output += "\\r"
+            case "\\": output += "\\\\"
+            default:
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: output += "\\u{\(String(scalar.value, radix: 16))}"
+                default: output.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return output
+    }
+}

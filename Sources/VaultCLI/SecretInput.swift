@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+/// Reads secrets from descriptors and files straight into locked memory.
+enum SecretReader {
+    /// Reads to the end.
+    ///
+    /// - Parameter limit: the most bytes to take; one more is an error.
+    static func read(_ descriptor: Int32, limit: Int, tooLong: CommandError) throws -> SecretBytes {
+        var capacity = min(limit + 1, 65_536)
+        var buffer = try SecretBytes(zeroed: capacity)
+        var length = 0
+        while true {
+            if length == capacity {
+                guard capacity <= limit else { throw tooLong }
+                capacity = min(limit + 1, capacity * 4)
+                var larger = try SecretBytes(zeroed: capacity)
+                let filled = length
+                buffer.withBytes { old in
+                    larger.withMutableBytes { new in
+                        for index in 0..<filled { new[index] = old[index] }
+                    }
+                }
+                buffer = larger
+            }
+            let count = buffer.withMutableBytes { bytes in
+                // The bytes behind `length` belong to the buffer.
+                unsafe bytes.withUnsafeMutableBytes {
+                    unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, capacity - length)
+                }
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw CommandError(.inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())") }
+            if count == 0 { break }
+            length += count
+        }
+        guard length <= limit else { throw tooLong }
+        return try buffer.copy(of: 0..<length)
+    }
+
+    static func read(file path: String, limit: Int, tooLong: CommandError, warnsOfReaders: Bool = false) throws -> SecretBytes {
+        let descriptor = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw CommandError(.inputOutput, "cannot open '\(path)': \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
+        }
+        defer { close(Int32(descriptor)) }
+        var status = stat()
+        if warnsOfReaders, unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0 {
+            Output.warn("others may read '\(path)'")
+        }
+        return try read(Int32(descriptor), limit: limit, tooLong: tooLong)
+    }
+}
+
+/// Where the passphrase comes from.
+struct PassphraseOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the passphrase from this file.", valueName: "file"), completion: .file())
+    var passphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read the passphrase from this descriptor.", valueName: "number"))
+    var passphraseFd: Int32?
+
+    func validate() throws {
+        guard passphraseFile == nil || passphraseFd == nil else {
+            throw ValidationError("--passphrase-file and --passphrase-fd exclude each other")
+        }
+    }
+
+    /// - Parameter confirming: ask twice at a terminal, since a mistake would make a vault that nobody opens.
+    func passphrase(prompt: String = "Passphrase: ", confirming: Bool = false) throws -> Passphrase {
+        if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
+        if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
+        let environment = ProcessInfo.processInfo.environment
+        if let file = environment["VAULT_PASSPHRASE_FILE"], !file.isEmpty { return try PassphraseOptions.read(file: file) }
+        if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
+            let file = directory + "/vault.passphrase"
+            if FileManager.default.fileExists(atPath: file) { return try PassphraseOptions.read(file: file) }
+        }
+        return try PassphraseOptions.ask(prompt, confirming: confirming)
+    }
+
+    static func read(file: String) throws -> Passphrase {
+        try Passphrase(line: SecretReader.read(file: file, limit: 4096, tooLong: tooLong, warnsOfReaders: true))
+    }
+
+    static func read(descriptor: Int32) throws -> Passphrase {
+        try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
+    }
+
+    static func ask(_ prompt: String, confirming: Bool) throws -> Passphrase {
+        guard let terminal = Terminal() else {
+            throw CommandError(
+                .locked, "no passphrase: there is no source for one and no terminal to ask at",
+                hint: "use --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
+        }
+        let first = try Passphrase(terminal.readSecret(prompt))
+        guard confirming else { return first }
+        let second = try Passphrase(terminal.readSecret("Once more: "))
+        guard first.secret.isEqual(to: second.secret) else { throw CommandError(.cancelled, "the two passphrases differ") }
+        return first
+    }
+
+    private static let tooLong = CommandError(.usage, "the passphrase is longer than 1024 bytes")
+}
+
+/// Where the secret of an item comes from: never an argument.
+struct SecretOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the secret from this file, exactly.", valueName: "file"), completion: .file())
+    var file: String?
+
+    @Option(help: ArgumentHelp("Read the secret from this descriptor, exactly.", valueName: "number"))
+    var fd: Int32?
+
+    @Flag(help: "Keep the newline that ends standard input.")
+    var exact = false
+
+    @Flag(help: "Store an empty secret if the input is empty.")
+    var allowEmpty = false
+
+    @Option(help: ArgumentHelp("Make a random secret of so many characters (24) and do not print it.", valueName: "length"))
+    var generate: Int?
+
+    func validate() throws {
+        guard [file != nil, fd != nil, generate != nil].filter({ $0 }).count <= 1 else {
+            throw ValidationError("--file, --fd and --generate exclude each other")
+        }
+        if let generate, !(1...4096).contains(generate) { throw ValidationError("--generate takes 1 to 4096 characters") }
+    }
+
+    /// Whether the secret is read from standard input when it is not a terminal.
+    var usesStandardInput: Bool { file == nil && generate == nil && (fd == nil || fd == 0) }
+
+    /// Whether nothing can be read before somebody is asked.
+    var prompts: Bool { file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO) }
+
+    func secret() throws -> Secret {
+        let bytes = try read()
+        guard bytes.count > 0 || allowEmpty else {
+            throw CommandError.usage("the secret is empty", hint: "if that is meant: --allow-empty")
+        }
+        return Secret(bytes)
+    }
+
+    private func read() throws -> SecretBytes {
+        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let limit = 16 << 20
+        if let generate { return try Generator.characters(generate, symbols: Generator.defaultSymbols).bytes() }
+        if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
+        if let fd { return try SecretReader.read(fd, limit: limit, tooLong: tooLong) }
+        if Terminal.isTerminal(STDIN_FILENO) {
+            guard let terminal = Terminal() else { throw CommandError(.usage, "no secret: there is no terminal to ask at") }
+            let first = try terminal.readSecret("Secret: ")
+            let second = try terminal.readSecret("Once more: ")
+            guard first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) else {
+                throw CommandError(.cancelled, "the two secrets differ")
+            }
+            return first
+        }
+        let input = try SecretReader.read(STDIN_FILENO, limit: limit + 1, tooLong: tooLong)
+        let length = input.withBytes { bytes in
+            !exact && bytes.count > 0 && bytes[bytes.count - 1] == 0x0a ? bytes.count - 1 : bytes.count
+        }
+        guard length <= limit else { throw tooLong }
+        return try input.copy(of: 0..<length)
+    }
+}
+
+extension Secret {
+    func isEqual(to other: Secret) -> Bool {
+        withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+/// The terminal that belongs to the process, whatever its standard streams are.
+struct Terminal: ~Copyable {
+    private let descriptor: Int32
+
+    /// Nil: the process has none.
+    init?() {
+        let opened = unsafe clinux_openat(AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0)
+        guard opened >= 0 else { return nil }
+        descriptor = Int32(opened)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Whether a standard stream is a terminal.
+    static func isTerminal(_ stream: Int32) -> Bool { isatty(stream) == 1 }
+
+    func write(_ text: String) {
+        var bytes = Array(text.utf8)
+        _ = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    }
+
+    /// Asks and reads a line.
+    func ask(_ question: String) throws -> String {
+        write(question)
+        let line = try readLine()
+        return line.withBytes { String(decoding: $0.array, as: UTF8.self) }
+    }
+
+    /// Asks and reads a line that does not appear.
+    ///
+    /// The signals that end or stop a process wait until the echo is on again; SIGINT then is a ``CommandError`` with code 130.
+    func readSecret(_ prompt: String) throws -> SecretBytes {
+        var saved = termios()
+        guard unsafe tcgetattr(descriptor, &saved) == 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
+        let signals = clinux_block_terminal_signals()
+        guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
+        defer {
+            close(signals)
+            clinux_unblock_terminal_signals()
+        }
+        while true {
+            var silent = saved
+            silent.c_lflag &= ~tcflag_t(ECHO)
+            silent.c_lflag |= tcflag_t(ECHONL | ICANON | ISIG)
+            unsafe tcsetattr(descriptor, TCSAFLUSH, &silent)
+            write(prompt)
+            let signal = clinux_wait_for_input(descriptor, signals)
+            if signal == 0 {
+                defer { unsafe tcsetattr(descriptor, TCSAFLUSH, &saved) }
+                return try readLine()
+            }
+            unsafe tcsetattr(descriptor, TCSAFLUSH, &saved)
+            guard signal > 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
+            write("\n")
+            if signal == SIGINT { throw CommandError(.interrupted, "interrupted") }
+            // Takes effect now that the echo is on; after a stop the prompt comes again.
+            kill(getpid(), signal)
+            clinux_unblock_terminal_signals()
+            _ = clinux_block_terminal_signals()
+        }
+    }
+
+    private func readLine() throws -> SecretBytes {
+        let limit = 4096
+        var line = try SecretBytes(zeroed: limit)
+        var length = 0
+        while length < limit {
+            let read = line.withMutableBytes { bytes in
+                // The bytes behind `length` belong to the line.
+                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, limit - length) }
+            }
+            if read < 0, errno == EINTR { continue }
+            guard read >= 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
+            guard read > 0 else { break }
+            length += read
+            if line.withBytes({ $0[length - 1] }) == 0x0a { break }
+        }
+        if length == 0 { throw CommandError(.cancelled, "cancelled") }
+        let end = line.withBytes { $0[length - 1] == 0x0a ? length - 1 : length }
+        return try line.copy(of: 0..<end)
+    }
+}
+
+extension Span<UInt8> {
+    /// A copy in ordinary memory, for what is no secret.
+    var array: [UInt8] {
+        var copy: [UInt8] = []
+        copy.reserveCapacity(count)
+        for index in indices { copy.append(self[index]) }
+        return copy
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import SystemPackage
+internal import Vault
+internal import VaultStorage
+
+/// Which vault.
+struct VaultFileOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The vault file.", valueName: "file"), completion: .file())
+    var vault: String?
+
+    func path() throws -> FilePath {
+        if let vault {
+            guard !vault.isEmpty else { throw CommandError.usage("--vault takes a file") }
+            return FilePath(vault)
+        }
+        guard let path = Vault.defaultPath else {
+            throw CommandError(.inputOutput, "there is no home for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
+        }
+        return path
+    }
+}
+
+/// Which vault, and how to unlock it.
+struct VaultOptions: ParsableArguments {
+    @OptionGroup var file: VaultFileOptions
+    @OptionGroup var passphrase: PassphraseOptions
+
+    /// Finds the vault, before anybody is asked for a passphrase.
+    func locked() throws -> LockedVault { try LockedVault(at: file.path()) }
+
+    /// Opens the vault, runs the command on it and closes it.
+    func withVault<R>(groups: AccessGroups = .ofProcess, _ body: (Vault) throws -> R) throws -> R {
+        try withVault(locked(), groups: groups, body)
+    }
+
+    func withVault<R>(_ locked: LockedVault, groups: AccessGroups, _ body: (Vault) throws -> R) throws -> R {
+        let vault = try locked.unlock(with: passphrase.passphrase(), accessGroups: groups)
+        defer { vault.close() }
+        return try body(vault)
+    }
+}
+
+/// The class of the items that a command is about.
+enum ClassOption: String, ExpressibleByArgument, CaseIterable {
+    case generic, internet, certificate, key
+
+    var itemClass: ItemClass {
+        switch self {
+        case .generic: .genericPassword
+        case .internet: .internetPassword
+        case .certificate: .certificate
+        case .key: .key
+        }
+    }
+
+    init(_ itemClass: ItemClass) {
+        switch itemClass {
+        case .genericPassword: self = .generic
+        case .internetPassword: self = .internet
+        case .certificate: self = .certificate
+        case .key: self = .key
+        }
+    }
+}
+
+/// A NAME=VALUE of the user's own.
+struct UserAttribute: ExpressibleByArgument {
+    var name: String
+    var value: String
+
+    init?(argument: String) {
+        guard let split = argument.firstIndex(of: "=") else { return nil }
+        name = String(argument[..<split])
+        value = String(argument[argument.index(after: split)...])
+        guard (1...255).contains(name.utf8.count) else { return nil }
+    }
+}
+
+/// Which item: a service or server, an account, and where they are not enough, more.
+struct ItemSelection: ParsableArguments {
+    @Argument(help: "The service; with --class internet, the server.")
+    var service: String
+
+    @Argument(help: "The account. Left out: any; \"\": the empty one.")
+    var account: String?
+
+    @Option(name: .customLong("class"), help: "generic or internet.")
+    var itemClass = ClassOption.generic
+
+    @Option(name: .customLong("protocol"), help: "Internet: the protocol, such as https.")
+    var protocolName: String?
+
+    @Option(help: "Internet: the port.")
+    var port: Int?
+
+    @Option(help: "Internet: the path.")
+    var path: String?
+
+    @Option(help: "Internet: the security domain.")
+    var domain: String?
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    func validate() throws {
+        guard itemClass == .generic || itemClass == .internet else {
+            throw ValidationError("--class takes generic or internet here")
+        }
+        let isInternet = protocolName != nil || port != nil || path != nil || domain != nil
+        guard itemClass == .internet || !isInternet else {
+            throw ValidationError("--protocol, --port, --path and --domain go with --class internet")
+        }
+        if let port, !(0...65535).contains(port) { throw ValidationError("--port takes 0 to 65535") }
+        guard !service.isEmpty else { throw ValidationError("the service is empty") }
+    }
+
+    /// The caller's groups, and the named one before them.
+    var groups: AccessGroups { group.map { AccessGroups([$0]) } ?? .ofProcess }
+
+    private var attributes: [Attribute: AttributeValue] {
+        var attributes: [Attribute: AttributeValue] = [itemClass == .internet ? .server : .service: .string(service)]
+        attributes[.account] = account.map(AttributeValue.string)
+        attributes[.protocolName] = protocolName.map { .string(ProtocolNames.code($0)) }
+        attributes[.port] = port.map { .number(Int64($0)) }
+        attributes[.path] = path.map(AttributeValue.string)
+        attributes[.securityDomain] = domain.map(AttributeValue.string)
+        return attributes
+    }
+
+    var query: Query {
+        var query = Query(itemClass.itemClass, attributes: attributes)
+        query.synchronizableAny = true
+        return query
+    }
+
+    var key: ItemKey {
+        ItemKey(itemClass.itemClass, attributes.merging([.account: .string(account ?? "")]) { first, _ in first })
+    }
+
+    /// The one item that is meant.
+    ///
+    /// - Throws: code 12, with the accounts, when there are several.
+    func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
+        var query = self.query
+        query.returnsSecrets = secrets
+        let items = try store.copyMatching(query)
+        guard items.count == 1 else {
+            let accounts = items.map { item in "'\((item[.account]?.text ?? "").printable)'" }
+            throw CommandError(.ambiguous, "\(items.count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
+        }
+        return items[0]
+    }
+}
+
+/// Apple's four-character codes for common protocols.
+enum ProtocolNames {
+    private static let codes = [
+        "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps", "ldap": "ldap", "ldaps": "ldps",
+        "pop3": "pop3", "pop3s": "pops", "smb": "smb ", "smtp": "smtp", "ssh": "ssh ", "telnet": "teln",
+    ]
+
+    static func code(_ name: String) -> String { codes[name] ?? name }
+
+    static func name(_ code: String) -> String { codes.first { $0.value == code }?.key ?? code }
+}
+
+/// What an item says of itself beside its key.
+struct ItemDescription: ParsableArguments {
+    @Option(help: "A label for people.")
+    var label: String?
+
+    @Option(help: "A comment.")
+    var comment: String?
+
+    @Option(help: "What kind of item this is.")
+    var description: String?
+
+    @Option(name: .customLong("attr"), help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
+    var userAttributes: [UserAttribute] = []
+
+    @Option(help: ArgumentHelp("when-unlocked or after-first-unlock; with ',this-device', bound to this machine.", valueName: "when"))
+    var accessible: String?
+
+    func validate() throws { _ = try accessibility() }
+
+    func accessibility() throws -> Accessibility? {
+        switch accessible {
+        case nil: nil
+        case "when-unlocked": .whenUnlocked
+        case "after-first-unlock": .afterFirstUnlock
+        case "when-unlocked,this-device": .whenUnlockedThisDeviceOnly
+        case "after-first-unlock,this-device": .afterFirstUnlockThisDeviceOnly
+        default: throw ValidationError("--accessible takes when-unlocked or after-first-unlock, each with ',this-device' or without")
+        }
+    }
+
+    func attributes() throws -> [Attribute: AttributeValue] {
+        var attributes: [Attribute: AttributeValue] = [:]
+        attributes[.label] = label.map(AttributeValue.string)
+        attributes[.comment] = comment.map(AttributeValue.string)
+        attributes[.itemDescription] = description.map(AttributeValue.string)
+        attributes[.accessible] = try accessibility().map { .string($0.rawValue) }
+        return attributes
+    }
+
+    var user: [String: String] { Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 } }
+}

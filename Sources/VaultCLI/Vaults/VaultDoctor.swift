@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import Vault
+internal import VaultCrypto
+internal import VaultStorage
+
+struct Doctor: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look for what could go wrong.", discussion: "Needs no passphrase. Ends with 0 when there is nothing worse than a warning.")
+
+    @OptionGroup var file: VaultFileOptions
+
+    func run() throws {
+        var findings: [Finding] = []
+        var failure: CommandError?
+        do throws(VaultError) {
+            let store = try Doctor.look(at: file)
+            findings.append(.good("the file and its directory are the user's own, and the header is whole"))
+            if let weak = store.weakFileSystem {
+                findings.append(.warning("the file system is \(weak): locks and renames are weaker there than a vault wants"))
+            } else {
+                findings.append(.good("the file system keeps what a vault wants of it"))
+            }
+            if let available = store.availableMemory, let needed = store.memoryNeeded {
+                findings.append(
+                    needed > available / 2
+                        ? .warning("the key derivation takes \(needed >> 20) MiB, more than half of the available memory")
+                        : .good("there is memory for the key derivation (\(needed >> 20) MiB)"))
+            }
+        } catch {
+            let error = CommandError(error)
+            failure = error
+            findings.append(.bad(error.message))
+        }
+        findings += Doctor.lookAtProcess()
+        try Output.write(findings.map(\.line).joined())
+        if let failure { throw failure }
+    }
+
+    private static func look(at file: VaultFileOptions) throws(VaultError) -> LockedStore {
+        do {
+            return try LockedStore(file.path(), environment: .system)
+        } catch let error as StorageError {
+            throw .storage(error)
+        } catch {
+            throw .storage(.noVault)
+        }
+    }
+
+    private static func lookAtProcess() -> [Finding] {
+        var findings: [Finding] = []
+        let secret = try? SecretBytes(random: 32)
+        let isLocked = secret != nil && SecretBytes.unlockedByteCount == 0
+        let limit = clinux_locked_memory_limit()
+        findings.append(
+            isLocked
+                ? .good("secrets lie in locked memory (limit: \(limit == .max ? "none" : "\(limit >> 10) KiB"))")
+                : .warning("memory cannot be locked, so secrets could reach the swap space: raise 'ulimit -l'"))
+        findings.append(
+            clinux_is_dumpable() == 0
+                ? .good("other processes cannot look into this one, and there are no core dumps")
+                : .warning("other processes of the user can look into this one"))
+        return findings
+    }
+
+    private enum Finding {
+        case good(String), warning(String), bad(String)
+
+        var line: String {
+            switch self {
+            case .good(let text): "ok    \(text)\n"
+            case .warning(let text): "warn  \(text)\n"
+            case .bad(let text): "fail  \(text)\n"
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultStorage
+
+/// How much a guess at the passphrase costs.
+enum CostOption: String, ExpressibleByArgument, CaseIterable {
+    case interactive, moderate, sensitive
+
+    var cost: KeyDerivationCost {
+        switch self {
+        case .interactive: .interactive
+        case .moderate: .moderate
+        case .sensitive: .sensitive
+        }
+    }
+}
+
+struct Init: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make a vault.",
+        discussion: """
+            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and 3, sensitive 1 GiB and 4.
+            A forgotten passphrase cannot be recovered.
+            """)
+
+    @OptionGroup var file: VaultFileOptions
+    @OptionGroup var passphrase: PassphraseOptions
+
+    @Option(help: "interactive, moderate or sensitive.")
+    var kdf = CostOption.moderate
+
+    func run() throws {
+        let path = try file.path()
+        do {
+            _ = try LockedVault(at: path)
+            throw VaultError.storage(.alreadyExists)
+        } catch VaultError.storage(.noVault) {
+            // As it should be.
+        } catch VaultError.storage(.damaged), VaultError.storage(.unsupported), VaultError.storage(.refused(.accessibleByOthers)) {
+            throw VaultError.storage(.alreadyExists)
+        }
+        let passphrase = try passphrase.passphrase(prompt: "New passphrase: ", confirming: true)
+        let bits = PassphraseStrength.estimate(passphrase)
+        try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost).close()
+        Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
+        Output.note("a forgotten passphrase cannot be recovered")
+    }
+}

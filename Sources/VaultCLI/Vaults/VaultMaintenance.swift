@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultCrypto
+internal import VaultStorage
+
+struct Passwd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Change the passphrase.",
+        discussion: """
+            No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still opens with the old passphrase.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: ArgumentHelp("Read the new passphrase from this file.", valueName: "file"), completion: .file())
+    var newPassphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read the new passphrase from this descriptor.", valueName: "number"))
+    var newPassphraseFd: Int32?
+
+    @Option(help: "interactive, moderate or sensitive; left out, as it was.")
+    var kdf: CostOption?
+
+    func validate() throws {
+        guard newPassphraseFile == nil || newPassphraseFd == nil else {
+            throw ValidationError("--new-passphrase-file and --new-passphrase-fd exclude each other")
+        }
+        if let newPassphraseFd, newPassphraseFd == vault.passphrase.passphraseFd {
+            throw ValidationError("one descriptor cannot give both passphrases")
+        }
+    }
+
+    func run() throws {
+        let locked = try vault.locked()
+        let current = try vault.passphrase.passphrase(prompt: "Current passphrase: ")
+        let opened = try locked.unlock(with: current)
+        defer { opened.close() }
+        let new: Passphrase
+        if let file = newPassphraseFile {
+            new = try PassphraseOptions.read(file: file)
+        } else if let descriptor = newPassphraseFd {
+            new = try PassphraseOptions.read(descriptor: descriptor)
+        } else {
+            new = try PassphraseOptions.ask("New passphrase: ", confirming: true)
+        }
+        try opened.changePassphrase(from: current, to: new, cost: kdf?.cost)
+    }
+}
+
+struct Compact: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write the file anew without what was deleted or replaced.",
+        discussion: "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk.")
+
+    @OptionGroup var vault: VaultOptions
+
+    func run() throws { try vault.withVault { vault in try vault.compact() } }
+}
+
+struct Verify: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Check every byte of a vault.", discussion: "With --deep every secret is opened as well.")
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Open every secret.")
+    var deep = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        try vault.withVault { vault in
+            let result = try vault.verify(deep: deep)
+            guard json else {
+                var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
+                if deep { line += ", \(result.opened) of them opened" }
+                if result.foreign > 0 { line += ", \(result.foreign) of another device" }
+                if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
+                return try Output.line(line)
+            }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys]
+            try Output.write(Array(try encoder.encode(Report(result))).span)
+            try Output.write("\n")
+        }
+    }
+
+    private struct Report: Encodable {
+        var items, values, opened, commits, foreign, unfinishedBytes: Int
+
+        init(_ result: VaultStore.Verification) {
+            items = result.items
+            values = result.values
+            opened = result.opened
+            commits = result.commits
+            foreign = result.foreign
+            unfinishedBytes = result.unfinishedBytes
+        }
+    }
+}
+
+struct Generate: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print a random secret.", discussion: "How hard it is to guess is said on standard error.")
+
+    @Option(help: "So many characters: letters, digits and symbols.")
+    var length: Int?
+
+    @Option(help: "So many words instead, joined by hyphens.")
+    var words: Int?
+
+    @Option(help: ArgumentHelp("The symbols to choose from; \"\" for none.", valueName: "set"))
+    var symbols: String?
+
+    func validate() throws {
+        guard length == nil || words == nil else { throw ValidationError("--length and --words exclude each other") }
+        guard symbols == nil || words == nil else { throw ValidationError("--symbols goes with characters") }
+        if let length, !(1...4096).contains(length) { throw ValidationError("--length takes 1 to 4096") }
+        if let words, !(1...256).contains(words) { throw ValidationError("--words takes 1 to 256") }
+        if let symbols {
+            let isUsable = symbols.utf8.allSatisfy { (0x21...0x7e).contains($0) } && !symbols.contains { $0.isLetter || $0.isNumber }
+            guard isUsable, Swift.Set(symbols).count == symbols.count else {
+                throw ValidationError("--symbols takes different characters of ASCII that are no letters, digits or spaces")
+            }
+        }
+    }
+
+    func run() throws {
+        let generator =
+            try words.map { try Generator.words($0) } ?? Generator.characters(length ?? 24, symbols: symbols ?? Generator.defaultSymbols)
+        let bits = Int(generator.entropyBits)
+        try generator.bytes().withBytes { try Output.write($0) }
+        try Output.write("\n")
+        Output.note("\(bits) bits of entropy")
+    }
+}
+
+struct Completion: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print a completion script.", discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
+
+    @Argument(help: "bash, zsh or fish.")
+    var shell: String
+
+    func run() throws {
+        guard let shell = CompletionShell(rawValue: shell) else { throw CommandError.usage("completion takes bash, zsh or fish") }
+        try Output.line(VaultCommand.completionScript(for: shell))
+    }
+}
