@@ -9,6 +9,11 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
+// Tests look at bytes, which the checks of strict memory safety would only slow down to read.
+let testSettings = Array(settings.dropLast())
+
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+
 let package = Package(
     name: "vault",
     products: [
@@ -28,18 +33,18 @@ let package = Package(
         .target(name: "VaultFormat", swiftSettings: settings),
         .target(
             name: "VaultStorage",
-            dependencies: ["VaultFormat", "VaultCrypto", "CLinux", .product(name: "SystemPackage", package: "swift-system")],
+            dependencies: ["VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "Vault",
-            dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", .product(name: "SystemPackage", package: "swift-system")],
+            dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", system],
             swiftSettings: settings),
         .target(
             name: "VaultCLI",
             dependencies: [
                 "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                system,
             ],
             swiftSettings: settings),
         .executableTarget(name: "VaultCommand", dependencies: ["VaultCLI"], swiftSettings: settings),
@@ -47,9 +52,16 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
-                .product(name: "SystemPackage", package: "swift-system"),
+                system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "TestSupport"], swiftSettings: testSettings),
+        .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"], swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultStorageTests", dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            swiftSettings: testSettings),
+        .testTarget(name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
+        .testTarget(name: "VaultCLITests", dependencies: ["TestSupport", "VaultCommand", system], swiftSettings: testSettings),
     ]
 )
 

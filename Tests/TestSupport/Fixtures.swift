@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Synchronization
+public import SystemPackage
+public import VaultCrypto
+public import VaultStorage
+
+/// A directory of a test's own, removed with the value.
+public final class TemporaryDirectory: Sendable {
+    public let path: FilePath
+
+    public init() throws {
+        let name = SystemRandom().bytes(8).map { String($0, radix: 16) }.joined()
+        path = FilePath(FileManager.default.temporaryDirectory.path).appending("vault-test-\(name)")
+        try LinuxFileSystem().createDirectories(path)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path.string) }
+
+    public func read(_ name: String) throws -> [UInt8] {
+        let file = try LinuxFileSystem().openDirectory(path).open(name, writable: false)
+        return try file.read(try file.status().size, at: 0)
+    }
+
+    public func write(_ bytes: [UInt8], to name: String) throws {
+        let directory = try LinuxFileSystem().openDirectory(path)
+        if try directory.status(of: name) != nil { try directory.remove(name) }
+        let file = try directory.openOrCreate(name)
+        var written = 0
+        while written < bytes.count { written += try file.write(bytes.span.extracting(written..<bytes.count), at: written) }
+    }
+}
+
+/// Randomness that is the same in every run: BLAKE2b of a seed and a counter.
+public final class SeededRandom: RandomSource {
+    private let state: Mutex<(seed: [UInt8], counter: UInt64)>
+
+    public init(_ seed: String) { state = Mutex((Array(seed.utf8), 0)) }
+
+    public func fill(_ bytes: inout MutableSpan<UInt8>) {
+        let drawn = draw(bytes.count)
+        for index in drawn.indices { bytes[index] = drawn[index] }
+    }
+
+    public func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(copying: draw(count).span) }
+
+    /// A number in the range, each equally likely.
+    public func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + Int(uniform(UInt32(range.count))) }
+
+    public func chance(_ percent: Int) -> Bool { uniform(100) < percent }
+
+    public func element<C: RandomAccessCollection>(of collection: C) -> C.Element where C.Index == Int {
+        collection[collection.startIndex + number(in: 0...collection.count - 1)]
+    }
+
+    private func draw(_ count: Int) -> [UInt8] {
+        state.withLock { state in
+            var output: [UInt8] = []
+            while output.count < count {
+                var hash = KeyedHash()
+                hash.update(state.seed)
+                hash.update(state.counter)
+                state.counter += 1
+                let digest = hash.digest()
+                for index in 0..<32 where output.count < count { output.append(digest.bytes[index]) }
+            }
+            return output
+        }
+    }
+}
+
+/// A clock that moves when it is told to, or by a millisecond at each look.
+public final class ManualClock: VaultClock {
+    private let state: Mutex<(now: Double, step: Double, uptime: Duration)>
+
+    public init(now: Double = 800_000_000, step: Double = 0.001) { state = Mutex((now, step, .zero)) }
+
+    public var now: Double {
+        state.withLock { state in
+            state.now += state.step
+            return state.now
+        }
+    }
+
+    public var uptime: Duration { state.withLock { $0.uptime } }
+
+    /// Waiting passes time at once.
+    public func sleep(for duration: Duration) { state.withLock { $0.uptime += duration } }
+
+    public func advance(by seconds: Double) { state.withLock { $0.now += seconds } }
+}
+
+extension Passphrase {
+    /// - Parameter text: of the test's own text, which is no secret.
+    public static func of(_ text: String) throws -> Passphrase { try Passphrase(SecretBytes(copying: Array(text.utf8).span)) }
+}
+
+extension Secret {
+    public convenience init(text: String) throws { try self.init(SecretBytes(copying: Array(text.utf8).span)) }
+
+    public convenience init(bytes: [UInt8]) throws { try self.init(SecretBytes(copying: bytes.span)) }
+
+    /// The bytes, out of their protection: tests compare them.
+    public var exposed: [UInt8] {
+        withBytes { bytes in
+            var copy: [UInt8] = []
+            for index in bytes.indices { copy.append(bytes[index]) }
+            return copy
+        }
+    }
+}
+
+extension SecretBytes {
+    public var exposed: [UInt8] {
+        withBytes { bytes in
+            var copy: [UInt8] = []
+            for index in bytes.indices { copy.append(bytes[index]) }
+            return copy
+        }
+    }
+}
+
+extension VaultEnvironment {
+    /// Everything that a test needs to be the same in every run.
+    public static func seeded(
+        _ seed: String, on fileSystem: any VaultFileSystem = LinuxFileSystem(), clock: any VaultClock = ManualClock(), state: FilePath? = nil
+    ) -> VaultEnvironment {
+        VaultEnvironment(fileSystem: fileSystem, clock: clock, random: SeededRandom(seed), stateDirectory: state)
+    }
+}

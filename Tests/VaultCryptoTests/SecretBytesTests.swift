@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import TestSupport
+import Testing
+
+@testable import VaultCrypto
+
+struct SecretBytesTests {
+    @Test func `reading past a large secret kills the process`() async {
+        await #expect(processExitsWith: .signal(SIGSEGV)) {
+            let secret = try SecretBytes(zeroed: 100_000)
+            let byte = secret.withPointer { $0.advanced(by: 100_000 + 64).pointee }
+            exit(Int32(byte))
+        }
+    }
+
+    @Test func `writing past a small secret is found when it goes`() async {
+        await #expect(processExitsWith: .failure) {
+            let secret = try SecretBytes(zeroed: 40)
+            secret.withPointer { $0.advanced(by: 41).pointee = 1 }
+        }
+    }
+
+    @Test func `a secret begins as zeros and holds what it is given`() throws {
+        #expect(try SecretBytes(zeroed: 70).exposed == [UInt8](repeating: 0, count: 70))
+        let bytes: [UInt8] = (0..<200).map { UInt8($0) }
+        #expect(try SecretBytes(copying: bytes.span).exposed == bytes)
+        #expect(try SecretBytes(copying: bytes.span).copy(of: 3..<9).exposed == Array(bytes[3..<9]))
+        #expect(try SecretBytes(zeroed: 0).exposed.isEmpty)
+    }
+
+    @Test func `a released secret is wiped`() throws {
+        var address: UnsafeMutablePointer<UInt8>?
+        // A neighbour keeps the region mapped.
+        let neighbour = try SecretBytes(zeroed: 32)
+        do {
+            let secret = try SecretBytes(copying: [UInt8](repeating: 0xAB, count: 48).span)
+            secret.withPointer { address = $0 }
+        }
+        let after = (0..<48).map { address![$0] }
+        #expect(!after.contains(0xAB))
+        #expect(neighbour.count == 32)
+    }
+
+    @Test func `five thousand secrets at once lie in locked memory`() throws {
+        // A sodium_malloc each would have locked the first 2,047 alone, at a limit of 8 MiB.
+        let before = SecretBytes.unlockedByteCount
+        var kept: [Secret] = []
+        for index in 0..<5000 {
+            kept.append(try Secret(bytes: [UInt8](repeating: UInt8(index % 251), count: 1 + index % 200)))
+        }
+        for (index, secret) in kept.enumerated() {
+            #expect(secret.exposed == [UInt8](repeating: UInt8(index % 251), count: 1 + index % 200))
+        }
+        #expect(SecretBytes.unlockedByteCount == before)
+    }
+
+    @Test func `the memory of secrets is in no core dump and in no child`() throws {
+        let secret = try SecretBytes(random: 32)
+        var flags = ""
+        let address = secret.withPointer { UInt(bitPattern: $0) }
+        let maps = try String(contentsOf: "/proc/self/smaps")
+        var isInside = false
+        for line in maps.split(separator: "\n") {
+            let range = line.split(separator: " ").first.map { $0.split(separator: "-") } ?? []
+            if range.count == 2, let low = UInt(range[0], radix: 16), let high = UInt(range[1], radix: 16) {
+                isInside = low <= address && address < high
+            }
+            if isInside, line.hasPrefix("VmFlags:") { flags = String(line) }
+        }
+        #expect(flags.contains(" dd"), "MADV_DONTDUMP")
+        #expect(flags.contains(" dc"), "MADV_DONTFORK")
+        #expect(flags.contains(" lo") || SecretBytes.unlockedByteCount > 0, "mlock")
+    }
+}
+
+extension String {
+    /// The whole of a file that has no size, as those below /proc.
+    init(contentsOf path: String) throws {
+        let descriptor = open(path, O_RDONLY)
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+        }
+        self = String(decoding: bytes, as: UTF8.self)
+    }
+}
