@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Synchronization
+public import SystemPackage
+public import VaultStorage
+
+/// A file system in memory that knows what is on the disk and what only in the page cache, so that a test can pull the plug.
+///
+/// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is anything between the old and the new one, holes
+/// read as zeros, and a rename whose directory was not synced has happened or has not.
+public final class SimulatedDisk: VaultFileSystem {
+    public static let sector = 512
+
+    /// What an operation is about to do, for whoever decides whether it may.
+    public enum Step: Hashable, Sendable {
+        case read, write, truncate, reserve, dataSync, fileSync, directorySync, place, create, lock
+    }
+
+    /// What becomes of an operation.
+    public enum Fate: Sendable {
+        case done
+        case fails(Errno)
+        /// The process dies here; a write gets as far as a part of its bytes.
+        case killed
+    }
+
+    public final class Inode: Sendable {
+        struct State {
+            /// What a power cut leaves, without the sectors that are dirty.
+            var disk: [UInt8] = []
+            var cache: [UInt8] = []
+            var dirty: Set<Int> = []
+            /// The smallest size since the last sync, when the file was truncated.
+            var lowest: Int?
+            var holders: [ObjectIdentifier: Bool] = [:]
+            var links = 1
+        }
+
+        let number: UInt64
+        let state: Mutex<State>
+
+        init(_ number: UInt64, _ state: State = State()) {
+            self.number = number
+            self.state = Mutex(state)
+        }
+
+        public var bytes: [UInt8] { state.withLock { $0.cache } }
+
+        /// Replaces the content, on the disk as well.
+        public func overwrite(_ bytes: [UInt8]) {
+            state.withLock { state in
+                state.disk = bytes
+                state.cache = bytes
+                state.dirty = []
+                state.lowest = nil
+            }
+        }
+    }
+
+    struct State {
+        var names: [String: Inode] = [:]
+        /// What a power cut may find: the directory as it was synced, and every change since.
+        var durableNames: [String: Inode] = [:]
+        var nextInode: UInt64 = 1
+        var isDead = false
+        var lies: Set<Step> = []
+    }
+
+    let state = Mutex(State())
+    /// Asked before each operation; steps are counted by who asks.
+    public let judge: Mutex<(@Sendable (Step) -> Fate)?>
+    public let root = FilePath("/disk")
+
+    public init() { judge = Mutex(nil) }
+
+    private init(_ names: [String: Inode], next: UInt64) {
+        judge = Mutex(nil)
+        state.withLock { state in
+            state.names = names
+            state.durableNames = names
+            state.nextInode = next
+        }
+    }
+
+    /// Whether a process was killed and not yet buried.
+    public var isDead: Bool { state.withLock { $0.isDead } }
+
+    public func inode(_ name: String) -> Inode? { state.withLock { $0.names[name] } }
+
+    /// Puts a file there, durable with its name.
+    public func put(_ bytes: [UInt8], as name: String) {
+        state.withLock { state in
+            let inode = Inode(state.nextInode)
+            inode.overwrite(bytes)
+            state.nextInode += 1
+            state.names[name] = inode
+            state.durableNames[name] = inode
+        }
+    }
+
+    /// Makes these syncs claim success without doing anything: a control, which every test of durability must find out.
+    public func lie(about steps: Set<Step>) { state.withLock { $0.lies = steps } }
+
+    func lies(about step: Step) -> Bool { state.withLock { $0.lies.contains(step) } }
+
+    /// Whether there is anything that a power cut could lose.
+    public var hasUnsyncedState: Bool {
+        state.withLock { state in
+            state.names.values.contains { inode in inode.state.withLock { !$0.dirty.isEmpty || $0.cache.count != $0.disk.count } }
+                || state.names.keys.sorted() != state.durableNames.keys.sorted()
+                || state.names.contains { $0.value !== state.durableNames[$0.key] }
+        }
+    }
+
+    /// A disk as a power cut at this moment could leave it.
+    public func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
+        state.withLock { state in
+            let names = random.chance(50) ? state.names : state.durableNames
+            var survivors: [String: Inode] = [:]
+            for (name, inode) in names {
+                survivors[name] = inode.state.withLock { Inode(inode.number, Inode.State(settled: $0.cut(random))) }
+            }
+            let copy = SimulatedDisk(survivors, next: state.nextInode)
+            copy.lie(about: state.lies)
+            return copy
+        }
+    }
+
+    /// A killed process has ended: what it held is released, and others go on.
+    public func bury() {
+        state.withLock { state in
+            state.isDead = false
+            for inode in state.names.values { inode.state.withLock { $0.holders = [:] } }
+        }
+    }
+
+    /// Memory is short: what is clean will be read from the disk again.
+    public func forgetCleanSectors(_ random: SeededRandom) {
+        for inode in state.withLock({ Array($0.names.values) }) {
+            inode.state.withLock { state in
+                guard state.lowest == nil else { return }
+                for start in stride(from: 0, to: state.cache.count, by: SimulatedDisk.sector) where random.chance(50) {
+                    guard !state.dirty.contains(start / SimulatedDisk.sector) else { continue }
+                    for index in start..<min(start + SimulatedDisk.sector, state.cache.count) {
+                        state.cache[index] = index < state.disk.count ? state.disk[index] : 0
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writing in the background fails, with no process alive to hear of it.
+    public func failBackgroundWriting(_ random: SeededRandom) {
+        for inode in state.withLock({ Array($0.names.values) }) { lose(inode, random) }
+    }
+
+    /// Dirty sectors after a failed sync: on the disk, or clean without being there, or still dirty.
+    func lose(_ inode: Inode, _ random: SeededRandom) {
+        inode.state.withLock { state in
+            for sector in state.dirty.sorted() {
+                let fate = random.number(in: 0...9)
+                if fate < 4 { state.store(sector) }
+                if fate < 8 { state.dirty.remove(sector) }
+            }
+        }
+    }
+
+    func decide(_ step: Step) -> Fate {
+        if state.withLock({ $0.isDead }) { return .fails(.ioError) }
+        let fate = judge.withLock { $0 }?(step) ?? .done
+        if case .killed = fate { state.withLock { $0.isDead = true } }
+        return fate
+    }
+
+    /// Lets the operation happen or stops it.
+    func pass(_ step: Step) throws(Errno) {
+        switch decide(step) {
+        case .done: return
+        case .fails(let errno): throw errno
+        case .killed: throw .ioError
+        }
+    }
+
+    // MARK: VaultFileSystem
+
+    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { path }
+
+    public func createDirectories(_ path: FilePath) throws(Errno) {}
+
+    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory { SimulatedDirectory(self, path) }
+
+    public let user: UInt32 = 1000
+
+    public func isPrivateGroup(_ group: UInt32) -> Bool { true }
+
+    public let fileSizeLimit = Int.max
+
+    public let availableMemory: UInt64? = nil
+}
+
+extension SimulatedDisk.Inode.State {
+    init(settled bytes: [UInt8]) {
+        disk = bytes
+        cache = bytes
+    }
+
+    mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
+        if cache.count < offset + bytes.count { cache.append(contentsOf: repeatElement(0, count: offset + bytes.count - cache.count)) }
+        for index in bytes.indices { cache[offset + index] = bytes[index] }
+        guard bytes.count > 0 else { return }
+        dirty.formUnion(offset / SimulatedDisk.sector...(offset + bytes.count - 1) / SimulatedDisk.sector)
+    }
+
+    mutating func truncate(to size: Int) {
+        if size < cache.count { cache.removeLast(cache.count - size) } else {
+            cache.append(contentsOf: repeatElement(0, count: size - cache.count))
+        }
+        dirty = dirty.filter { $0 * SimulatedDisk.sector < size }
+        dirty.insert(size / SimulatedDisk.sector)
+        lowest = min(size, lowest ?? size)
+    }
+
+    mutating func synchronize() {
+        disk = cache
+        dirty = []
+        lowest = nil
+    }
+
+    mutating func store(_ sector: Int) { SimulatedDisk.Inode.State.store(sector, of: cache, in: &disk) }
+
+    private static func store(_ sector: Int, of cache: [UInt8], in disk: inout [UInt8]) {
+        let start = sector * SimulatedDisk.sector
+        let end = min(start + SimulatedDisk.sector, cache.count)
+        guard start < end else { return }
+        if disk.count < end { disk.append(contentsOf: repeatElement(0, count: end - disk.count)) }
+        disk.replaceSubrange(start..<end, with: cache[start..<end])
+    }
+
+    /// The content that a power cut could leave.
+    func cut(_ random: SeededRandom) -> [UInt8] {
+        var result = disk
+        if let lowest, random.chance(50), lowest < result.count { result.removeLast(result.count - lowest) }
+        let share = random.element(of: [0, 10, 50, 50, 90, 100])
+        for sector in dirty.sorted() where random.chance(share) { SimulatedDisk.Inode.State.store(sector, of: cache, in: &result) }
+        let sizes = [disk.count, cache.count, lowest ?? cache.count].sorted()
+        let size = random.chance(50) ? random.element(of: sizes) : random.number(in: sizes[0]...sizes[2])
+        if size < result.count { result.removeLast(result.count - size) } else {
+            result.append(contentsOf: repeatElement(0, count: size - result.count))
+        }
+        return result
+    }
+}
+
+private final class SimulatedDirectory: VaultDirectory {
+    let path: FilePath
+    private let disk: SimulatedDisk
+
+    init(_ disk: SimulatedDisk, _ path: FilePath) {
+        self.disk = disk
+        self.path = path
+    }
+
+    func status() throws(Errno) -> FileStatus {
+        FileStatus(kind: .directory, device: 1, inode: 0, size: 0, owner: 1000, group: 1000, mode: 0o700, links: 2)
+    }
+
+    func status(of name: String) throws(Errno) -> FileStatus? { disk.inode(name).map(SimulatedFile.status) }
+
+    func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
+        guard let inode = disk.inode(name) else { throw .noSuchFileOrDirectory }
+        return SimulatedFile(disk, inode)
+    }
+
+    func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
+        if let inode = disk.inode(name) { return SimulatedFile(disk, inode) }
+        try disk.pass(.create)
+        let inode = disk.state.withLock { state in
+            let inode = SimulatedDisk.Inode(state.nextInode)
+            state.nextInode += 1
+            state.names[name] = inode
+            state.durableNames[name] = inode
+            return inode
+        }
+        return SimulatedFile(disk, inode)
+    }
+
+    func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
+        try disk.pass(.create)
+        let inode = disk.state.withLock { state in
+            let inode = SimulatedDisk.Inode(state.nextInode)
+            state.nextInode += 1
+            return inode
+        }
+        return SimulatedFile(disk, inode)
+    }
+
+    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+        guard let inode = (file as? SimulatedFile)?.inode else { throw .invalidArgument }
+        if !replacing, disk.inode(name) != nil { throw .fileExists }
+        try disk.pass(.place)
+        disk.state.withLock { $0.names[name] = inode }
+    }
+
+    func remove(_ name: String) throws(Errno) {
+        guard disk.state.withLock({ $0.names.removeValue(forKey: name) }) != nil else { throw .noSuchFileOrDirectory }
+    }
+
+    func names() throws(Errno) -> [String] { disk.state.withLock { Array($0.names.keys) } }
+
+    func synchronize() throws(Errno) {
+        try disk.pass(.directorySync)
+        guard !disk.lies(about: .directorySync) else { return }
+        disk.state.withLock { $0.durableNames = $0.names }
+    }
+
+    let weakFileSystem: String? = nil
+}
+
+private final class SimulatedFile: VaultFile {
+    let inode: SimulatedDisk.Inode
+    private let disk: SimulatedDisk
+    private let random = SeededRandom("torn writes")
+
+    init(_ disk: SimulatedDisk, _ inode: SimulatedDisk.Inode) {
+        self.disk = disk
+        self.inode = inode
+    }
+
+    deinit { unlock() }
+
+    static func status(_ inode: SimulatedDisk.Inode) -> FileStatus {
+        FileStatus(
+            kind: .regular, device: 1, inode: inode.number, size: inode.bytes.count, owner: 1000, group: 1000, mode: 0o600, links: 1)
+    }
+
+    func status() throws(Errno) -> FileStatus { Self.status(inode) }
+
+    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
+        try disk.pass(.read)
+        return inode.state.withLock { state in
+            guard offset < state.cache.count else { return [] }
+            return Array(state.cache[offset..<min(offset + count, state.cache.count)])
+        }
+    }
+
+    func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
+        let fate = disk.decide(.write)
+        var count = bytes.count
+        switch fate {
+        case .done: if count > 1, random.chance(20) { count = random.number(in: 1...count - 1) }
+        case .fails(let errno): throw errno
+        case .killed: count = random.number(in: 0...count)
+        }
+        var part: [UInt8] = []
+        for index in 0..<count { part.append(bytes[index]) }
+        inode.state.withLock { $0.write(part.span, at: offset) }
+        if case .killed = fate { throw .ioError }
+        return count
+    }
+
+    func truncate(to size: Int) throws(Errno) {
+        try disk.pass(.truncate)
+        inode.state.withLock { $0.truncate(to: size) }
+    }
+
+    func reserve(_ count: Int, at offset: Int) throws(Errno) { try disk.pass(.reserve) }
+
+    func synchronizeData() throws(Errno) { try synchronize(.dataSync) }
+
+    func synchronize() throws(Errno) { try synchronize(.fileSync) }
+
+    private func synchronize(_ step: SimulatedDisk.Step) throws(Errno) {
+        switch disk.decide(step) {
+        case .done: if !disk.lies(about: step) { inode.state.withLock { $0.synchronize() } }
+        case .fails(let errno):
+            disk.lose(inode, random)
+            throw errno
+        case .killed: throw .ioError
+        }
+    }
+
+    func tryLock(exclusive: Bool) throws(Errno) -> Bool {
+        try disk.pass(.lock)
+        let own = ObjectIdentifier(self)
+        return inode.state.withLock { state in
+            let others = state.holders.filter { $0.key != own }
+            guard others.isEmpty || !exclusive && !others.values.contains(true) else { return false }
+            state.holders[own] = exclusive
+            return true
+        }
+    }
+
+    func unlock() { inode.state.withLock { _ = $0.holders.removeValue(forKey: ObjectIdentifier(self)) } }
+}

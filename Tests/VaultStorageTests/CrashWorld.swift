@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+import SystemPackage
+import TestSupport
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// Two processes on one vault, a disk that can fail, and an oracle that remembers what was acknowledged.
+///
+/// The processes take turns. Before each of their operations a power cut is tried on copies of the disk: whoever opens what is left must find
+/// every acknowledged commit, none half, and no damage.
+final class CrashWorld {
+    struct Violation: Error, CustomStringConvertible { let description: String }
+
+    private struct Template {
+        let bytes: [UInt8]
+        let vaultKey: Secret
+    }
+
+    /// A vault without items; its key is known, so that opening needs no derivation.
+    private static let template: Template? = {
+        let disk = SimulatedDisk()
+        guard let passphrase = try? Passphrase.of("p"),
+            let store = try? VaultStore.create(
+                at: disk.root.appending("v"), passphrase: passphrase, cost: .weakest, environment: .seeded("template", on: disk)),
+            let inode = disk.inode("v")
+        else { return nil }
+        switch store.keys.vaultKey {
+        case .some(let key): return (try? Secret(bytes: key.exposed)).map { Template(bytes: inode.bytes, vaultKey: $0) }
+        case .none: return nil
+        }
+    }()
+
+    private let random: SeededRandom
+    private var disk: SimulatedDisk
+    private var handles: [VaultStore?] = [nil, nil]
+    private let vaultKey: Secret
+    private let items: [ItemID]
+    /// What each commit holds, and the one before it.
+    private var history: [(parent: Int, content: [ItemID: [UInt8]])] = [(0, [:])]
+    private var acknowledged = 0
+    private var failed: Set<Int> = []
+    private let lies: Set<SimulatedDisk.Step>
+    private var isLooking = false
+    private var isPowerCut = false
+    private var violation: Violation?
+    private(set) var states = 0
+    private(set) var commits = 0
+    /// Per cent, of a kill, a power cut, a failed sync, a full disk and bad weather.
+    private let rates: [Int]
+
+    init(_ seed: String, lies: Set<SimulatedDisk.Step> = []) throws {
+        random = SeededRandom(seed)
+        guard let template = CrashWorld.template else { throw Violation(description: "no template") }
+        vaultKey = template.vaultKey
+        disk = SimulatedDisk()
+        disk.put(template.bytes, as: "v")
+        disk.lie(about: lies)
+        self.lies = lies
+        let random = random
+        items = (0..<5).map { _ in ItemID(random: random.bytes(16)) }
+        let rate = random.element(of: [2, 6, 12])
+        rates = (0..<5).map { _ in random.chance(50) ? rate : 0 }
+    }
+
+    func run(rounds: Int) throws {
+        for _ in 0..<rounds {
+            let process = random.number(in: 0...1)
+            watch()
+            do throws(StorageError) {
+                if handles[process] == nil { handles[process] = try open(disk, "process \(process)") }
+                guard let store = handles[process] else { continue }
+                switch random.number(in: 0...9) {
+                case 0...5: try commit(store)
+                case 6: try store.refresh()
+                case 7: try store.settleMarks()
+                case 8: try store.compact()
+                default:
+                    try store.settleMarks()
+                    handles[process] = nil
+                }
+                if let store = handles[process] {
+                    try store.refresh()
+                    try check(store, "in a process's view")
+                }
+            } catch {
+                try judge(error, process)
+            }
+            if let violation { throw violation }
+            unwatch()
+            if random.chance(rates[4]) { disk.failBackgroundWriting(random) }
+            if random.chance(rates[4]) { disk.forgetCleanSectors(random) }
+        }
+    }
+
+    private func open(_ disk: SimulatedDisk, _ seed: String) throws(StorageError) -> VaultStore {
+        let environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk)
+        let locked = try LockedStore(disk.root.appending("v"), environment: environment)
+        let keys = try secured { () throws(CryptoError) in
+            try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+        }
+        return try locked.open(with: UnlockedKeys(keys: keys))
+    }
+
+    private func judge(_ error: StorageError, _ process: Int) throws {
+        let wasDead = disk.isDead
+        handles[process] = nil
+        if isPowerCut {
+            isPowerCut = false
+            handles = [nil, nil]
+            unwatch()
+            disk = disk.afterPowerCut(random)
+            disk.lie(about: lies)
+            return try look(disk, "after the power came back")
+        }
+        disk.bury()
+        if wasDead { return }
+        switch error {
+        case .inputOutput, .indeterminate, .poisoned: return
+        default: throw Violation(description: "a process got \(error)")
+        }
+    }
+
+    // MARK: Commits
+
+    private func commit(_ store: VaultStore) throws(StorageError) {
+        var made: [Int] = []
+        let before = history.count
+        do throws(StorageError) {
+            try store.write {
+                var parent = self.identify(store)
+                for _ in 0..<self.random.element(of: [1, 1, 2]) {
+                    let name = self.history.count
+                    var content = self.history[parent].content
+                    try? store.transaction { () throws(StorageError) in
+                        for (index, id) in self.items.enumerated() where index == 0 || self.random.chance(40) {
+                            try self.change(id, in: store, &content, marker: index == 0 ? name : nil)
+                        }
+                    }
+                    self.history.append((parent, content))
+                    made.append(name)
+                    parent = name
+                }
+            }
+            acknowledged = made.last ?? acknowledged
+            commits += made.count
+        } catch {
+            // What failed must not come back; what is not known may.
+            if case .inputOutput = error, !disk.isDead, !isPowerCut { failed.formUnion(before..<history.count) }
+            throw error
+        }
+    }
+
+    /// The first item's value is the commit's own name.
+    private func change(
+        _ id: ItemID, in store: VaultStore, _ content: inout [ItemID: [UInt8]], marker: Int?
+    ) throws(StorageError) {
+        let old = store.records.place(of: id).flatMap { store.records[$0] }
+        if marker == nil, let old, random.chance(30) {
+            var removal = old
+            removal.kind = .delete
+            removal.version += 1
+            removal.attributes = EncodedAttributes()
+            try store.stage(removal, value: .none)
+            content[id] = nil
+            return
+        }
+        let value = marker.map { Array("\($0)".utf8) } ?? random.bytes(random.element(of: [0, 1, 40, 300, 700, 3000]))
+        guard let secret = try? Secret(bytes: value) else { return }
+        var operation =
+            old
+            ?? Operation(
+                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: id, version: 0, valueVersion: 0,
+                ordinal: store.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+        operation.version += 1
+        // A deleted item that comes again goes on with its versions.
+        operation.version = max(operation.version, UInt64(history.count) + 10)
+        try store.stage(operation, value: .set(secret))
+        content[id] = value
+    }
+
+    // MARK: The oracle
+
+    /// Which commit the store shows.
+    private func identify(_ store: VaultStore) -> Int {
+        guard let place = store.records.place(of: items[0]), let operation = store.records[place],
+            let value = try? store.openValue(of: operation)
+        else { return 0 }
+        return Int(String(decoding: value.exposed, as: UTF8.self)) ?? 0
+    }
+
+    private func check(_ store: VaultStore, _ when: String) throws(StorageError) {
+        let name = identify(store)
+        var content: [ItemID: [UInt8]] = [:]
+        for place in 0..<store.records.end {
+            guard let operation = store.records[place], let value = try store.openValue(of: operation) else { continue }
+            content[operation.id] = value.exposed
+        }
+        guard name < history.count, content == history[name].content else { return report("a commit is half there \(when)") }
+        var walk = name
+        while walk != acknowledged {
+            guard !failed.contains(walk) else { return report("a failed commit is back \(when)") }
+            guard walk != 0 else { return report("an acknowledged commit is lost \(when)") }
+            walk = history[walk].parent
+        }
+    }
+
+    private func report(_ text: String) { violation = violation ?? Violation(description: text) }
+
+    private func look(_ disk: SimulatedDisk, _ when: String) throws {
+        do throws(StorageError) { try check(try open(disk, "look"), when) } catch { report("\(error) \(when)") }
+        if let violation { throw violation }
+    }
+
+    // MARK: Faults
+
+    private func watch() {
+        let world = Unchecked(self)
+        disk.judge.withLock { $0 = { step in world.value.fate(of: step) } }
+    }
+
+    private func unwatch() { disk.judge.withLock { $0 = nil } }
+
+    private func fate(of step: SimulatedDisk.Step) -> SimulatedDisk.Fate {
+        guard !isLooking, step != .read else { return .done }
+        isLooking = true
+        defer { isLooking = false }
+        if disk.hasUnsyncedState {
+            for _ in 0..<2 {
+                states += 1
+                try? look(disk.afterPowerCut(random), "after a power cut before \(step)")
+            }
+        }
+        if violation != nil { return .killed }
+        if random.chance(rates[0]) { return .killed }
+        if random.chance(rates[1]) {
+            isPowerCut = true
+            return .killed
+        }
+        switch step {
+        case .dataSync, .fileSync, .directorySync: return random.chance(rates[2]) ? .fails(.ioError) : .done
+        case .write, .reserve: return random.chance(rates[3]) ? .fails(.noSpace) : .done
+        default: return .done
+        }
+    }
+
+    private struct Unchecked: @unchecked Sendable {
+        let value: CrashWorld
+        init(_ value: CrashWorld) { self.value = value }
+    }
+}
