@@ -117,7 +117,7 @@ struct LogReader {
             operations.reserveCapacity(metadata.operationCount)
             for _ in 0..<metadata.operationCount {
                 let operation = try Operation(parsing: &reader)
-                if let value = operation.value, Int(value.offset) + Int(value.length) > offset + head.length { throw .outOfBounds(.value) }
+                if let value = operation.value, Int(value.offset) > offset + head.length - Int(value.length) { throw .outOfBounds(.value) }
                 operations.append(operation)
             }
             guard reader.remaining == 0 else { throw .invalid(.metadata) }
