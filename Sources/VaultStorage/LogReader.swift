@@ -37,7 +37,7 @@ struct LogReader {
     /// - Throws: `.damaged`, `.unsupported` or `.inputOutput`; never for a torn tail.
     mutating func walk(
         from start: Commit, highest: LogPosition, through limit: UInt64 = .max, depth: Depth, keys: borrowing GenerationKeys,
-        apply: ([Operation]) throws(StorageError) -> Void
+        apply: (_ operations: [Operation], _ sequence: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> [Commit] {
         if start.position.sequence == highest.sequence, start.position != highest { throw .damaged(.markMismatch(sequence: highest.sequence)) }
         var position = start.position
@@ -65,14 +65,14 @@ struct LogReader {
             position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
             frames += 1
             if isSettled {
-                try apply(operations)
+                try apply(operations, head.sequence)
                 if head.sequence == highest.sequence, !head.isCommit || position != highest {
                     throw .damaged(.markMismatch(sequence: highest.sequence))
                 }
             } else {
                 staged += operations
                 if head.isCommit {
-                    try apply(staged)
+                    try apply(staged, head.sequence)
                     staged.removeAll(keepingCapacity: true)
                 }
             }

@@ -192,7 +192,7 @@ extension VaultStore {
         guard !unsettled.isEmpty else { return }
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
         var reader = LogReader(file: file, size: end, generation: header.generation)
-        let ignore = { (_: [Operation]) throws(StorageError) in }
+        let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
         guard bytes.count == end - start, let highest = try readMarks().highest else { throw .damaged(.marks) }

@@ -99,7 +99,7 @@ extension VaultStore {
         let genesis = LogPosition(sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
         let start = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
-        let ignore = { (_: [Operation]) throws(StorageError) in }
+        let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
         let commits = try reader.walk(
             from: start, highest: highest, through: tip.position.sequence, depth: .everything, keys: generationKeys, apply: ignore)
         guard (commits.last ?? start).position == tip.position else {
@@ -165,7 +165,7 @@ extension VaultStore {
         var found = 0
         let commits = try reader.walk(
             from: Commit(position: genesis, tagOffset: 0, count: 0, frames: 0), highest: end, depth: .everything, keys: nextKeys
-        ) { operations in found += operations.count }
+        ) { operations, _ in found += operations.count }
         guard found == count, (commits.last?.position ?? genesis) == end else { throw .damaged(.readBack) }
     }
 

@@ -176,8 +176,9 @@ public final class VaultStore {
         let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
         var reader = LogReader(file: file, size: size, generation: header.generation)
         do throws(StorageError) {
-            let table = { (operations: [Operation]) throws(StorageError) in try self.apply(operations) }
-            let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys, apply: table)
+            let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
+                (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
+            }
             unsettled += found
             for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
                 throw .damaged(.markMismatch(sequence: highest.sequence))
@@ -200,7 +201,7 @@ public final class VaultStore {
         }
     }
 
-    private func apply(_ operations: [Operation]) throws(StorageError) {
+    private func apply(_ operations: [Operation], of sequence: UInt64) throws(StorageError) {
         for operation in operations {
             guard records.accepts(operation) else { throw .damaged(.frame(sequence: sequence, .invalid(.version))) }
             let old = records.place(of: operation.id).flatMap { records[$0] }

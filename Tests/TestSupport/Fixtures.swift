@@ -128,3 +128,10 @@ extension VaultEnvironment {
         VaultEnvironment(fileSystem: fileSystem, clock: clock, random: SeededRandom(seed), stateDirectory: state)
     }
 }
+
+extension LinuxFileSystem {
+    /// Sets mode 0600, as a vault has.
+    public static func restrict(_ path: FilePath) throws {
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path.string)
+    }
+}

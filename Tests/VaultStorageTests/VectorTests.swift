@@ -418,7 +418,12 @@ extension VectorCase {
         operationCase("operation-protection-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.protection)", 2, UInt8(8)),
         operationCase("operation-flags-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.operationFlags)", 3, UInt8(2)),
         operationCase("operation-attributes-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.attributes)", 4, UInt32.max),
-        operationCase("operation-version-not-risen", "damaged frame 4 invalid(VaultFormat.FormatField.version)", 24, UInt64(1)),
+        VectorCase("operation-version-not-risen", "damaged frame 4 invalid(VaultFormat.FormatField.version)") { builder in
+            try builder.rewriteLastOperation { plain, start in
+                plain[start + 24] = 1
+                plain[start + 32] = 1
+            }
+        },
         operationCase("operation-value-version-above-version", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 32, UInt64(99)),
         operationCase("operation-date-not-finite", "damaged frame 4 invalid(VaultFormat.FormatField.date)", 48, UInt64(0x7ff0_0000_0000_0000)),
         operationCase("operation-value-beyond-the-frame", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(1 << 40)),

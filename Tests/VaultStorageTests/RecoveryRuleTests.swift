@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// Every combination of what the marks name and how much of the log is there, against an independent model of the rules.
+struct RecoveryRuleTests {
+    @Test func `the storage code and the model of the rules agree on every file`() throws {
+        let text = String(decoding: try Vectors.bytes("recovery-rules.txt"), as: UTF8.self)
+        let whole = try VaultBuilder()
+        let positions = try whole.positions()
+        var checked = 0
+        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+            let fields = line.split(separator: " ")
+            var builder = whole
+            for (index, field) in fields[0..<2].enumerated() {
+                if let commit = Int(field) { try builder.mark(index, positions[commit]) } else { builder.destroyMark(index) }
+            }
+            let frames = try #require(Int(fields[2].prefix(1)))
+            let end = positions[frames].end
+            builder.cut(to: fields[2].hasSuffix(".5") ? (end + positions[frames + 1].end) / 2 : end)
+            #expect(try Self.verdict(builder) == fields[3], "\(line)")
+            checked += 1
+        }
+        #expect(checked == 324)
+    }
+
+    /// The last commit that a reader finds, and the same that a writer leaves behind.
+    private static func verdict(_ builder: VaultBuilder) throws -> String {
+        let disk = SimulatedDisk()
+        disk.put(builder.bytes, as: VaultBuilder.name)
+        do throws(StorageError) {
+            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
+            let keys = try secured { () throws(CryptoError) in
+                try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+            }
+            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            let found = store.sequence
+            guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "a reader wrote" }
+            try store.write {}
+            guard store.sequence == found, store.tip.position.end == disk.inode(VaultBuilder.name)?.bytes.count else { return "a writer disagrees" }
+            return "\(found)"
+        } catch {
+            guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "damage was written over" }
+            if case .damaged = error { return "corrupt" }
+            return "\(error)"
+        }
+    }
+}
