@@ -168,7 +168,8 @@ final class ItemEngine {
         try removeForeignTwins(of: draft)
         let now = store.now
         let operation = Operation(
-            kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: store.makeItemID(), version: 1, valueVersion: 0,
+            kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: store.makeItemID(), version: 1,
+            valueVersion: 0,
             ordinal: store.nextOrdinal, created: now, modified: now, value: nil, deviceID: try deviceID(for: draft.protection),
             attributes: draft.encoded)
         try stage(operation, secret.map(ValueChange.set) ?? .none)

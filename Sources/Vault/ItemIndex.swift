@@ -59,7 +59,9 @@ final class ItemIndex: RecordObserver {
         guard let itemClass = ItemClass(operation.itemClass) else { return nil }
         switch key {
         case .primary:
-            let values = Attribute.primaryKey(of: itemClass).map { $0.matchKey(in: operation, itemClass) ?? MatchKey(.data([]), kind: .blob) }
+            let values = Attribute.primaryKey(of: itemClass).map {
+                $0.matchKey(in: operation, itemClass) ?? MatchKey(.data([]), kind: .blob)
+            }
             return hashPrimary(operation.itemClass, values)
         case .attribute(let tag):
             return Attribute(tag)?.matchKey(in: operation, itemClass).map { hash(operation.itemClass, $0.bytes) }

@@ -20,7 +20,8 @@ struct ParsedQuery {
     init(_ query: Query, groups: AccessGroups, defaultLimit: Query.Limit = .all) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         reference = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?.id
-        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?.itemClass
+        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?
+            .itemClass
         guard let itemClass = query.itemClass ?? referenced else { throw .parameter(.classMissing) }
         if let referenced, referenced != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
@@ -99,7 +100,9 @@ struct ParsedQuery {
     }
 
     /// Attributes that nearly every item shares: an index over them proposes nearly everything.
-    private static let unselective: Set<Attribute> = [.accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate]
+    private static let unselective: Set<Attribute> = [
+        .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
+    ]
 
     private func candidates(_ store: VaultStore, _ index: ItemIndex) -> any Sequence<Int> {
         if let reference { return store.records.place(of: reference).map { [$0] } ?? [] }

@@ -68,7 +68,8 @@ public struct ItemChanges: Sendable {
     public var version: UInt64?
 
     public init(
-        attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil, version: UInt64? = nil
+        attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil,
+        version: UInt64? = nil
     ) {
         self.attributes = attributes
         self.userAttributes = userAttributes

@@ -97,10 +97,13 @@ extension CommandError {
     init(_ error: StorageError) {
         switch error {
         case .noVault: self.init(.notFound, "there is no vault here yet", hint: "make one: 'vault init'")
-        case .alreadyExists: self.init(.alreadyExists, "there is a file already, which was left as it is", hint: "choose another one: --vault FILE")
+        case .alreadyExists:
+            self.init(.alreadyExists, "there is a file already, which was left as it is", hint: "choose another one: --vault FILE")
         case .refused(let refusal): self.init(refusal)
         case .damaged(let damage):
-            self.init(.damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))", hint: "restore a backup; nothing was written")
+            self.init(
+                .damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))",
+                hint: "restore a backup; nothing was written")
         case .unsupported(let field):
             self.init(.unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
@@ -111,7 +114,9 @@ extension CommandError {
             self.init(.resources, "not enough memory for the key derivation", hint: "free some, or make the vault with '--kdf interactive'")
         case .inputOutput(let errno, let task): self.init(.inputOutput, "cannot \(task.phrase): \(errno.description.lowercased())")
         case .indeterminate(let errno):
-            self.init(.unknownOutcome, "a sync failed (\(errno.description.lowercased())): the change is there, or it is not", hint: "look with 'vault find'")
+            self.init(
+                .unknownOutcome, "a sync failed (\(errno.description.lowercased())): the change is there, or it is not",
+                hint: "look with 'vault find'")
         case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
         case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")
         case .rolledBack: self.init(.rolledBack, "the file was replaced by an older copy")
@@ -119,7 +124,8 @@ extension CommandError {
         case .forked: self.init(.failure, "the vault was opened by the parent process")
         case .valueTooLarge: self.init(.usage, "a secret has at most 16 MiB")
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
-        case .noStateDirectory: self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+        case .noStateDirectory:
+            self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
         }
     }
 
@@ -127,10 +133,13 @@ extension CommandError {
         switch refusal {
         case .notARegularFile: self.init(.inputOutput, "the vault is not a regular file")
         case .foreignOwner: self.init(.inputOutput, "the vault belongs to another user")
-        case .accessibleByOthers: self.init(.inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
+        case .accessibleByOthers:
+            self.init(.inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
         case .severalLinks: self.init(.inputOutput, "the vault has several hard links, which a rewrite would part")
-        case .directoryWritableByOthers: self.init(.inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
-        case .directoryWritableByGroup: self.init(.inputOutput, "a group may replace files in the vault's directory", hint: "chmod g-w the directory")
+        case .directoryWritableByOthers:
+            self.init(.inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
+        case .directoryWritableByGroup:
+            self.init(.inputOutput, "a group may replace files in the vault's directory", hint: "chmod g-w the directory")
         }
     }
 

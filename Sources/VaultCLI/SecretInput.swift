@@ -36,7 +36,9 @@ enum SecretReader {
                 }
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw CommandError(.inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())") }
+            guard count >= 0 else {
+                throw CommandError(.inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
+            }
             if count == 0 { break }
             length += count
         }

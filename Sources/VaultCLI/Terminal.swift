@@ -74,7 +74,9 @@ struct Terminal: ~Copyable {
         while length < limit {
             let read = line.withMutableBytes { bytes in
                 // The bytes behind `length` belong to the line.
-                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, limit - length) }
+                unsafe bytes.withUnsafeMutableBytes {
+                    unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, limit - length)
+                }
             }
             if read < 0, errno == EINTR { continue }
             guard read >= 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }

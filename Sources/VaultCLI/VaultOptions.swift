@@ -147,7 +147,8 @@ struct ItemSelection: ParsableArguments {
         let items = try store.copyMatching(query)
         guard items.count == 1 else {
             let accounts = items.map { item in "'\((item[.account]?.text ?? "").printable)'" }
-            throw CommandError(.ambiguous, "\(items.count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
+            throw CommandError(
+                .ambiguous, "\(items.count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
         }
         return items[0]
     }

@@ -27,7 +27,9 @@ public struct LinuxFileSystem: VaultFileSystem {
             made.append(component)
             // The path is a C string for the length of the call.
             let result = unsafe made.withPlatformString { unsafe mkdir($0, 0o700) }
-            guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else { throw Errno(rawValue: errno) }
+            guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else {
+                throw Errno(rawValue: errno)
+            }
         }
         guard isDirectory(path) else { throw .notDirectory }
     }

@@ -39,7 +39,9 @@ struct LogReader {
         from start: Commit, highest: LogPosition, through limit: UInt64 = .max, depth: Depth, keys: borrowing GenerationKeys,
         apply: (_ operations: [Operation], _ sequence: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> [Commit] {
-        if start.position.sequence == highest.sequence, start.position != highest { throw .damaged(.markMismatch(sequence: highest.sequence)) }
+        if start.position.sequence == highest.sequence, start.position != highest {
+            throw .damaged(.markMismatch(sequence: highest.sequence))
+        }
         var position = start.position
         var frames = start.frames
         var commits: [Commit] = []

@@ -66,7 +66,8 @@ public struct RecordTable {
     @discardableResult
     mutating func apply(_ operation: Operation) -> Undo {
         var undo = Undo(
-            place: 0, old: nil, deletedVersion: deletedVersions[operation.id], id: operation.id, hadSuperseded: hasSuperseded, addedPast: false)
+            place: 0, old: nil, deletedVersion: deletedVersions[operation.id], id: operation.id, hadSuperseded: hasSuperseded,
+            addedPast: false)
         if operation.kind == .past {
             past.append(operation)
             liveBytes += RecordTable.size(operation)

@@ -36,7 +36,8 @@ extension VaultStore {
         let fresh: KeySlot
         do throws(CryptoError) {
             fresh = try KeySlot.sealing(
-                key, for: new, cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID, name: before[replaced].name, random: environment.random)
+                key, for: new, cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID, name: before[replaced].name,
+                random: environment.random)
         } catch {
             throw StorageError(error)
         }

@@ -89,7 +89,9 @@ public final class VaultStore {
     private static func openFile(_ location: VaultLocation) throws(StorageError) -> any VaultFile {
         do throws(StorageError) { return try location.open(writable: true) } catch {
             // A read-only file system or file can still be read.
-            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else { throw error }
+            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
+                throw error
+            }
             return try location.open(writable: false)
         }
     }
@@ -226,7 +228,9 @@ public final class VaultStore {
     func adopt(_ file: any VaultFile, _ page: HeaderPage) throws(StorageError) {
         guard page.header.vaultID == header.vaultID else { throw .rekeyed }
         let fresh: GenerationKeys
-        do throws(CryptoError) { fresh = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch { throw StorageError(error) }
+        do throws(CryptoError) { fresh = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch {
+            throw StorageError(error)
+        }
         guard page.hasMAC(fresh) else {
             if page.header.generation > header.generation { throw .rekeyed }
             throw .damaged(.headerMAC)

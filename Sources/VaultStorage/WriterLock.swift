@@ -62,7 +62,8 @@ final class WriterLock {
     private func opened(creating: Bool) throws(StorageError) -> any VaultFile {
         if let file { return file }
         let made = try attempt(.lock) { () throws(Errno) in
-            creating ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: false)
+            creating
+                ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: false)
         }
         let status = try attempt(.lock) { () throws(Errno) in try made.status() }
         guard status.kind == .regular else { throw .refused(.notARegularFile) }

@@ -123,7 +123,8 @@ extension SecretBytes {
 extension VaultEnvironment {
     /// Everything that a test needs to be the same in every run.
     public static func seeded(
-        _ seed: String, on fileSystem: any VaultFileSystem = LinuxFileSystem(), clock: any VaultClock = ManualClock(), state: FilePath? = nil
+        _ seed: String, on fileSystem: any VaultFileSystem = LinuxFileSystem(), clock: any VaultClock = ManualClock(),
+        state: FilePath? = nil
     ) -> VaultEnvironment {
         VaultEnvironment(fileSystem: fileSystem, clock: clock, random: SeededRandom(seed), stateDirectory: state)
     }

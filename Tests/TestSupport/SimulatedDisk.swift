@@ -211,7 +211,9 @@ extension SimulatedDisk.Inode.State {
     }
 
     mutating func truncate(to size: Int) {
-        if size < cache.count { cache.removeLast(cache.count - size) } else {
+        if size < cache.count {
+            cache.removeLast(cache.count - size)
+        } else {
             cache.append(contentsOf: repeatElement(0, count: size - cache.count))
         }
         dirty = dirty.filter { $0 * SimulatedDisk.sector < size }
@@ -243,7 +245,9 @@ extension SimulatedDisk.Inode.State {
         for sector in dirty.sorted() where random.chance(share) { SimulatedDisk.Inode.State.store(sector, of: cache, in: &result) }
         let sizes = [disk.count, cache.count, lowest ?? cache.count].sorted()
         let size = random.chance(50) ? random.element(of: sizes) : random.number(in: sizes[0]...sizes[2])
-        if size < result.count { result.removeLast(result.count - size) } else {
+        if size < result.count {
+            result.removeLast(result.count - size)
+        } else {
             result.append(contentsOf: repeatElement(0, count: size - result.count))
         }
         return result

@@ -42,7 +42,9 @@ struct RecoveryRuleTests {
             let found = store.sequence
             guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "a reader wrote" }
             try store.write {}
-            guard store.sequence == found, store.tip.position.end == disk.inode(VaultBuilder.name)?.bytes.count else { return "a writer disagrees" }
+            guard store.sequence == found, store.tip.position.end == disk.inode(VaultBuilder.name)?.bytes.count else {
+                return "a writer disagrees"
+            }
             return "\(found)"
         } catch {
             guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "damage was written over" }

@@ -155,7 +155,8 @@ struct VaultBuilder {
                 tag: keys.genesisTag(bytes.span.extracting(0..<Layout.headerLength)))
         ]
         for (index, frame) in frames.enumerated() {
-            let covered = frame.lowerBound..<frame.lowerBound + Layout.frameHeadLength
+            let covered =
+                frame.lowerBound..<frame.lowerBound + Layout.frameHeadLength
                 + Int(bytes.span.integer(at: frame.lowerBound + 16, as: UInt32.self))
             let tag = keys.frameTag(after: positions[index].tag, bytes.span.extracting(covered))
             positions.append(LogPosition(sequence: positions[index].sequence + 1, end: frame.upperBound, tag: tag))

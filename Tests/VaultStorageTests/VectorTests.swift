@@ -125,7 +125,9 @@ extension VectorCase {
         VectorCase("zeros", "damaged not a vault") { builder in
             builder.replace(0..<builder.bytes.count, with: [UInt8](repeating: 0, count: builder.bytes.count))
         },
-        VectorCase("trailing-garbage", good) { builder in builder.replace(builder.bytes.count..<builder.bytes.count, with: Array("garbage".utf8)) },
+        VectorCase("trailing-garbage", good) { builder in
+            builder.replace(builder.bytes.count..<builder.bytes.count, with: Array("garbage".utf8))
+        },
         VectorCase("trailing-zeros", good) { builder in
             builder.replace(builder.bytes.count..<builder.bytes.count, with: [UInt8](repeating: 0, count: 5000))
         },
@@ -232,7 +234,8 @@ extension VectorCase {
         slotCase("slot-memory-below-8-MiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(8 << 20) - 1024),
         slotCase("slot-memory-above-4-GiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(4 << 30) + 1024),
         slotCase("slot-memory-max", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64.max),
-        slotCase("slot-memory-not-a-multiple-of-1024", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(8 << 20) + 1),
+        slotCase(
+            "slot-memory-not-a-multiple-of-1024", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(8 << 20) + 1),
         VectorCase("slot-cost-product", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)") { builder in
             builder.set(slot + 4, integer: UInt32(5))
             builder.set(slot + 8, integer: UInt64(4 << 30))
@@ -424,9 +427,12 @@ extension VectorCase {
                 plain[start + 32] = 1
             }
         },
-        operationCase("operation-value-version-above-version", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 32, UInt64(99)),
-        operationCase("operation-date-not-finite", "damaged frame 4 invalid(VaultFormat.FormatField.date)", 48, UInt64(0x7ff0_0000_0000_0000)),
-        operationCase("operation-value-beyond-the-frame", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(1 << 40)),
+        operationCase(
+            "operation-value-version-above-version", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 32, UInt64(99)),
+        operationCase(
+            "operation-date-not-finite", "damaged frame 4 invalid(VaultFormat.FormatField.date)", 48, UInt64(0x7ff0_0000_0000_0000)),
+        operationCase(
+            "operation-value-beyond-the-frame", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(1 << 40)),
         operationCase("operation-value-offset-max", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(Int64.max)),
         operationCase("operation-value-in-the-header", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(4096)),
         operationCase("operation-value-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 72, UInt32.max),
@@ -459,7 +465,9 @@ struct TwoKeyBox {
     init() throws {
         let text = String(decoding: try Vectors.bytes("two-key-box.json"), as: UTF8.self)
         func field(_ name: String) -> [UInt8] {
-            guard let start = text.range(of: "\"\(name)\": \"")?.upperBound, let end = text[start...].firstIndex(of: "\"") else { return [] }
+            guard let start = text.range(of: "\"\(name)\": \"")?.upperBound, let end = text[start...].firstIndex(of: "\"") else {
+                return []
+            }
             return [UInt8](hexadecimal: String(text[start..<end]))
         }
         (nonce, box) = (field("nonce"), field("box"))

@@ -29,7 +29,9 @@ struct UpdateTests {
         let test = try TestVault()
         for name in ["a", "b", "c"] { try test.vault.add(Item.generic("s", name)) }
         try test.vault.add(Item.generic("other", "d"))
-        #expect(try test.vault.update(matching: Query(.genericPassword, service: "s", limit: .all), with: .init(attributes: [.label: "L"])) == 3)
+        #expect(
+            try test.vault.update(matching: Query(.genericPassword, service: "s", limit: .all), with: .init(attributes: [.label: "L"])) == 3
+        )
         #expect(test.vault.count(Query(.genericPassword, label: "L")) == 3)
     }
 
@@ -38,7 +40,8 @@ struct UpdateTests {
         for name in ["a", "b", "c"] { try test.vault.add(Item.generic("s", name, name)) }
         let before = try test.directory.read("test.vault")
         #expect(throws: VaultError.duplicateItem) {
-            try test.vault.update(matching: Query(.genericPassword, service: "s"), with: .init(attributes: [.account: "same"], secret: "lost"))
+            try test.vault.update(
+                matching: Query(.genericPassword, service: "s"), with: .init(attributes: [.account: "same"], secret: "lost"))
         }
         #expect(try test.directory.read("test.vault").count == before.count)
         for vault in [test.vault, try test.reopened()] {
@@ -58,7 +61,8 @@ struct UpdateTests {
         try test.vault.add(Item.generic("s", "a"))
         #expect(throws: VaultError.duplicateItem) {
             try test.vault.update(
-                matching: Query(.genericPassword, account: "a", attributes: [.accessGroup: "A"]), with: .init(attributes: [.accessGroup: "B"]))
+                matching: Query(.genericPassword, account: "a", attributes: [.accessGroup: "A"]),
+                with: .init(attributes: [.accessGroup: "B"]))
         }
     }
 
@@ -164,7 +168,8 @@ struct DeleteTests {
     @Test func `a synchronizable item that moves leaves a tombstone at its old key`() throws {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
-        try test.vault.update(matching: Query(.genericPassword, attributes: [.synchronizable: true]), with: .init(attributes: [.account: "b"]))
+        try test.vault.update(
+            matching: Query(.genericPassword, attributes: [.synchronizable: true]), with: .init(attributes: [.account: "b"]))
         let graves = Query(.genericPassword, attributes: [.tombstone: 1, .synchronizable: 1])
         #expect(try test.vault.copyMatching(graves).map { $0[.account] } == ["a"])
         #expect(try test.vault.copyMatching(Query(.genericPassword, attributes: [.synchronizable: 1]))[0].text == "x")

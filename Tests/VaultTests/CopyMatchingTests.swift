@@ -139,7 +139,9 @@ struct CopyMatchingTests {
         try test.vault.add(Item.generic("s", "a", "x", [.accessGroup: "B"]))
         let other = test.vault.withAccessGroups(AccessGroups(["A", "C"]))
         #expect(other.count(Query(.genericPassword)) == 0)
-        #expect(throws: VaultError.accessGroupDenied) { try other.delete(matching: Query(.genericPassword, attributes: [.accessGroup: "B"])) }
+        #expect(throws: VaultError.accessGroupDenied) {
+            try other.delete(matching: Query(.genericPassword, attributes: [.accessGroup: "B"]))
+        }
         #expect(throws: VaultError.itemNotFound) { try other.delete(matching: Query(.genericPassword)) }
         #expect(test.vault.withAccessGroups(AccessGroups(["*"])).count(Query(.genericPassword)) == 1)
         #expect(throws: VaultError.accessGroupDenied) {

@@ -44,7 +44,8 @@ struct ModelTests {
                 model[key, default: Entry(account: key.account, label: nil, secret: "")].secret = secret
             case 5, 6:
                 let matching = model.keys.filter { $0.service == key.service }
-                let changes = ItemChanges(attributes: [.label: .string("l\(step)")], secret: random.chance(50) ? try Secret(text: secret) : nil)
+                let changes = ItemChanges(
+                    attributes: [.label: .string("l\(step)")], secret: random.chance(50) ? try Secret(text: secret) : nil)
                 guard !matching.isEmpty else {
                     #expect(throws: VaultError.itemNotFound) {
                         try vault.update(matching: Query(.genericPassword, service: key.service), with: changes)

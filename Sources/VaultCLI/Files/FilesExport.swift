@@ -88,7 +88,9 @@ struct ExportDirectory {
             try make(directory, mayExist: true)
         }
         let opened = unsafe clinux_openat(AT_FDCWD, temporary + "/" + name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard opened >= 0 else { throw CommandError(.inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())") }
+        guard opened >= 0 else {
+            throw CommandError(.inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
+        }
         defer { close(Int32(opened)) }
         var written = 0
         while written < bytes.count {

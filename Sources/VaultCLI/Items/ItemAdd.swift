@@ -5,7 +5,8 @@ internal import Vault
 struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Add an item.",
-        discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11).")
+        discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11)."
+    )
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection

@@ -5,7 +5,8 @@ internal import VaultCrypto
 
 struct Update: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Change an item.", discussion: "With --secret the new secret comes from --file, --fd, --generate, standard input or a prompt.")
+        abstract: "Change an item.",
+        discussion: "With --secret the new secret comes from --file, --fd, --generate, standard input or a prompt.")
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -25,7 +26,9 @@ struct Update: ParsableCommand {
     var ifVersion: UInt64?
 
     func validate() throws {
-        guard replacesSecret || !(input.exact || input.allowEmpty) else { throw ValidationError("--exact and --allow-empty go with --secret") }
+        guard replacesSecret || !(input.exact || input.allowEmpty) else {
+            throw ValidationError("--exact and --allow-empty go with --secret")
+        }
     }
 
     /// Naming a source says that there is a secret to replace.

@@ -7,7 +7,8 @@ internal import VaultStorage
 
 struct Doctor: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look for what could go wrong.", discussion: "Needs no passphrase. Ends with 0 when there is nothing worse than a warning.")
+        abstract: "Look for what could go wrong.",
+        discussion: "Needs no passphrase. Ends with 0 when there is nothing worse than a warning.")
 
     @OptionGroup var file: VaultFileOptions
 

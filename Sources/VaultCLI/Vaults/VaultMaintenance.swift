@@ -52,7 +52,8 @@ struct Passwd: ParsableCommand {
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Write the file anew without what was deleted or replaced.",
-        discussion: "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk.")
+        discussion: "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk."
+    )
 
     @OptionGroup var vault: VaultOptions
 
@@ -140,7 +141,8 @@ struct Generate: ParsableCommand {
 
 struct Completion: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print a completion script.", discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
+        abstract: "Print a completion script.",
+        discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
 
     @Argument(help: "bash, zsh or fish.")
     var shell: String
