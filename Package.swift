@@ -65,7 +65,10 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
-        .testTarget(name: "VaultCLITests", dependencies: ["TestSupport", "VaultCommand", system], swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultCLITests",
+            dependencies: ["VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", system],
+            exclude: ["Transcripts"], swiftSettings: testSettings),
     ]
 )
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+
+/// A command at a terminal, and somebody who reads the screen and types.
+final class PseudoTerminal {
+    struct TimedOut: Error { let screen: String }
+
+    private let master: Int32
+    private let slave: Int32
+    private let process = Process()
+    private(set) var screen = ""
+
+    init(_ arguments: [String], in shell: Shell, output: String? = nil) throws {
+        master = posix_openpt(O_RDWR | O_NOCTTY)
+        guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else { throw Errno(rawValue: errno) }
+        slave = open(name, O_RDWR | O_NOCTTY)
+        guard slave >= 0 else { throw Errno(rawValue: errno) }
+        process.executableURL = URL(filePath: "/usr/bin/setsid")
+        process.arguments = ["--ctty", "--wait", Shell.binaries + "/vault"] + arguments
+        process.environment = shell.environment
+        process.currentDirectoryURL = URL(filePath: shell.home.path.string)
+        let terminal = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
+        process.standardInput = terminal
+        process.standardOutput = terminal
+        process.standardError = terminal
+        try process.run()
+    }
+
+    deinit {
+        close(master)
+        close(slave)
+    }
+
+    /// Reads until the text is on the screen.
+    func wait(for text: String) throws {
+        while !screen.contains(text) {
+            guard read(waiting: 20_000) else { throw TimedOut(screen: screen) }
+        }
+    }
+
+    func type(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = bytes.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
+    }
+
+    var processIdentifier: Int32 { process.processIdentifier }
+
+    func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+    var isEchoing: Bool {
+        var settings = termios()
+        tcgetattr(slave, &settings)
+        return settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
+    /// Waits for the end.
+    ///
+    /// - Returns: the exit code, or minus the signal.
+    func end() -> Int32 {
+        process.waitUntilExit()
+        while read(waiting: 0) {}
+        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    }
+
+    private func read(waiting milliseconds: Int32) -> Bool {
+        var descriptor = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
+        guard poll(&descriptor, 1, milliseconds) > 0 else { return false }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = Glibc.read(master, &buffer, buffer.count)
+        guard count > 0 else { return false }
+        screen += String(decoding: buffer[..<count], as: UTF8.self)
+        return true
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+
+/// An empty home, and a shell in it that knows where `vault` is. The shell has no terminal unless one is asked for.
+final class Shell {
+    struct Result {
+        var output: String
+        var error: String
+        var status: Int32
+    }
+
+    let home: TemporaryDirectory
+
+    init() throws {
+        home = try TemporaryDirectory()
+        try home.write(Array("correct horse battery staple\n".utf8), to: "pass")
+        try home.write(Array("tr0ub4dor&3\n".utf8), to: "other")
+    }
+
+    /// The directory that this test was built into, with the command beside it.
+    static let binaries: String = {
+        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
+        let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
+        return URL(filePath: bundle).deletingLastPathComponent().path()
+    }()
+
+    var environment: [String: String] {
+        [
+            "PATH": Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home.path.string,
+            "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
+        ]
+    }
+
+    func run(_ command: String) throws -> Result {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/setsid")
+        process.arguments = ["--wait", "/bin/bash", "-c", command]
+        process.environment = environment
+        process.currentDirectoryURL = URL(filePath: home.path.string)
+        // Files take any amount without anybody who reads meanwhile.
+        let (out, err) = (home.path.appending(".stdout"), home.path.appending(".stderr"))
+        for path in [out, err] { _ = FileManager.default.createFile(atPath: path.string, contents: nil) }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: out.string))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: err.string))
+        try process.run()
+        process.waitUntilExit()
+        return Result(
+            output: String(decoding: try Data(contentsOf: URL(filePath: out.string)), as: UTF8.self),
+            error: String(decoding: try Data(contentsOf: URL(filePath: err.string)), as: UTF8.self), status: process.terminationStatus)
+    }
+}
