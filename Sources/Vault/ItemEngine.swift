@@ -46,7 +46,13 @@ final class ItemEngine {
     }
 
     private func openBytes(_ operation: Operation) throws(VaultError) -> SecretBytes? {
-        do throws(StorageError) { return try store.openValue(of: operation) } catch { throw VaultError(error) }
+        do throws(StorageError) { return try store.openValue(of: operation) } catch {
+            guard error == .damaged(.value(operation.id)), !store.isWriting else { throw VaultError(error) }
+        }
+        let again: SecretBytes?
+        do throws(StorageError) { again = try store.openValueAgain(of: operation) } catch { throw VaultError(error) }
+        guard again != nil else { throw .itemChanged }
+        return again
     }
 
     // MARK: Adding
@@ -160,7 +166,9 @@ final class ItemEngine {
             let isSame = (own + Attribute.commonPrimaryKey).allSatisfy { attribute in
                 draft.matchKey(attribute) == attribute.matchKey(in: operation, draft.itemClass)
             }
-            if isSame { try remove(operation) }
+            guard isSame else { continue }
+            try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
+            if store.isForeign(operation) { try remove(operation) }
         }
     }
 
@@ -280,6 +288,7 @@ final class ItemEngine {
         let parsed = try ParsedQuery(query, groups: groups)
         // Everything that matches is meant: who asks for one expects the rest to stay.
         guard query.limit == nil || query.limit == .all else { throw .parameter(.limit) }
+        guard query.hostOrSubdomain == nil, query.text == nil else { throw .parameter(.matchKey) }
         return parsed
     }
 

@@ -105,7 +105,11 @@ public final class Vault: ItemStore {
 
     /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
     public func transaction<R>(_ body: (Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
-        try core.change { engine throws(VaultError) in try body(Transaction(engine, self.accessGroups, self)) }
+        try core.change { engine throws(VaultError) in
+            let scope = TransactionScope(engine, self)
+            defer { scope.end() }
+            return try body(Transaction(engine, self.accessGroups, scope))
+        }
     }
 
     // MARK: The file
@@ -150,7 +154,10 @@ public final class Vault: ItemStore {
 
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
     public func lock() throws(VaultError) {
-        try core.manage { store throws(StorageError) in store.lockKeys() }
+        try core.manage { store throws(StorageError) in
+            try? store.compactIfWorthwhile(isLeaving: true)
+            store.lockKeys()
+        }
     }
 
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
@@ -162,9 +169,9 @@ public final class Vault: ItemStore {
 public struct Transaction {
     private let engine: ItemEngine
     private let groups: AccessGroups
-    private let owner: any ItemStore
+    private let owner: TransactionScope
 
-    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: any ItemStore) {
+    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: TransactionScope) {
         self.engine = engine
         self.groups = groups
         self.owner = owner
@@ -176,7 +183,7 @@ public struct Transaction {
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item { try engine.set(item, groups, for: owner) }
 
-    /// Finds items. Secrets that this transaction brings are not yet in the file and cannot be read.
+    /// Finds items, those that this transaction added among them.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
 
     @discardableResult
@@ -186,4 +193,35 @@ public struct Transaction {
 
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int { try engine.delete(matching: query, groups) }
+}
+
+/// The store of items that were found inside a transaction: while it runs, their secrets are read without taking the mutex a second time.
+final class TransactionScope: ItemStore, @unchecked Sendable {
+    private let vault: Vault
+    /// Nil once the transaction has ended. Set by the thread that runs the transaction, which is the one that reads it meanwhile.
+    private var engine: ItemEngine?
+
+    init(_ engine: ItemEngine, _ vault: Vault) {
+        self.engine = engine
+        self.vault = vault
+    }
+
+    func end() { engine = nil }
+
+    func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
+        guard let engine else { return try vault.secret(of: record) }
+        return try engine.secret(of: record)
+    }
+
+    func add(_ item: Item) throws(VaultError) -> Item { try vault.add(item) }
+
+    func set(_ item: Item) throws(VaultError) -> Item { try vault.set(item) }
+
+    func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try vault.copyMatching(query) }
+
+    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int { try vault.update(matching: query, with: changes) }
+
+    func delete(matching query: Query) throws(VaultError) -> Int { try vault.delete(matching: query) }
+
+    func store(_ items: [Item], replacing: Bool) throws(VaultError) { try vault.store(items, replacing: replacing) }
 }

@@ -95,12 +95,15 @@ final class VaultCore: @unchecked Sendable {
 
     // MARK: Idleness
 
-    func close() { mutex.withLock { _ in settle(isLeaving: true) } }
+    func close() { mutex.withLock { _ in _ = settle(isLeaving: true) } }
 
-    private func settle(isLeaving: Bool) {
-        guard !ForkMark.isForkedChild else { return }
+    /// Returns false when another writer was in the way of what is only done in passing.
+    @discardableResult
+    private func settle(isLeaving: Bool) -> Bool {
+        guard !ForkMark.isForkedChild else { return true }
         if isLeaving { try? engine.store.compactIfWorthwhile(isLeaving: true) }
-        try? engine.store.settleMarks()
+        do throws(StorageError) { try engine.store.settleMarks(patience: isLeaving ? nil : .zero) } catch { return error != .busy }
+        return true
     }
 
     /// After a second without a change both marks are brought up to date, so that any truncation of the file would show.
@@ -118,9 +121,10 @@ final class VaultCore: @unchecked Sendable {
                 let idle = self.engine.store.uptime - self.lastChange
                 if idle < .seconds(1) {
                     self.wait(.milliseconds(1001 - Int(idle / .milliseconds(1))))
-                } else {
+                } else if self.settle(isLeaving: false) {
                     self.isSettling = false
-                    self.settle(isLeaving: false)
+                } else {
+                    self.wait(.seconds(1))
                 }
             }
         }

@@ -136,6 +136,9 @@ extension CommandError {
         case .accessibleByOthers:
             self.init(.inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
         case .severalLinks: self.init(.inputOutput, "the vault has several hard links, which a rewrite would part")
+        case .nameTooLong: self.init(.inputOutput, "the name of a vault file has at most 233 bytes")
+        case .deviceSecret:
+            self.init(.inputOutput, "the secret of this device, below $XDG_STATE_HOME/vault, is not 32 bytes that only the user can read")
         case .directoryWritableByOthers:
             self.init(.inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
         case .directoryWritableByGroup:

@@ -23,12 +23,18 @@ public enum CommandLineTool {
                 try Output.write(exitCodes)
                 return .done
             }
-            var command = try VaultCommand.parseAsRoot(arguments.map { $0 == "--generate" ? "--generate=24" : $0 })
+            var command = try VaultCommand.parseAsRoot(withGenerateLength(arguments))
             try command.run()
             return .done
         } catch {
             return report(error)
         }
+    }
+
+    /// `--generate` alone means 24 characters. Behind `--` it is somebody's service.
+    private static func withGenerateLength(_ arguments: [String]) -> [String] {
+        let end = arguments.firstIndex(of: "--") ?? arguments.count
+        return arguments[..<end].map { $0 == "--generate" ? "--generate=24" : $0 } + arguments[end...]
     }
 
     private static var exitCodes: String {
@@ -60,9 +66,13 @@ public enum CommandLineTool {
     private static func plain(_ message: String) -> String {
         let line = message.split(separator: "\n").first.map(String.init) ?? "unusable arguments"
         if line.contains("nexpected argument") { return "unexpected argument" }
-        if line.hasPrefix("Unknown option"), let name = line.split(separator: "'").dropFirst().first {
-            return "unknown option '\(name.split(separator: "=").first ?? "")'"
+        let quoted = line.split(separator: "'", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+        let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
+        if line.hasPrefix("Unknown option") {
+            let isName = option.map { name in quoted.first.map { $0.hasPrefix(name) && ($0.count == name.count || $0.dropFirst(name.count).hasPrefix("=")) } == true }
+            return isName == true ? "unknown option '\(option ?? "")'" : "unknown option"
         }
+        if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }
         let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
         return (trimmed.first.map { $0.lowercased() } ?? "") + trimmed.dropFirst()
     }

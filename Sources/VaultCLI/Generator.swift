@@ -18,22 +18,30 @@ struct Generator: ~Copyable {
     /// - Parameter symbols: ASCII that is no letter and no digit; may be empty.
     static func characters(_ length: Int, symbols: String) throws -> Generator {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8) + symbols.utf8
-        let random = SystemRandom()
         var secret = try SecretBytes(zeroed: length)
-        secret.withMutableBytes { bytes in
-            for index in 0..<length { bytes[index] = alphabet[Int(random.uniform(UInt32(alphabet.count)))] }
+        for index in 0..<length {
+            let chosen = alphabet[try choice(of: alphabet.count)]
+            secret.withMutableBytes { $0[index] = chosen }
         }
         return Generator(secret: secret, entropyBits: Double(length) * log2(Double(alphabet.count)))
     }
 
+    /// A number below `count`, each equally likely, of bytes that are in locked memory and nowhere else.
+    private static func choice(of count: Int) throws -> Int {
+        let limit = 65_536 - 65_536 % count
+        while true {
+            let drawn = try SecretBytes(random: 2).withBytes { Int($0[0]) << 8 | Int($0[1]) }
+            if drawn < limit { return drawn % count }
+        }
+    }
+
     /// Words of ``WordList``, joined by hyphens.
     static func words(_ count: Int) throws -> Generator {
-        let random = SystemRandom()
         let words = WordList.words
         var text = try SecretText(capacity: count * 12)
         for index in 0..<count {
             if index > 0 { text.append(UInt8(ascii: "-")) }
-            text.append(words[Int(random.uniform(UInt32(words.count)))].utf8)
+            text.append(words[try choice(of: words.count)].utf8)
         }
         return Generator(secret: try text.bytes(), entropyBits: Double(count) * log2(Double(words.count)))
     }

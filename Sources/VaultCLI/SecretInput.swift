@@ -74,6 +74,17 @@ struct PassphraseOptions: ParsableArguments {
         }
     }
 
+    /// Ends the command when there is nothing to get a passphrase from, before it waits for anything else.
+    func checkAvailable() throws {
+        let environment = ProcessInfo.processInfo.environment
+        let isNamed = passphraseFile != nil || passphraseFd != nil || environment["VAULT_PASSPHRASE_FILE"]?.isEmpty == false
+        guard isNamed || environment["CREDENTIALS_DIRECTORY"]?.isEmpty == false || Terminal() != nil else { throw PassphraseOptions.noSource }
+    }
+
+    private static let noSource = CommandError(
+        .locked, "no passphrase: there is no source for one and no terminal to ask at",
+        hint: "use --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
+
     /// - Parameter confirming: ask twice at a terminal, since a mistake would make a vault that nobody opens.
     func passphrase(prompt: String = "Passphrase: ", confirming: Bool = false) throws -> Passphrase {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
@@ -96,11 +107,7 @@ struct PassphraseOptions: ParsableArguments {
     }
 
     static func ask(_ prompt: String, confirming: Bool) throws -> Passphrase {
-        guard let terminal = Terminal() else {
-            throw CommandError(
-                .locked, "no passphrase: there is no source for one and no terminal to ask at",
-                hint: "use --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
-        }
+        guard let terminal = Terminal() else { throw noSource }
         let first = try Passphrase(terminal.readSecret(prompt))
         guard confirming else { return first }
         let second = try Passphrase(terminal.readSecret("Once more: "))

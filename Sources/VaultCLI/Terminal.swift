@@ -85,6 +85,8 @@ struct Terminal: ~Copyable {
             if line.withBytes({ $0[length - 1] }) == 0x0a { break }
         }
         if length == 0 { throw CommandError(.cancelled, "cancelled") }
+        // A terminal gives no more of a line than this: the rest would be missing, and nobody would see it.
+        guard length < limit - 1 else { throw CommandError.usage("the line is too long for a terminal", hint: "use a file or a pipe") }
         let end = line.withBytes { $0[length - 1] == 0x0a ? length - 1 : length }
         return try line.copy(of: 0..<end)
     }

@@ -15,7 +15,7 @@ enum SecretArena {
     static let canaryLength = 16
 
     private static let regionLength = 262_144
-    private static let pageLength = 4096
+    private static let pageLength = max(4096, sysconf(Int32(_SC_PAGESIZE)))
 
     /// A mapping: `[guard page][body][guard page]`.
     @unsafe private struct Region: @unchecked Sendable {
@@ -122,11 +122,11 @@ enum SecretArena {
         // A mapping of whole pages with one page more at each end, which is made inaccessible.
         guard let base = unsafe clinux_map(length + 2 * pageLength) else { return nil }
         let body = unsafe base + pageLength
-        unsafe clinux_forbid_access(base, pageLength)
-        unsafe clinux_forbid_access(body + length, pageLength)
-        unsafe clinux_exclude_from_dumps(body, length)
-        unsafe clinux_exclude_from_forks(body, length)
-        let isLocked = unsafe mlock(body, length) == 0
+        let results = unsafe [
+            clinux_forbid_access(base, pageLength), clinux_forbid_access(body + length, pageLength),
+            clinux_exclude_from_dumps(body, length), clinux_exclude_from_forks(body, length), Int(mlock(body, length)),
+        ]
+        let isLocked = results.allSatisfy { $0 == 0 }
         if !isLocked { state.unlockedBytes += length }
         return unsafe Region(body: body, length: length, isLocked: isLocked, used: [])
     }

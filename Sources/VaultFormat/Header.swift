@@ -53,13 +53,15 @@ public struct Header: Equatable, Sendable {
         guard bytes.integer(at: 12, as: UInt32.self) == UInt32(Layout.headerLength) else { throw .invalid(.headerLength) }
         vaultID = bytes.array(16..<32)
         generation = bytes.integer(at: 32)
-        guard generation >= 1 else { throw .invalid(.generation) }
+        guard generation >= 1, generation <= UInt64(Int64.max) else { throw .invalid(.generation) }
         fileSalt = bytes.array(40..<72)
         optionalFeatures = bytes.integer(at: 80)
         let slotCount = Int(bytes.integer(at: 84, as: UInt16.self))
         guard (1...Layout.slotLimit).contains(slotCount) else { throw .outOfBounds(.slotCount) }
         guard bytes.integer(at: 86, as: UInt16.self) == UInt16(Layout.slotLength) else { throw .invalid(.slotSize) }
         baseSequence = bytes.integer(at: 88)
+        // Ordinals are sequence numbers times 65,536.
+        guard baseSequence < 1 << 47 else { throw .outOfBounds(.frameSequence) }
         guard bytes.isZero(96..<Layout.slotsOffset) else { throw .invalid(.reserved) }
         slots = []
         for index in 0..<slotCount {

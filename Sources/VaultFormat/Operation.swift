@@ -140,8 +140,9 @@ public struct Operation: Equatable, Sendable {
         output.append(integer: version)
         output.append(integer: valueVersion)
         output.append(integer: ordinal)
-        output.append(integer: created.bitPattern)
-        output.append(integer: modified.bitPattern)
+        // Zero has one form.
+        output.append(integer: (created == 0 ? 0 : created).bitPattern)
+        output.append(integer: (modified == 0 ? 0 : modified).bitPattern)
         output.append(integer: value?.offset ?? 0)
         output.append(integer: value?.length ?? 0)
         output.append(value?.tag ?? .init(repeating: 0))
@@ -178,14 +179,15 @@ public struct Operation: Equatable, Sendable {
             let shortest = Layout.boxOverhead + Layout.valueMinimum
             let longest = Layout.boxOverhead + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
             guard (shortest...longest).contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max),
-                (1...version).contains(valueVersion)
+                valueVersion >= 1, valueVersion <= version
             else { throw .outOfBounds(.value) }
             value = ValueLocation(offset: offset, length: length, tag: tag)
         } else {
             guard offset == 0, length == 0, tag.span.isZero(0..<16), valueVersion == 0 else { throw .invalid(.value) }
             value = nil
         }
-        guard version >= 1 else { throw .invalid(.version) }
+        // Every change adds one: from here it cannot overflow.
+        guard version >= 1, version <= UInt64(Int64.max) else { throw .invalid(.version) }
         let isBound = !deviceID.span.isZero(0..<16)
         guard protection.isThisDeviceOnly || !isBound else { throw .invalid(.protection) }
         attributes = try EncodedAttributes(parsing: source, try reader.take(attributesLength, .attributes))

@@ -27,21 +27,21 @@ final class DeviceSecret: Sendable {
         guard let state else { return nil }
         let directory: any VaultDirectory
         do throws(Errno) { directory = try fileSystem.openDirectory(state) } catch {
-            if error == .noSuchFileOrDirectory { return nil }
+            if error == .noSuchFileOrDirectory || error == .notDirectory { return nil }
             throw .inputOutput(error, .openDirectory)
         }
         let name = fileName(vaultID)
         guard try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) != nil else { return nil }
         let file = try attempt(.open) { () throws(Errno) in try directory.open(name, writable: false) }
         let status = try attempt(.open) { () throws(Errno) in try file.status() }
-        guard status.kind == .regular else { throw .refused(.notARegularFile) }
-        guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }
-        guard status.mode & 0o077 == 0 else { throw .refused(.accessibleByOthers) }
+        // It was synced before it got its name, so a wrong length is damage and no unfinished beginning.
+        guard status.kind == .regular, status.owner == fileSystem.user, status.mode & 0o077 == 0, status.size == length else {
+            throw .refused(.deviceSecret)
+        }
         // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve this line alone.
         var bytes = try attempt(.read) { () throws(Errno) in try file.read(length + 1, at: 0) }
         defer { wipe(&bytes) }
-        // A file cut short by a crash before its first sync sealed nothing; it is made again.
-        guard bytes.count == length else { return nil }
+        guard bytes.count == length else { throw .refused(.deviceSecret) }
         let secret = try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) }
         return DeviceSecret(secret, identification: identification)
     }
@@ -62,7 +62,6 @@ final class DeviceSecret: Sendable {
             do throws(Errno) {
                 try secret.withBytes { bytes throws(Errno) in try file.writeAll(bytes, at: 0) }
                 try file.synchronize()
-                if let old = try directory.status(of: name), old.size != length { try directory.remove(name) }
                 try directory.place(file, temporaryName: temporary, as: name, replacing: false)
             } catch {
                 try? directory.remove(temporary)

@@ -26,7 +26,10 @@ public struct LinuxFileSystem: VaultFileSystem {
         for component in path.components {
             made.append(component)
             // The path is a C string for the length of the call.
-            let result = unsafe made.withPlatformString { unsafe mkdir($0, 0o700) }
+            let result = unsafe made.withPlatformString { path in
+                // The umask could take the user's own rights away.
+                unsafe mkdir(path, 0o700) == 0 ? unsafe chmod(path, 0o700) : -1
+            }
             guard result == 0 || errno == EEXIST || errno == EROFS || errno == EACCES && isDirectory(made) else {
                 throw Errno(rawValue: errno)
             }
@@ -177,13 +180,15 @@ private final class LinuxDirectory: VaultDirectory {
     }
 
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        return LinuxFile(try Descriptor(at: descriptor.number, name, flags, 0o600))
+        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        if let made = try? Descriptor(at: descriptor.number, name, flags | O_CREAT | O_EXCL, 0o600) { return LinuxFile(try withMode0600(made)) }
+        return LinuxFile(try Descriptor(at: descriptor.number, name, flags))
     }
 
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
         // A file without a name leaves no litter when the process dies. Not every file system has them.
-        if let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600) {
+        // Giving one a name goes by /proc, which a container may lack.
+        if unsafe access("/proc/self/fd", X_OK) == 0, let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600) {
             return LinuxFile(try withMode0600(nameless), isNameless: true)
         }
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

@@ -56,9 +56,7 @@ public struct LockedStore: Sendable {
                 spent += UInt64(passes) * memoryBytes
                 // The header is not authenticated until a key exists: a hostile file could ask for hours.
                 guard spent <= 32 << 30 else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
-                if !environment.forcesMemory, let available = environment.fileSystem.availableMemory, memoryBytes > available / 2 {
-                    throw .resourceUnavailable
-                }
+                try environment.checkMemory(for: memoryBytes)
             }
             guard let vaultKey = try slot.open(passphrase.secret.bytes, vaultID: header.vaultID) else { continue }
             do throws(CryptoError) {
@@ -73,5 +71,12 @@ public struct LockedStore: Sendable {
     /// Reads the whole log.
     public func open(with keys: consuming UnlockedKeys) throws(StorageError) -> VaultStore {
         try VaultStore(location, page: page, keys: keys.keys, environment: environment)
+    }
+}
+
+extension VaultEnvironment {
+    /// - Throws: `.resourceUnavailable` when a key derivation would take more than half of the available memory.
+    func checkMemory(for bytes: UInt64) throws(StorageError) {
+        guard forcesMemory || bytes <= (fileSystem.availableMemory ?? .max) / 2 else { throw .resourceUnavailable }
     }
 }

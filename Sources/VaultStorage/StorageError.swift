@@ -48,7 +48,10 @@ public enum StorageError: Error, Equatable, Sendable {
 }
 
 public enum Refusal: Equatable, Sendable {
-    case notARegularFile, foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup
+    case notARegularFile, foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup,
+        nameTooLong
+    /// The file with the secret of this device is not 32 bytes that only the user can read.
+    case deviceSecret
 }
 
 /// What was being done when a system call failed.

@@ -19,6 +19,8 @@ struct VaultLocation {
             throw .inputOutput(error, .resolve)
         }
         guard let name = resolved.lastComponent?.string else { throw .refused(.notARegularFile) }
+        // The temporary file's name has 22 bytes more, and a name has at most 255.
+        guard name.utf8.count <= 233 else { throw .refused(.nameTooLong) }
         do throws(Errno) { directory = try fileSystem.openDirectory(resolved.removingLastComponent()) } catch {
             if error == .noSuchFileOrDirectory { throw .noVault }
             throw .inputOutput(error, .openDirectory)
@@ -67,7 +69,14 @@ struct VaultLocation {
     /// Removes temporary files that a killed process left; only the holder of the writer lock may.
     func removeLeftovers() {
         guard let names = try? directory.names() else { return }
-        for name in names where name.hasPrefix(temporaryPrefix) { try? directory.remove(name) }
+        for name in names where name.hasPrefix(temporaryPrefix) {
+            // Exactly the names that this program makes: a user may call another vault nearly the same.
+            let tag = name.dropFirst(temporaryPrefix.count).utf8
+            guard tag.count == 16, tag.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
+                let status = try? directory.status(of: name), status.kind == .regular, status.owner == fileSystem.user
+            else { continue }
+            try? directory.remove(name)
+        }
     }
 }
 

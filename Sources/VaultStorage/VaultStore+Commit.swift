@@ -24,6 +24,8 @@ struct Draft {
     var deletesOnly = true
     var transactions = 0
     var nextIndex: UInt64 = 0
+    /// Values that are not in the file yet, each with its version.
+    var boxes: [ItemID: (version: UInt64, box: [UInt8])] = [:]
 }
 
 extension VaultStore {
@@ -35,6 +37,7 @@ extension VaultStore {
     /// `body` calls ``transaction(_:)`` for each. When it returns, the commits are durable; when this throws, nothing of them remains.
     public func write(_ body: () -> Void) throws(StorageError) {
         try check()
+        try checkWritable()
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: true)
@@ -100,6 +103,7 @@ extension VaultStore {
         observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
         draft?.undo.append((undo, operation))
         if operation.kind != .delete { draft?.deletesOnly = false }
+        if !box.isEmpty { draft?.boxes[operation.id] = (operation.version, box) }
         draft?.open.append(FrameBuilder.Pending(operation: operation, box: box))
         draft?.places.append(undo.place)
         draft?.nextIndex += 1
@@ -235,6 +239,7 @@ extension VaultStore {
             try cutBack(to: start, after: error, task)
         }
         let tip = self.tip
+        noteDurable(draft.builder.position)
         base = Commit(
             position: draft.builder.position, tagOffset: draft.builder.lastTagOffset, count: tip.count + draft.transactions,
             frames: tip.frames + draft.builder.frames)
@@ -279,8 +284,9 @@ extension VaultStore {
                 reservedThrough = .max
                 return
             }
+            let isFull = error == .noSpace || error == .diskQuotaExceeded
             // Deletes may use the reserve up.
-            if isDelete { return }
+            if isDelete, isFull { return }
             // The second half is comfort; the first is the promise.
             do throws(Errno) {
                 try file.reserve(end + VaultStore.reserve - from, at: from)
@@ -292,10 +298,12 @@ extension VaultStore {
     }
 
     /// After a commit, once there is nothing more to do: both marks name the last commit, so that any truncation shows.
-    public func settleMarks() throws(StorageError) {
+    ///
+    /// - Parameter patience: how long to wait for another writer; nil for as long as a commit would.
+    public func settleMarks(patience: Duration? = nil) throws(StorageError) {
         guard hasCommitted else { return }
         try check()
-        try lock.lock()
+        try lock.lock(patience: patience)
         defer { lock.unlock() }
         try catchUp(repairing: true)
         let mark = Marks.encode(tip.position, generation: header.generation, clean: true, keys: generationKeys)

@@ -9,10 +9,14 @@ extension VaultStore {
     /// - Throws: `.damaged`, before anything is written, when the source is; `.inputOutput`, with the old file in place; `.indeterminate`.
     public func compact() throws(StorageError) {
         try check()
+        try checkWritable()
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: false)
-        try rewrite(slots: header.slots)
+        do throws(StorageError) { try rewrite(slots: header.slots) } catch {
+            failedCompactionSize = sizeSeen
+            throw error
+        }
     }
 
     /// Replaces the slot of a passphrase by one for another; no value is opened.
@@ -24,11 +28,14 @@ extension VaultStore {
         from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost?
     ) throws(StorageError) {
         try check()
+        try checkWritable()
         // The derivations take long, and the lock is never held over one.
         let before = header.slots
+        if let cost { try environment.checkMemory(for: cost.memoryBytes) }
         var replaced: Int?
         var vaultKey: SecretBytes?
         for (index, slot) in before.enumerated() where slot.kind == .passphrase && vaultKey == nil {
+            if case .argon2id(_, let memoryBytes) = slot.stretching { try environment.checkMemory(for: memoryBytes) }
             vaultKey = try slot.open(current.secret.bytes, vaultID: header.vaultID)
             if vaultKey != nil { replaced = index }
         }
@@ -60,6 +67,7 @@ extension VaultStore {
         let hasManyFrames = tip.frames > frameThreshold && tip.frames * 2 > records.count
         let holdsSuperseded = isLeaving && records.hasSuperseded && sizeSeen < 4 << 20
         guard isMostlyDead || hasManyFrames || holdsSuperseded else { return }
+        guard isLeaving || sizeSeen > failedCompactionSize + failedCompactionSize / 2 else { return }
         frameThreshold = max(frameThreshold, tip.frames) * 2
         try compact()
     }
@@ -68,7 +76,11 @@ extension VaultStore {
 
     private func rewrite(slots: [KeySlot]) throws(StorageError) {
         location.removeLeftovers()
-        try checkEverything()
+        do throws(StorageError) { try checkEverything() } catch {
+            // What was read and never durable may have gone since: start over before it is called damage.
+            try reopen()
+            try checkEverything()
+        }
         var next = Header(
             vaultID: header.vaultID, generation: header.generation + 1, fileSalt: environment.random.bytes(32),
             baseSequence: tip.position.sequence, slots: slots)
@@ -108,15 +120,6 @@ extension VaultStore {
         }
     }
 
-    private func box(of operation: Operation) throws(StorageError) -> [UInt8] {
-        guard let value = operation.value else { return [] }
-        let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(value.length), at: Int(value.offset)) }
-        guard bytes.count == Int(value.length),
-            isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)
-        else { throw .damaged(.value(operation.id)) }
-        return bytes
-    }
-
     /// Writes the new file, reads it back and syncs it.
     private func fill(_ copy: any VaultFile, _ page: HeaderPage, _ nextKeys: borrowing GenerationKeys) throws(StorageError) {
         let genesis = LogPosition(
@@ -124,7 +127,6 @@ extension VaultStore {
         var builder = FrameBuilder(after: genesis, generation: page.header.generation)
         let live = (records.sorted + records.past).sorted { ($0.id, $0.version) < ($1.id, $1.version) }
         let expected = Layout.firstFrame + records.liveBytes + 4096
-        guard expected <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
         do throws(Errno) { try copy.reserve(expected, at: 0) } catch {
             guard error == .notSupported else { throw .inputOutput(error, .reserve) }
         }
@@ -142,6 +144,7 @@ extension VaultStore {
             group = []
             groupBytes = 0
             let bytes = builder.takeBytes()
+            guard offset + bytes.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
             try attempt(.write) { () throws(Errno) in try copy.writeAll(bytes.span, at: offset) }
             offset += bytes.count
         }
@@ -180,7 +183,12 @@ extension VaultStore {
             isPoisoned = true
             throw .indeterminate(error)
         }
-        try reopen()
+        failedCompactionSize = 0
+        // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
+        do throws(StorageError) { try reopen() } catch {
+            forgetFile()
+            return
+        }
         isNameDurable = true
         frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
     }
@@ -195,10 +203,7 @@ extension VaultStore {
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost, environment: VaultEnvironment
     ) throws(StorageError) -> VaultStore {
         let fileSystem = environment.fileSystem
-        let directoryPath = path.removingLastComponent()
-        if !directoryPath.isEmpty {
-            try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(directoryPath) }
-        }
+        try createDirectory(of: path, on: fileSystem)
         let location = try VaultLocation(path, on: fileSystem)
         // A look before the derivation; the rename below decides.
         guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
@@ -206,9 +211,7 @@ extension VaultStore {
         }
         let random = environment.random
         var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
-        if !environment.forcesMemory, let available = fileSystem.availableMemory, cost.memoryBytes > available / 2 {
-            throw .resourceUnavailable
-        }
+        try environment.checkMemory(for: cost.memoryBytes)
         let keys = try makeKeys(for: passphrase, cost: cost, header: &header, random: random)
         let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
         let page = HeaderPage(sealing: header, keys: generationKeys)
@@ -242,6 +245,16 @@ extension VaultStore {
 }
 
 extension VaultStore {
+    /// Makes the directory that the vault will be in, also where the path is a symbolic link to nothing yet.
+    private static func createDirectory(of path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
+        for _ in 0..<2 {
+            let resolved = (try? fileSystem.resolve(path)) ?? path
+            let directory = resolved.removingLastComponent()
+            guard !directory.isEmpty else { return }
+            try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(directory) }
+        }
+    }
+
     /// Draws the vault key and puts a slot for the passphrase into the header.
     private static func makeKeys(
         for passphrase: Passphrase, cost: KeyDerivationCost, header: inout Header, random: any RandomSource

@@ -36,6 +36,7 @@ public final class VaultStore {
     var page: HeaderPage
     var keys: VaultKeys
     var generationKeys: GenerationKeys
+    /// Looked for when the first item asks that is bound to a device.
     var device: DeviceSecret?
 
     public internal(set) var records = RecordTable()
@@ -50,6 +51,11 @@ public final class VaultStore {
     var isNameDurable = false
     var hasCommitted = false
     var isPoisoned = false
+    var isReadOnly: Bool
+    /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
+    var newestDurable: (generation: UInt64, position: LogPosition)?
+    /// The size at which a compaction failed; the next try comes when the file has grown by half.
+    var failedCompactionSize = 0
     /// Bytes of an unfinished commit that were cut off since the last look.
     public var discardedBytes = 0
     /// Frames at which the next compaction for their number is due.
@@ -65,7 +71,7 @@ public final class VaultStore {
         self.environment = environment
         self.location = location
         lock = WriterLock(location, clock: environment.clock, patience: environment.patience)
-        file = try VaultStore.openFile(location)
+        (file, isReadOnly) = try VaultStore.openFile(location)
         identity = try attempt(.open) { [file] () throws(Errno) in try file.status() }
         self.page = page
         header = page.header
@@ -76,7 +82,6 @@ public final class VaultStore {
         }
         self.keys = keys
         base = Commit(position: LogPosition(sequence: 0, end: Layout.firstFrame, tag: Digest()), tagOffset: 0, count: 0, frames: 0)
-        device = try loadDevice()
         try reading { () throws(StorageError) in try self.reopen() }
     }
 
@@ -86,13 +91,13 @@ public final class VaultStore {
             on: environment.fileSystem)
     }
 
-    private static func openFile(_ location: VaultLocation) throws(StorageError) -> any VaultFile {
-        do throws(StorageError) { return try location.open(writable: true) } catch {
+    private static func openFile(_ location: VaultLocation) throws(StorageError) -> (any VaultFile, isReadOnly: Bool) {
+        do throws(StorageError) { return (try location.open(writable: true), false) } catch {
             // A read-only file system or file can still be read.
             guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
                 throw error
             }
-            return try location.open(writable: false)
+            return (try location.open(writable: false), true)
         }
     }
 
@@ -116,9 +121,20 @@ public final class VaultStore {
     /// Whether the item is sealed under the secret of another device, and so absent here.
     public func isForeign(_ operation: Operation) -> Bool {
         guard operation.protection.isThisDeviceOnly else { return false }
-        if device == nil { device = try? loadDevice() }
-        guard let device else { return true }
+        guard let device = try? currentDevice() else { return true }
         return !device.identifier.span.elementsEqual(operation.deviceID.span)
+    }
+
+    /// The secret of this device, looked for again until there is one.
+    private func currentDevice() throws(StorageError) -> DeviceSecret? {
+        if device == nil { device = try loadDevice() }
+        return device
+    }
+
+    /// Makes sure that what ``isForeign(_:)`` says is known and not only feared: an item is not replaced because its device cannot be told.
+    public func checkDeviceIsKnown() throws(StorageError) {
+        guard environment.stateDirectory != nil else { throw .noStateDirectory }
+        _ = try currentDevice()
     }
 
     // MARK: Reading
@@ -126,6 +142,10 @@ public final class VaultStore {
     func check() throws(StorageError) {
         guard !ForkMark.isForkedChild else { throw .forked }
         guard !isPoisoned else { throw .poisoned }
+    }
+
+    func checkWritable() throws(StorageError) {
+        guard !isReadOnly else { throw .inputOutput(.permissionDenied, .write) }
     }
 
     /// Catches up with what other processes wrote, without a lock.
@@ -147,7 +167,7 @@ public final class VaultStore {
     private func reading(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do throws(StorageError) { return try body() } catch {
             switch error {
-            case .damaged, .unsupported, .rekeyed: break
+            case .damaged, .unsupported, .rekeyed, .rolledBack: break
             default: throw error
             }
         }
@@ -173,11 +193,11 @@ public final class VaultStore {
 
     /// Reads what lies behind the tip.
     func follow() throws(StorageError) {
-        // Marks before size before frames: what a mark names is then within the size.
-        guard let highest = try readMarks().highest else { throw .damaged(.marks) }
-        let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
-        var reader = LogReader(file: file, size: size, generation: header.generation)
         do throws(StorageError) {
+            // Marks before size before frames: what a mark names is then within the size.
+            guard let highest = try readMarks().highest else { throw .damaged(.marks) }
+            let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+            var reader = LogReader(file: file, size: size, generation: header.generation)
             let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
                 (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
             }
@@ -185,14 +205,18 @@ public final class VaultStore {
             for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
                 throw .damaged(.markMismatch(sequence: highest.sequence))
             }
+            settle(through: highest.sequence)
+            sizeSeen = size
         } catch {
-            // The table may have got half of what was there; the next look starts from an empty one.
-            sizeSeen = -1
-            identity.inode = .max
+            forgetFile()
             throw error
         }
-        settle(through: highest.sequence)
-        sizeSeen = size
+    }
+
+    /// The table may have got half of what was there, or the file is not to be believed: the next look starts over.
+    func forgetFile() {
+        sizeSeen = -1
+        identity.inode = .max
     }
 
     /// Moves the base to the newest applied commit that the mark names or that lies below it.
@@ -201,6 +225,12 @@ public final class VaultStore {
             base = next
             unsettled.removeFirst()
         }
+        noteDurable(base.position)
+    }
+
+    func noteDurable(_ position: LogPosition) {
+        if let known = newestDurable, known.position.sequence > position.sequence { return }
+        newestDurable = (header.generation, position)
     }
 
     private func apply(_ operations: [Operation], of sequence: UInt64) throws(StorageError) {
@@ -215,13 +245,23 @@ public final class VaultStore {
 
     /// Starts over with the file that the path names now.
     func reopen() throws(StorageError) {
-        let durable = base.position.sequence
-        let file = try VaultStore.openFile(location)
-        try adopt(file, try HeaderPage(of: file))
-        forgetRecords()
-        try follow()
-        // Sequence numbers go on over all generations, so this is an older copy of the file.
-        guard sequence >= durable else { throw .rolledBack }
+        let known = newestDurable
+        let (file, isReadOnly) = try VaultStore.openFile(location)
+        do throws(StorageError) {
+            try adopt(file, try HeaderPage(of: file))
+            self.isReadOnly = isReadOnly
+            forgetRecords()
+            try follow()
+            guard let known else { return }
+            // Sequence numbers go on over all generations, so this is an older copy of the file, or another history.
+            let isOlder = sequence < known.position.sequence || header.generation < known.generation
+            let isFork = header.generation == known.generation && tip.position.sequence == known.position.sequence && tip.position != known.position
+            guard !isOlder, !isFork else { throw .rolledBack }
+        } catch {
+            newestDurable = known
+            forgetFile()
+            throw error
+        }
     }
 
     /// Makes the file this handle's own; its records are yet to be read.
@@ -254,19 +294,42 @@ public final class VaultStore {
         observer?.recordsWereReset()
     }
 
+    /// Nonce and box of the item's value, whose tag is the one that its metadata names.
+    func box(of operation: Operation) throws(StorageError) -> [UInt8] {
+        guard let value = operation.value else { return [] }
+        if let own = draft?.boxes[operation.id], own.version == operation.valueVersion { return own.box }
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(value.length), at: Int(value.offset)) }
+        guard bytes.count == Int(value.length),
+            isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)
+        else { throw .damaged(.value(operation.id)) }
+        return bytes
+    }
+
+    /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never acknowledged.
+    ///
+    /// - Returns: nil when the item is gone or has got another value.
+    public func openValueAgain(of operation: Operation) throws(StorageError) -> SecretBytes? {
+        let isLocked = try lock.lockShared()
+        defer { if isLocked { lock.unlock() } }
+        try reopen()
+        guard let place = records.place(of: operation.id), let current = records[place], current.valueVersion == operation.valueVersion else {
+            return nil
+        }
+        return try openValue(of: current)
+    }
+
+    /// Whether a batch of changes is being put together, in which the file is not looked at again.
+    public var isWriting: Bool { draft != nil }
+
     /// Opens the current value of an item straight into locked memory.
     ///
     /// - Returns: nil when the item has no value.
     /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
     public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
         try check()
-        guard let location = operation.value else { return nil }
+        guard operation.value != nil else { return nil }
+        let bytes = try box(of: operation)
         let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
-        let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(location.length), at: Int(location.offset)) }
-        let tag = Layout.nonceLength..<Layout.boxOverhead
-        guard bytes.count == Int(location.length), isEqualInConstantTime(bytes.span.extracting(tag), location.tag.span) else {
-            throw .damaged(.value(operation.id))
-        }
         let padded: SecretBytes
         do throws(CryptoError) {
             let nonce = bytes.span.extracting(0..<Layout.nonceLength)

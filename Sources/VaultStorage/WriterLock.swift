@@ -21,8 +21,10 @@ final class WriterLock {
     /// Takes the lock for writing, waiting at most the patience.
     ///
     /// - Throws: `.busy`.
-    func lock() throws(StorageError) {
-        try wait { () throws(StorageError) in
+    ///
+    /// - Parameter patience: nil for as long as the lock was made with.
+    func lock(patience: Duration? = nil) throws(StorageError) {
+        try wait(patience ?? self.patience) { () throws(StorageError) in
             let file = try self.opened(creating: true)
             return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
         }
@@ -34,7 +36,7 @@ final class WriterLock {
             guard case .inputOutput = error else { throw error }
             do throws(StorageError) { _ = try opened(creating: false) } catch { return false }
         }
-        try wait { () throws(StorageError) in
+        try wait(patience) { () throws(StorageError) in
             let file = try self.opened(creating: false)
             return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: false) }
         }
@@ -43,12 +45,17 @@ final class WriterLock {
 
     func unlock() { file?.unlock() }
 
-    private func wait(_ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
+    private func wait(_ patience: Duration, _ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
         let start = clock.uptime
         var pause = Duration.microseconds(200)
         while true {
             if try tryOnce() {
-                if try isCurrent() { return }
+                do throws(StorageError) {
+                    if try isCurrent() { return }
+                } catch {
+                    unlock()
+                    throw error
+                }
                 // Somebody removed the side file: what was locked is no longer what others lock.
                 file = nil
                 continue

@@ -4,15 +4,16 @@ import Glibc
 import TestSupport
 import Testing
 import Vault
+import VaultFormat
 import VaultStorage
 
 @testable import VaultCLI
 
 struct ExitStatusTests {
     @Test(arguments: [
-        (StorageError.rolledBack, ExitStatus.rolledBack), (.busy, .busy), (.rekeyed, .locked), (.locked, .locked), (.poisoned, .inputOutput),
+        (StorageError.rolledBack, VaultCLI.ExitStatus.rolledBack), (.busy, .busy), (.rekeyed, .locked), (.locked, .locked), (.poisoned, .inputOutput),
         (.forked, .failure), (.noMatchingSlot, .locked), (.damaged(.marks), .damaged), (.unsupported(.major), .unsupported),
-    ]) func `each failure of the storage has its exit code`(error: StorageError, status: ExitStatus) {
+    ]) func `each failure of the storage has its exit code`(error: StorageError, status: VaultCLI.ExitStatus) {
         #expect(CommandError(error).status == status)
         #expect(CommandError(VaultError.storage(error)).status == status || error == .locked)
     }

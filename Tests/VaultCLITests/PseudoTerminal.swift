@@ -14,9 +14,13 @@ final class PseudoTerminal {
     private(set) var screen = ""
 
     init(_ arguments: [String], in shell: Shell, output: String? = nil) throws {
-        master = posix_openpt(O_RDWR | O_NOCTTY)
-        guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else { throw Errno(rawValue: errno) }
-        slave = open(name, O_RDWR | O_NOCTTY)
+        // Glibc's posix_openpt and its like are not imported: this is what they do, with TIOCSPTLCK and TIOCGPTN.
+        master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        var (unlocked, number): (Int32, Int32) = (0, 0)
+        guard master >= 0, ioctl(master, 0x4004_5431, &unlocked) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
+            throw Errno(rawValue: errno)
+        }
+        slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
         guard slave >= 0 else { throw Errno(rawValue: errno) }
         process.executableURL = URL(filePath: "/usr/bin/setsid")
         process.arguments = ["--ctty", "--wait", Shell.binaries + "/vault"] + arguments

@@ -32,13 +32,14 @@ struct Export: ParsableCommand {
         try target.check()
         try vault.withVault(locked, groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
             let items = try vault.copyMatching(Query(.genericPassword, service: service))
+            var count = 0
             try target.fill { write in
                 for item in items {
                     let name = item[.account]?.text ?? ""
-                    guard try item.withSecret({ try write(name, $0) }) != nil else { continue }
+                    if try item.withSecret({ try write(name, $0) }) != nil { count += 1 }
                 }
             }
-            Output.note("wrote \(items.count) files")
+            Output.note("wrote \(count) files")
         }
     }
 }

@@ -68,11 +68,15 @@ enum FileTree {
         for entry in entries {
             let name = prefix.isEmpty ? entry : prefix + "/" + entry
             var (own, target) = (stat(), stat())
-            guard unsafe lstat(root + "/" + name, &own) == 0, unsafe stat(root + "/" + name, &target) == 0 else { continue }
+            guard unsafe lstat(root + "/" + name, &own) == 0 else {
+                throw CommandError(.inputOutput, "cannot look at '\(name.printable)'", hint: "its name may not be UTF-8")
+            }
             if own.st_mode & S_IFMT == S_IFDIR {
                 try collect(root, name, &names)
-            } else if target.st_mode & S_IFMT == S_IFREG {
+            } else if unsafe stat(root + "/" + name, &target) == 0, target.st_mode & S_IFMT == S_IFREG {
                 names.append(name)
+            } else {
+                Output.warn("skipped '\(name.printable)', which is no regular file")
             }
         }
     }

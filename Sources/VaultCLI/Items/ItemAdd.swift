@@ -35,6 +35,7 @@ struct Set: ParsableCommand {
     ) throws {
         try checkStandardInput(vault, input)
         let locked = try vault.locked()
+        try vault.passphrase.checkAvailable()
         // What can be read without asking is judged before the key is derived; a person is asked for the passphrase first.
         let early = input.prompts ? nil : try input.secret()
         try vault.withVault(locked, groups: selection.groups) { vault in

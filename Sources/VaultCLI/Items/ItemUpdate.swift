@@ -44,6 +44,7 @@ struct Update: ParsableCommand {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
         let locked = try vault.locked()
+        try vault.passphrase.checkAvailable()
         if replacesSecret, !input.prompts { changes.secret = try input.secret() }
         try vault.withVault(locked, groups: selection.groups) { vault in
             let item = try selection.only(in: vault)

@@ -15,8 +15,9 @@ struct Doctor: ParsableCommand {
     func run() throws {
         var findings: [Finding] = []
         var failure: CommandError?
-        do throws(VaultError) {
-            let store = try Doctor.look(at: file)
+        let path = try file.path()
+        do throws(StorageError) {
+            let store = try LockedStore(path, environment: .system)
             findings.append(.good("the file and its directory are the user's own, and the header is whole"))
             if let weak = store.weakFileSystem {
                 findings.append(.warning("the file system is \(weak): locks and renames are weaker there than a vault wants"))
@@ -37,16 +38,6 @@ struct Doctor: ParsableCommand {
         findings += Doctor.lookAtProcess()
         try Output.write(findings.map(\.line).joined())
         if let failure { throw failure }
-    }
-
-    private static func look(at file: VaultFileOptions) throws(VaultError) -> LockedStore {
-        do {
-            return try LockedStore(file.path(), environment: .system)
-        } catch let error as StorageError {
-            throw .storage(error)
-        } catch {
-            throw .storage(.noVault)
-        }
     }
 
     private static func lookAtProcess() -> [Finding] {
