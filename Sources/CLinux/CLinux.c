@@ -113,3 +113,9 @@ int clinux_wait_for_input(int input, int signals) {
 
 // SIG_IGN is a cast. A file-size limit then is an error of the write instead of the end of the process.
 void clinux_ignore_file_size_signal(void) { signal(SIGXFSZ, SIG_IGN); }
+
+// SIG_DFL is a cast. The Swift runtime may have installed a handler that shows a crashed process's registers and memory to whoever asks.
+void clinux_reset_crash_handlers(void) {
+    static const int signals[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
+    for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) signal(signals[index], SIG_DFL);
+}

@@ -13,6 +13,7 @@ public enum CommandLineTool {
         // Before anything secret is in memory: nobody of the same user may look into it, and it is in no core dump.
         _ = clinux_set_undumpable()
         _ = clinux_forbid_core_dumps()
+        clinux_reset_crash_handlers()
         clinux_ignore_file_size_signal()
         exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }

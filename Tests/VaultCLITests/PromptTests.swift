@@ -37,7 +37,7 @@ struct PromptTests {
         #expect(try shell.run("vault status").status == 10)
     }
 
-    @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, -SIGTERM), (SIGHUP, -SIGHUP), (SIGQUIT, -SIGQUIT)])
+    @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, 128 + SIGTERM), (SIGHUP, 128 + SIGHUP), (SIGQUIT, 128 + SIGQUIT)])
     func `a signal at a prompt turns the echo on again and takes effect`(signal: Int32, status: Int32) throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["get", "s"], in: shell)

@@ -23,7 +23,8 @@ final class PseudoTerminal {
         slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
         guard slave >= 0 else { throw Errno(rawValue: errno) }
         process.executableURL = URL(filePath: "/usr/bin/setsid")
-        process.arguments = ["--ctty", "--wait", Shell.binaries + "/vault"] + arguments
+        // The shell turns the signal that ended the command into 128 and its number.
+        process.arguments = ["--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?", Shell.binaries + "/vault"] + arguments
         process.environment = shell.environment
         process.currentDirectoryURL = URL(filePath: shell.home.path.string)
         let terminal = FileHandle(fileDescriptor: slave, closeOnDealloc: false)
@@ -50,9 +51,18 @@ final class PseudoTerminal {
         _ = bytes.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
     }
 
-    var processIdentifier: Int32 { process.processIdentifier }
+    /// The command itself, below the programs that gave it its terminal.
+    var processIdentifier: Int32 {
+        var pid = process.processIdentifier
+        while let children = try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8),
+            let child = children.split(separator: " ").first.flatMap({ Int32($0) })
+        {
+            pid = child
+        }
+        return pid
+    }
 
-    func signal(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    func signal(_ signal: Int32) { kill(processIdentifier, signal) }
 
     var isEchoing: Bool {
         var settings = termios()
@@ -62,11 +72,20 @@ final class PseudoTerminal {
 
     /// Waits for the end.
     ///
-    /// - Returns: the exit code, or minus the signal.
+    /// - Returns: the exit code, or 128 and the number of the signal; -1 when it does not end.
     func end() -> Int32 {
-        process.waitUntilExit()
+        var patience = 600
+        while process.isRunning, patience > 0 {
+            _ = read(waiting: 50)
+            patience -= 1
+        }
+        guard !process.isRunning else {
+            kill(processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            return -1
+        }
         while read(waiting: 0) {}
-        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        return process.terminationStatus
     }
 
     private func read(waiting milliseconds: Int32) -> Bool {

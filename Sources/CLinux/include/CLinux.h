@@ -29,5 +29,6 @@ int clinux_block_terminal_signals(void);
 void clinux_unblock_terminal_signals(void);
 int clinux_wait_for_input(int input, int signals);
 void clinux_ignore_file_size_signal(void);
+void clinux_reset_crash_handlers(void);
 
 #endif
