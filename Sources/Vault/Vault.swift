@@ -219,7 +219,9 @@ final class TransactionScope: ItemStore, @unchecked Sendable {
 
     func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try vault.copyMatching(query) }
 
-    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int { try vault.update(matching: query, with: changes) }
+    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try vault.update(matching: query, with: changes)
+    }
 
     func delete(matching query: Query) throws(VaultError) -> Int { try vault.delete(matching: query) }
 

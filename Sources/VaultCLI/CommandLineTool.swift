@@ -70,7 +70,9 @@ public enum CommandLineTool {
         let quoted = line.split(separator: "'", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
-            let isName = option.map { name in quoted.first.map { $0.hasPrefix(name) && ($0.count == name.count || $0.dropFirst(name.count).hasPrefix("=")) } == true }
+            let isName = option.map { name in
+                quoted.first.map { $0.hasPrefix(name) && ($0.count == name.count || $0.dropFirst(name.count).hasPrefix("=")) } == true
+            }
             return isName == true ? "unknown option '\(option ?? "")'" : "unknown option"
         }
         if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }

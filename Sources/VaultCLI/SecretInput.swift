@@ -78,7 +78,9 @@ struct PassphraseOptions: ParsableArguments {
     func checkAvailable() throws {
         let environment = ProcessInfo.processInfo.environment
         let isNamed = passphraseFile != nil || passphraseFd != nil || environment["VAULT_PASSPHRASE_FILE"]?.isEmpty == false
-        guard isNamed || environment["CREDENTIALS_DIRECTORY"]?.isEmpty == false || Terminal() != nil else { throw PassphraseOptions.noSource }
+        guard isNamed || environment["CREDENTIALS_DIRECTORY"]?.isEmpty == false || Terminal() != nil else {
+            throw PassphraseOptions.noSource
+        }
     }
 
     private static let noSource = CommandError(

@@ -181,14 +181,18 @@ private final class LinuxDirectory: VaultDirectory {
 
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
         let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        if let made = try? Descriptor(at: descriptor.number, name, flags | O_CREAT | O_EXCL, 0o600) { return LinuxFile(try withMode0600(made)) }
+        if let made = try? Descriptor(at: descriptor.number, name, flags | O_CREAT | O_EXCL, 0o600) {
+            return LinuxFile(try withMode0600(made))
+        }
         return LinuxFile(try Descriptor(at: descriptor.number, name, flags))
     }
 
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
         // A file without a name leaves no litter when the process dies. Not every file system has them.
         // Giving one a name goes by /proc, which a container may lack.
-        if unsafe access("/proc/self/fd", X_OK) == 0, let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600) {
+        if unsafe access("/proc/self/fd", X_OK) == 0,
+            let nameless = try? Descriptor(at: descriptor.number, ".", unnamedTemporaryFile | O_RDWR | O_CLOEXEC, 0o600)
+        {
             return LinuxFile(try withMode0600(nameless), isNameless: true)
         }
         let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC

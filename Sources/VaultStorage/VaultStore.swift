@@ -255,7 +255,8 @@ public final class VaultStore {
             guard let known else { return }
             // Sequence numbers go on over all generations, so this is an older copy of the file, or another history.
             let isOlder = sequence < known.position.sequence || header.generation < known.generation
-            let isFork = header.generation == known.generation && tip.position.sequence == known.position.sequence && tip.position != known.position
+            let isFork =
+                header.generation == known.generation && tip.position.sequence == known.position.sequence && tip.position != known.position
             guard !isOlder, !isFork else { throw .rolledBack }
         } catch {
             newestDurable = known
@@ -312,7 +313,8 @@ public final class VaultStore {
         let isLocked = try lock.lockShared()
         defer { if isLocked { lock.unlock() } }
         try reopen()
-        guard let place = records.place(of: operation.id), let current = records[place], current.valueVersion == operation.valueVersion else {
+        guard let place = records.place(of: operation.id), let current = records[place], current.valueVersion == operation.valueVersion
+        else {
             return nil
         }
         return try openValue(of: current)

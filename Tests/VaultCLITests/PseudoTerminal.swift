@@ -24,7 +24,8 @@ final class PseudoTerminal {
         guard slave >= 0 else { throw Errno(rawValue: errno) }
         process.executableURL = URL(filePath: "/usr/bin/setsid")
         // The shell turns the signal that ended the command into 128 and its number.
-        process.arguments = ["--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?", Shell.binaries + "/vault"] + arguments
+        process.arguments =
+            ["--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?", Shell.binaries + "/vault"] + arguments
         process.environment = shell.environment
         process.currentDirectoryURL = URL(filePath: shell.home.path.string)
         let terminal = FileHandle(fileDescriptor: slave, closeOnDealloc: false)

@@ -57,7 +57,9 @@ struct TranscriptTests {
 
     @Test func `every exit code that the command has stands in a transcript`() throws {
         let seen = Set(try Transcript.all.flatMap { try $0.steps().map(\.status) })
-        let listed = try Shell().run("vault help exit-codes").output.split(separator: "\n").compactMap { Int32($0.prefix(3).filter { $0 != " " }) }
+        let listed = try Shell().run("vault help exit-codes").output.split(separator: "\n").compactMap {
+            Int32($0.prefix(3).filter { $0 != " " })
+        }
         // 3 and 130 take a terminal: PromptTests. 22 takes a vault that is open while its file is replaced: ExitStatusTests.
         #expect(Set(listed).subtracting(seen) == [3, 22, 130])
     }

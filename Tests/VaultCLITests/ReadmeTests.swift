@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+struct ReadmeTests {
+    private static var readme: String {
+        get throws {
+            let url = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            return try String(contentsOf: url.appending(path: "README.md"), encoding: .utf8)
+        }
+    }
+
+    /// The lines of the blocks in this language.
+    private static func blocks(_ language: String) throws -> [String] {
+        try readme.components(separatedBy: "```\(language)\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+    }
+
+    @Test func `every command of the readme runs`() throws {
+        let shell = try Shell()
+        _ = try shell.run("umask 077; cp pass .passphrase")
+        var ran = 0
+        let lines = try Self.blocks("sh").flatMap { $0.split(separator: "\n").map(String.init) }
+        for line in lines where line.contains("vault ") {
+            let command = line.components(separatedBy: "  #")[0]
+            // Without a terminal a delete wants to be confirmed, and it comes last for its item.
+            let confirmed = command.contains("vault delete") ? command + " --yes" : command
+            let result = try shell.run("export VAULT_PASSPHRASE_FILE=~/.passphrase; \(confirmed)")
+            #expect(result.status == 0, "\(command): \(result.error)")
+            ran += 1
+        }
+        #expect(ran >= 8)
+        for script in try Self.blocks("sh").joined().split(separator: "\n") where script.hasPrefix("Scripts/") {
+            let name = String(script.split(separator: " ")[0])
+            #expect(FileManager.default.isExecutableFile(atPath: Vectors.directory + "/../../" + name), "\(name)")
+        }
+    }
+
+    @Test func `the example of the readme is the one that is compiled and run`() throws {
+        let compiled = try String(contentsOfFile: Vectors.directory + "/../VaultTests/ReadmeExample.swift", encoding: .utf8)
+        let example = try #require(try Self.blocks("swift").first)
+        let lines = example.split(separator: "\n").filter { !$0.hasPrefix("//") && !$0.hasPrefix("import") }
+        #expect(compiled.contains(lines.joined(separator: "\n")))
+    }
+
+    @Test func `the readme is short`() throws {
+        #expect(try Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count < 150)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// Whoever changes the file without the key gets an error or changes nothing.
+struct TamperTests {
+    private static let content = ["one again", "two", "three"]
+
+    /// What somebody with the key reads. Nil: refused.
+    private static func read(_ bytes: [UInt8], _ builder: VaultBuilder) -> [String]? {
+        let disk = SimulatedDisk()
+        disk.put(bytes, as: VaultBuilder.name)
+        do throws(StorageError) {
+            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
+            let keys = try secured { () throws(CryptoError) in
+                try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+            }
+            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            var values: [String] = []
+            for operation in store.records.sorted.sorted(by: { $0.ordinal < $1.ordinal }) {
+                guard let value = try store.openValue(of: operation) else { return [] }
+                values.append(String(decoding: value.exposed, as: UTF8.self))
+            }
+            _ = try store.verify(deep: true)
+            return values
+        } catch {
+            return nil
+        }
+    }
+
+    @Test func `a changed byte is found or changes nothing that is read`() throws {
+        let builder = try VaultBuilder()
+        let random = SeededRandom("bytes")
+        var refused = 0
+        // Every byte of the log; of the header and the marks, which are mostly zeros, every third.
+        let offsets = Array(stride(from: 0, to: Layout.firstFrame, by: 3)) + Array(Layout.firstFrame..<builder.bytes.count)
+        for offset in offsets {
+            var bytes = builder.bytes
+            bytes[offset] ^= UInt8(random.number(in: 1...255))
+            let found = Self.read(bytes, builder)
+            #expect(found == nil || found == Self.content, "byte \(offset)")
+            if found == nil { refused += 1 }
+        }
+        // A mark alone may be destroyed: the other one holds. Nothing else may go unnoticed.
+        #expect(refused > offsets.count - (Layout.firstFrame - Layout.headerLength) / 3 - 1)
+    }
+
+    @Test func `every truncation after a close is found, whatever is done to one of the marks`() throws {
+        let builder = try VaultBuilder()
+        var damaged = builder
+        damaged.destroyMark(0)
+        var doubled = builder
+        doubled.replace(4096..<8192, with: Array(builder.bytes[8192..<12288]))
+        for (index, vault) in [builder, damaged, doubled].enumerated() {
+            for size in stride(from: index, to: vault.bytes.count, by: size(of: index)) {
+                #expect(Self.read(Array(vault.bytes[..<size]), builder) == nil, "cut to \(size)")
+            }
+            #expect(Self.read(vault.bytes, builder) == Self.content)
+        }
+    }
+
+    private func size(of index: Int) -> Int { 3 + 2 * index }
+
+    @Test func `damage is never carried over by a compaction`() throws {
+        let builder = try VaultBuilder()
+        for offset in stride(from: Layout.firstFrame, to: builder.bytes.count, by: 11) {
+            var bytes = builder.bytes
+            bytes[offset] ^= 1
+            let disk = SimulatedDisk()
+            disk.put(bytes, as: VaultBuilder.name)
+            let environment = VaultEnvironment.seeded("compaction", on: disk)
+            guard let locked = try? LockedStore(disk.root.appending(VaultBuilder.name), environment: environment) else { continue }
+            let keys = try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+            guard let store = try? locked.open(with: UnlockedKeys(keys: keys)) else { continue }
+            #expect(throws: StorageError.self, "byte \(offset)") { try store.compact() }
+            #expect(disk.inode(VaultBuilder.name)?.bytes == bytes)
+        }
+    }
+}
+
+struct FixtureTests {
+    /// Written by version 0.1.0; stays for ever.
+    @Test func `a vault of every released version opens`() throws {
+        let disk = SimulatedDisk()
+        if Vectors.isWriting, Vectors.names("fixtures", suffix: "0.1.0.vault").isEmpty {
+            try Vectors.write(try Self.make(), to: "fixtures/0.1.0.vault")
+        }
+        disk.put(try Vectors.bytes("fixtures/0.1.0.vault"), as: VaultBuilder.name)
+        let outcome = VectorCase.open(disk, passphrase: "fixture passphrase é")
+        #expect(outcome == "success first, -, third, \(String(repeating: "x", count: 5000))")
+    }
+
+    private static func make() throws -> [UInt8] {
+        let disk = SimulatedDisk()
+        let store = try VaultStore.create(
+            at: disk.root.appending(VaultBuilder.name), passphrase: .of("fixture passphrase é"), cost: .weakest,
+            environment: .seeded("fixture", on: disk))
+        try VaultBuilder.add("old", to: store, account: "a")
+        try VaultBuilder.add("", to: store, account: "none")
+        try VaultBuilder.add("third", to: store, account: "ü")
+        try VaultBuilder.replace(0, with: "first", in: store)
+        try store.write {
+            try? store.transaction { () throws(StorageError) in
+                guard var operation = store.records[1] else { return }
+                operation.version += 1
+                try store.stage(operation, value: .none)
+            }
+        }
+        try store.compact()
+        try VaultBuilder.add(String(repeating: "x", count: 5000), to: store, account: "long")
+        try store.settleMarks()
+        return disk.inode(VaultBuilder.name)?.bytes ?? []
+    }
+}
