@@ -75,6 +75,8 @@ struct VaultLocation {
             guard tag.count == 16, tag.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
                 let status = try? directory.status(of: name), status.kind == .regular, status.owner == fileSystem.user
             else { continue }
+            // One that is being written is locked by its writer.
+            guard let file = try? directory.open(name, writable: true), (try? file.tryLock(exclusive: true)) == true else { continue }
             try? directory.remove(name)
         }
     }

@@ -6,14 +6,19 @@ internal import VaultFormat
 extension VaultStore {
     /// Writes the vault anew without what is dead, in the next generation, and puts it in the place of the old file.
     ///
-    /// - Throws: `.damaged`, before anything is written, when the source is; `.inputOutput`, with the old file in place; `.indeterminate`.
+    /// A large vault is copied while other processes go on writing; only what they wrote meanwhile is added with the lock held.
+    ///
+    /// - Throws: `.damaged`, before anything is replaced, when the source is; `.inputOutput`, with the old file in place; `.indeterminate`.
     public func compact() throws(StorageError) {
         try check()
         try checkWritable()
-        try lock.lock()
-        defer { lock.unlock() }
-        try catchUp(repairing: false)
-        do throws(StorageError) { try rewrite(slots: header.slots) } catch {
+        do throws(StorageError) {
+            if sizeSeen > environment.lockFreeCopyLength, try compactBesideWriters() { return }
+            try lock.lock()
+            defer { lock.unlock() }
+            try catchUp(repairing: false)
+            try rewrite(slots: header.slots)
+        } catch {
             failedCompactionSize = sizeSeen
             throw error
         }
@@ -74,6 +79,7 @@ extension VaultStore {
 
     // MARK: The rewrite
 
+    /// With the lock held: the whole rewrite.
     private func rewrite(slots: [KeySlot]) throws(StorageError) {
         location.removeLeftovers()
         do throws(StorageError) { try checkEverything() } catch {
@@ -81,28 +87,83 @@ extension VaultStore {
             try reopen()
             try checkEverything()
         }
+        var copy = try makeCopy(slots: slots)
+        do throws(StorageError) {
+            try appendLive(to: &copy)
+            try copy.finish()
+            try place(copy.file, copy.name)
+        } catch {
+            discard(copy.name, after: error)
+            throw error
+        }
+    }
+
+    /// Copies up to a durable commit without the lock, and takes it for the rest alone.
+    ///
+    /// - Returns: false when another process replaced the file meanwhile; nothing changed then.
+    private func compactBesideWriters() throws(StorageError) -> Bool {
+        try catchUpLocked()
+        let (snapshot, source) = (tip, identity)
+        try checkEverything()
+        var copy = try makeCopy(slots: header.slots)
+        do throws(StorageError) {
+            try appendLive(to: &copy)
+            try copy.settle()
+            try lock.lock()
+            defer { lock.unlock() }
+            try catchUp(repairing: true)
+            guard identity.isSameFile(as: source) else {
+                try? location.directory.remove(copy.name)
+                return false
+            }
+            try appendFrames(after: snapshot, to: &copy)
+            try copy.finish()
+            location.removeLeftovers()
+            try place(copy.file, copy.name)
+            return true
+        } catch {
+            discard(copy.name, after: error)
+            throw error
+        }
+    }
+
+    private func catchUpLocked() throws(StorageError) {
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: true)
+    }
+
+    private func makeCopy(slots: [KeySlot]) throws(StorageError) -> RewriteCopy {
         var next = Header(
             vaultID: header.vaultID, generation: header.generation + 1, fileSalt: environment.random.bytes(32),
             baseSequence: tip.position.sequence, slots: slots)
         next.minor = header.minor
         next.optionalFeatures = header.optionalFeatures
         next.annex = header.annex
-        let nextKeys: GenerationKeys
-        do throws(CryptoError) {
-            nextKeys = try GenerationKeys(root: keys.generationRoot, header: next)
-        } catch {
-            throw StorageError(error)
-        }
-        let page = HeaderPage(sealing: next, keys: nextKeys)
-        let name = location.temporaryName(environment.random)
-        let copy = try attempt(.open) { () throws(Errno) in try location.directory.createTemporary(name) }
-        do throws(StorageError) {
-            try fill(copy, page, nextKeys)
-            try place(copy, name)
-        } catch {
-            if case .indeterminate = error { throw error }
-            try? location.directory.remove(name)
-            throw error
+        return try RewriteCopy(
+            header: next, root: keys.generationRoot, length: Layout.firstFrame + records.liveBytes + 4096, in: location,
+            environment: environment)
+    }
+
+    private func discard(_ name: String, after error: StorageError) {
+        if case .indeterminate = error { return }
+        try? location.directory.remove(name)
+    }
+
+    private func appendLive(to copy: inout RewriteCopy) throws(StorageError) {
+        let live = (records.sorted + records.past).sorted { ($0.id, $0.version) < ($1.id, $1.version) }
+        for operation in live { try copy.append(operation, box: try box(of: operation)) }
+    }
+
+    /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others have seen.
+    private func appendFrames(after snapshot: Commit, to copy: inout RewriteCopy) throws(StorageError) {
+        var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
+        var frames: [[Operation]] = []
+        let collect = { (operations: [Operation], _: UInt64) throws(StorageError) in frames.append(operations) }
+        _ = try reader.walk(from: snapshot, highest: tip.position, depth: .everything, keys: generationKeys, apply: collect)
+        for operations in frames {
+            try copy.endFrame()
+            for operation in operations { try copy.append(operation, box: try box(of: operation)) }
         }
     }
 
@@ -118,59 +179,6 @@ extension VaultStore {
         guard (commits.last ?? start).position == tip.position else {
             throw .damaged(.missingCommits(found: (commits.last ?? start).position.sequence, expected: tip.position.sequence))
         }
-    }
-
-    /// Writes the new file, reads it back and syncs it.
-    private func fill(_ copy: any VaultFile, _ page: HeaderPage, _ nextKeys: borrowing GenerationKeys) throws(StorageError) {
-        let genesis = LogPosition(
-            sequence: page.header.baseSequence, end: Layout.firstFrame, tag: nextKeys.genesisTag(page.bytes.span))
-        var builder = FrameBuilder(after: genesis, generation: page.header.generation)
-        let live = (records.sorted + records.past).sorted { ($0.id, $0.version) < ($1.id, $1.version) }
-        let expected = Layout.firstFrame + records.liveBytes + 4096
-        do throws(Errno) { try copy.reserve(expected, at: 0) } catch {
-            guard error == .notSupported else { throw .inputOutput(error, .reserve) }
-        }
-        var offset = Layout.firstFrame
-        var group: [FrameBuilder.Pending] = []
-        var groupBytes = 0
-        for (index, operation) in live.enumerated() {
-            let pending = FrameBuilder.Pending(operation: operation, box: try box(of: operation))
-            group.append(pending)
-            groupBytes += pending.box.count + Layout.operationLength + operation.attributes.bytes.count
-            let isLast = index == live.count - 1
-            // Full frames leave as they come, so that a large vault is never in memory twice.
-            guard isLast || groupBytes >= 8 << 20 else { continue }
-            builder.append(group, isLast: isLast, keys: nextKeys, random: environment.random) { _, _ in }
-            group = []
-            groupBytes = 0
-            let bytes = builder.takeBytes()
-            guard offset + bytes.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
-            try attempt(.write) { () throws(Errno) in try copy.writeAll(bytes.span, at: offset) }
-            offset += bytes.count
-        }
-        var head = page.bytes
-        for _ in Layout.markOffsets {
-            head += Marks.encode(builder.position, generation: page.header.generation, clean: true, keys: nextKeys)
-            head.appendZeros(Layout.markAreaLength - CommitMark.length)
-        }
-        try attempt(.write) { () throws(Errno) in try copy.writeAll(head.span, at: 0) }
-        try readBack(copy, builder.position, live.count, nextKeys)
-        try attempt(.synchronize) { () throws(Errno) in try copy.synchronize() }
-    }
-
-    private func readBack(
-        _ copy: any VaultFile, _ end: LogPosition, _ count: Int, _ nextKeys: borrowing GenerationKeys
-    ) throws(StorageError) {
-        let page = try HeaderPage(of: copy)
-        guard page.hasMAC(nextKeys) else { throw .damaged(.readBack) }
-        var reader = LogReader(file: copy, size: end.end, generation: page.header.generation)
-        let genesis = LogPosition(
-            sequence: page.header.baseSequence, end: Layout.firstFrame, tag: nextKeys.genesisTag(page.bytes.span))
-        var found = 0
-        let commits = try reader.walk(
-            from: Commit(position: genesis, tagOffset: 0, count: 0, frames: 0), highest: end, depth: .everything, keys: nextKeys
-        ) { operations, _ in found += operations.count }
-        guard found == count, (commits.last?.position ?? genesis) == end else { throw .damaged(.readBack) }
     }
 
     /// Renames, makes the name durable, and goes on with the new file.

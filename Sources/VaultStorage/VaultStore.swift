@@ -12,6 +12,8 @@ public struct VaultEnvironment: Sendable {
     public var stateDirectory: FilePath?
     /// How long a writer waits for another one.
     public var patience = Duration.seconds(30)
+    /// Files above this size are copied without the lock when they are rewritten.
+    package var lockFreeCopyLength = 4 << 20
     /// Whether key derivations may take more than half of the available memory.
     public var forcesMemory = false
 

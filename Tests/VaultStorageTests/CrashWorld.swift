@@ -43,6 +43,7 @@ final class CrashWorld {
     private var acknowledged = 0
     private var failed: Set<Int> = []
     private let lies: Set<SimulatedDisk.Step>
+    private let copiesWithoutLock: Bool
     private var isLooking = false
     private var isPowerCut = false
     private var violation: Violation?
@@ -59,6 +60,7 @@ final class CrashWorld {
         disk.put(template.bytes, as: "v")
         disk.lie(about: lies)
         self.lies = lies
+        copiesWithoutLock = random.chance(50)
         let random = random
         items = (0..<5).map { _ in ItemID(random: random.bytes(16)) }
         let rate = random.element(of: [2, 6, 12])
@@ -96,7 +98,8 @@ final class CrashWorld {
     }
 
     private func open(_ disk: SimulatedDisk, _ seed: String) throws(StorageError) -> VaultStore {
-        let environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk)
+        var environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk)
+        if copiesWithoutLock { environment.lockFreeCopyLength = 0 }
         let locked = try LockedStore(disk.root.appending("v"), environment: environment)
         let keys = try secured { () throws(CryptoError) in
             try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
