@@ -141,34 +141,27 @@ final class ItemEngine {
         guard case .string(let group) = draft.values[Attribute.accessGroup.tag], groups.allows(group) else { throw .accessGroupDenied }
     }
 
-    /// The record, live or tombstone, that has the draft's primary key.
+    /// The record, live or tombstone, that has the draft's primary key. An item of another device is absent and is none.
     private func twin(of draft: Draft, except id: ItemID? = nil) -> Operation? {
-        let own = Attribute.primaryKey(of: draft.itemClass)
-        let key = own.compactMap { draft.matchKey($0) }
-        for place in index.candidates(primaryKey: key, of: draft.itemClass, in: store.records) {
-            guard let operation = store.records[place], operation.itemClass == draft.itemClass.stored, operation.id != id else { continue }
-            let isSame = (own + Attribute.commonPrimaryKey).allSatisfy { attribute in
-                draft.matchKey(attribute) == attribute.matchKey(in: operation, draft.itemClass)
-            }
-            guard isSame else { continue }
-            // An item of another device is absent: what has its key takes its place.
-            if store.isForeign(operation) { continue }
-            return operation
-        }
-        return nil
+        records(like: draft).first { $0.id != id && !store.isForeign($0) }
     }
 
+    /// What takes the key of another device's item takes its place.
     private func removeForeignTwins(of draft: Draft) throws(VaultError) {
-        let own = Attribute.primaryKey(of: draft.itemClass)
-        let key = own.compactMap { draft.matchKey($0) }
-        for place in index.candidates(primaryKey: key, of: draft.itemClass, in: store.records) {
-            guard let operation = store.records[place], store.isForeign(operation) else { continue }
-            let isSame = (own + Attribute.commonPrimaryKey).allSatisfy { attribute in
-                draft.matchKey(attribute) == attribute.matchKey(in: operation, draft.itemClass)
-            }
-            guard isSame else { continue }
+        for operation in records(like: draft) where store.isForeign(operation) {
+            // Without a look at this device's secret every such item seems to be another's.
             try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
             if store.isForeign(operation) { try remove(operation) }
+        }
+    }
+
+    /// The records with the draft's primary key.
+    private func records(like draft: Draft) -> [Operation] {
+        let own = Attribute.primaryKey(of: draft.itemClass)
+        let candidates = index.candidates(primaryKey: own.compactMap { draft.matchKey($0) }, of: draft.itemClass, in: store.records)
+        return candidates.compactMap { store.records[$0] }.filter { operation in
+            operation.itemClass == draft.itemClass.stored
+                && (own + Attribute.commonPrimaryKey).allSatisfy { draft.matchKey($0) == $0.matchKey(in: operation, draft.itemClass) }
         }
     }
 

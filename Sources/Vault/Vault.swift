@@ -135,22 +135,8 @@ public final class Vault: ItemStore {
         try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
     }
 
-    /// Numbers about the vault.
-    public func statistics() throws(VaultError) -> Statistics {
-        try core.manage { store throws(StorageError) in
-            try store.refresh()
-            return Statistics(items: store.records.count, commits: store.commits, fileSize: store.fileSize, discarded: store.discardedBytes)
-        }
-    }
-
-    public struct Statistics: Equatable, Sendable {
-        /// Records of the file: items, and tombstones of synchronizable ones.
-        public var items: Int
-        public var commits: Int
-        public var fileSize: Int
-        /// Bytes of an unfinished commit of a process that died, which this vault has cut off.
-        public var discarded: Int
-    }
+    /// Bytes behind the last commit that this vault has cut off: those of a commit that its process never finished.
+    public var discardedBytes: Int { core.discardedBytes }
 
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
     public func lock() throws(VaultError) {

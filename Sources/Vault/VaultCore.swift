@@ -93,6 +93,8 @@ final class VaultCore: @unchecked Sendable {
         do throws(StorageError) { return try result.get() } catch { throw VaultError(error) }
     }
 
+    var discardedBytes: Int { mutex.withLock { _ in engine.store.discardedBytes } }
+
     // MARK: Idleness
 
     func close() { mutex.withLock { _ in _ = settle(isLeaving: true) } }

@@ -36,7 +36,10 @@ struct VaultOptions: ParsableArguments {
 
     func withVault<R>(_ locked: LockedVault, groups: AccessGroups, _ body: (Vault) throws -> R) throws -> R {
         let vault = try locked.unlock(with: passphrase.passphrase(), accessGroups: groups)
-        defer { vault.close() }
+        defer {
+            vault.close()
+            if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
+        }
         return try body(vault)
     }
 }

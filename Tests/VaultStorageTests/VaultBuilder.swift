@@ -198,3 +198,30 @@ struct VaultBuilder {
         try rewriteLastFrame { plain, _, _ in change(&plain, 4 + Layout.metadataHeadLength) }
     }
 }
+
+extension VaultBuilder {
+    /// The same vault after a compaction.
+    func compacted() throws -> VaultBuilder {
+        let disk = SimulatedDisk()
+        disk.put(bytes, as: Self.name)
+        let locked = try LockedStore(disk.root.appending(Self.name), environment: .seeded("compaction", on: disk))
+        let store = try locked.open(with: try locked.unlock(with: .of(Self.passphrase)))
+        try store.compact()
+        guard let inode = disk.inode(Self.name) else { throw StorageError.noVault }
+        return VaultBuilder(inode.bytes, keys)
+    }
+
+    /// After a change of the header: every MAC and tag of the file anew, the contents as they are.
+    mutating func resignAll() throws {
+        try resign()
+        let keys = try generationKeys()
+        var tag = keys.genesisTag(bytes.span.extracting(0..<Layout.headerLength))
+        for frame in frames {
+            let end = frame.lowerBound + Layout.frameHeadLength + Int(bytes.span.integer(at: frame.lowerBound + 16, as: UInt32.self))
+            tag = keys.frameTag(after: tag, bytes.span.extracting(frame.lowerBound..<end))
+            replace(end..<end + 32, with: tag.bytes.span.array(0..<32))
+        }
+        let last = try positions()[frames.count]
+        for index in 0..<2 { try mark(index, last) }
+    }
+}
