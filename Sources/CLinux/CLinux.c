@@ -119,3 +119,21 @@ void clinux_reset_crash_handlers(void) {
     static const int signals[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) signal(signals[index], SIG_DFL);
 }
+
+// A process may be started with its standard streams closed. The next file it opens would take the place of one, and a message would be written
+// into it. What fills the gap refuses to be used, as a closed descriptor does.
+void clinux_reserve_standard_streams(void) {
+    for (int descriptor = 0; descriptor <= 2; descriptor++) {
+        if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+        // The lowest free number is this one, since those below it are taken.
+        if (open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) _exit(30);
+    }
+}
+
+// Returns the number of a blocked terminal signal that is waiting, or 0.
+int clinux_pending_terminal_signal(int signals) {
+    struct pollfd waiting = {signals, POLLIN, 0};
+    struct signalfd_siginfo information;
+    if (poll(&waiting, 1, 0) <= 0 || read(signals, &information, sizeof information) != sizeof information) return 0;
+    return (int)information.ssi_signo;
+}

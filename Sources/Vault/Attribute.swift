@@ -168,6 +168,16 @@ extension Attribute {
 
     static let commonPrimaryKey: [Attribute] = [.accessGroup, .synchronizable, .syncViewHint, .tokenID, .multiUser]
 
+    /// What a query must ask for to find items without the attribute. Nil: nothing finds them by it.
+    var absentValue: EncodedValue? {
+        switch self {
+        case .tombstone: .integer(0)
+        case .syncViewHint, .tokenID: .string("")
+        case .multiUser: .data([])
+        default: nil
+        }
+    }
+
     /// The value of an attribute of the primary key that the caller left out.
     func defaultValue(in itemClass: ItemClass) -> EncodedValue? {
         switch kind(in: itemClass) {

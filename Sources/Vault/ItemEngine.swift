@@ -33,7 +33,7 @@ final class ItemEngine {
     }
 
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard let place = store.records.place(of: ItemID(record)), let operation = store.records[place], !store.isForeign(operation) else {
+        guard let place = store.records.place(of: ItemID(record)), let operation = store.records[place], try !isForeign(operation) else {
             throw .itemNotFound
         }
         guard operation.valueVersion == record.valueVersion else { throw .itemChanged }
@@ -59,7 +59,7 @@ final class ItemEngine {
 
     func add(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
-        if let twin = twin(of: draft) {
+        if let twin = try twin(of: draft) {
             guard twin.isTombstone else { throw .duplicateItem }
             return try revive(twin, as: draft, item.secret, owner)
         }
@@ -69,7 +69,7 @@ final class ItemEngine {
     /// Adds, or updates the item with the same primary key.
     func set(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
-        guard let twin = twin(of: draft), !twin.isTombstone else { return try add(item, groups, for: owner) }
+        guard let twin = try twin(of: draft), !twin.isTombstone else { return try add(item, groups, for: owner) }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         let changed = try update(twin, with: changes, groups)
@@ -86,7 +86,7 @@ final class ItemEngine {
         var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
 
         func matchKey(_ attribute: Attribute) -> MatchKey? {
-            values[attribute.tag].map { MatchKey($0, kind: attribute.kind(in: itemClass)) }
+            (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind(in: itemClass)) }
         }
     }
 
@@ -127,7 +127,8 @@ final class ItemEngine {
                 draft.values[attribute.tag] = encoded
             // The engine's own clock sets the dates; a digest of the secret is never kept.
             case .creationDate, .modificationDate, .sha1: break
-            case .multiUser: if case .data(let user) = encoded, !user.isEmpty { draft.values[attribute.tag] = encoded }
+            // What is absent anyway is not stored.
+            case .multiUser, .syncViewHint, .tokenID: draft.values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
             default: draft.values[attribute.tag] = encoded
             }
         }
@@ -142,16 +143,24 @@ final class ItemEngine {
     }
 
     /// The record, live or tombstone, that has the draft's primary key. An item of another device is absent and is none.
-    private func twin(of draft: Draft, except id: ItemID? = nil) -> Operation? {
-        records(like: draft).first { $0.id != id && !store.isForeign($0) }
+    private func twin(of draft: Draft, except id: ItemID? = nil) throws(VaultError) -> Operation? {
+        for operation in records(like: draft) where operation.id != id {
+            if try !isForeign(operation) { return operation }
+        }
+        return nil
+    }
+
+    private func isForeign(_ operation: Operation) throws(VaultError) -> Bool {
+        try stored { () throws(StorageError) in try store.isForeign(operation) }
     }
 
     /// What takes the key of another device's item takes its place.
     private func removeForeignTwins(of draft: Draft) throws(VaultError) {
-        for operation in records(like: draft) where store.isForeign(operation) {
+        for operation in records(like: draft) {
+            guard try isForeign(operation) else { continue }
             // Without a look at this device's secret every such item seems to be another's.
             try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
-            if store.isForeign(operation) { try remove(operation) }
+            try remove(operation)
         }
     }
 
@@ -204,7 +213,7 @@ final class ItemEngine {
         try apply(changes.attributes, to: &probe)
         try check(userAttributes: changes.userAttributes.keys)
         if case .string(let group) = probe.values[Attribute.accessGroup.tag], !groups.allows(group) { throw .accessGroupDenied }
-        let found = parsed.find(in: store, index)
+        let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for (_, operation) in found { _ = try update(operation, with: changes, groups) }
         return found.count
@@ -231,7 +240,7 @@ final class ItemEngine {
         new.protection = draft.protection
         new.deviceID = draft.protection.isThisDeviceOnly ? try deviceID(for: draft.protection) : .init(repeating: 0)
         if hasMoved(old, to: draft) {
-            if let twin = twin(of: draft, except: old.id) {
+            if let twin = try twin(of: draft, except: old.id) {
                 guard twin.isTombstone else { throw .duplicateItem }
                 try remove(twin)
             }
@@ -268,7 +277,7 @@ final class ItemEngine {
 
     func delete(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
         let parsed = try parseForChange(query, groups)
-        let found = parsed.find(in: store, index)
+        let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for (_, operation) in found {
             let keepsTombstone = query.leavesTombstones ?? (operation.isSynchronizable && !operation.isTombstone)

@@ -94,7 +94,7 @@ extension Attribute {
         default:
             operation.attributes.payload(of: tag).map {
                 MatchKey(encodedKind: $0.kind, operation.attributes.bytes[$0.range], kind: kind(in: itemClass))
-            }
+            } ?? absentValue.map { MatchKey($0, kind: kind(in: itemClass)) }
         }
     }
 }

@@ -12,7 +12,7 @@ struct ParsedQuery {
     let text: String?
     let hostOrSubdomain: String?
     /// The access groups that may be seen; nil: all.
-    let groups: Set<String>?
+    let groups: Set<[UInt8]>?
     let matchesSynchronizable: Bool
     let matchesTombstones: Bool
 
@@ -66,14 +66,17 @@ struct ParsedQuery {
         if !matchesTombstones, operation.isTombstone { return false }
         if !matchesSynchronizable, operation.isSynchronizable { return false }
         if let reference, operation.id != reference { return false }
-        if let groups, !groups.contains(operation.accessGroup) { return false }
+        if let groups, !groups.contains(Array(operation.accessGroup.utf8)) { return false }
         for (attribute, value) in filters where attribute.matchKey(in: operation, itemClass) != value { return false }
         if !userFilters.isEmpty {
             let user = operation.attributes.user
-            for (name, value) in userFilters where user[name] != value { return false }
+            // By their bytes: strings that only look alike are not the same value.
+            for (name, value) in userFilters where user[name].map({ Array($0.utf8) }) != Array(value.utf8) { return false }
         }
         if let host = hostOrSubdomain {
-            guard let server = operation.text(of: .server), server == host || server.hasSuffix("." + host) else { return false }
+            guard let server = operation.text(of: .server),
+                server.utf8.elementsEqual(host.utf8) || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
+            else { return false }
         }
         if let text {
             let visible: [Attribute] = [.service, .server, .account, .label]
@@ -83,7 +86,7 @@ struct ParsedQuery {
     }
 
     /// The records that match, in the order of their creation; no more than the limit.
-    func find(in store: VaultStore, _ index: ItemIndex) -> [(place: Int, operation: Operation)] {
+    func find(in store: VaultStore, _ index: ItemIndex) throws(VaultError) -> [(place: Int, operation: Operation)] {
         let maximum: Int
         switch limit {
         case .one: maximum = 1
@@ -93,7 +96,8 @@ struct ParsedQuery {
         guard maximum > 0 else { return [] }
         var found: [(place: Int, operation: Operation)] = []
         for place in candidates(store, index) {
-            if let operation = store.records[place], matches(operation), !store.isForeign(operation) { found.append((place, operation)) }
+            guard let operation = store.records[place], matches(operation) else { continue }
+            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append((place, operation)) }
         }
         found.sort { $0.operation.ordinal < $1.operation.ordinal }
         return found.count > maximum ? Array(found[..<maximum]) : found
@@ -129,13 +133,13 @@ struct ParsedQuery {
 
 /// The access groups of a caller: the first is where it adds.
 public struct AccessGroups: Equatable, Sendable {
-    /// Nil stands for all of them.
-    let names: Set<String>?
+    /// As bytes, in which the primary key compares them. Nil stands for all of them.
+    let names: Set<[UInt8]>?
     let first: String?
 
     /// - Parameter list: in order; `*` among them stands for every group.
     public init(_ list: [String]) {
-        names = list.contains("*") ? nil : Set(list)
+        names = list.contains("*") ? nil : Set(list.map { Array($0.utf8) })
         first = list.first { $0 != "*" } ?? (list.isEmpty ? nil : "default")
     }
 
@@ -144,7 +148,7 @@ public struct AccessGroups: Equatable, Sendable {
 
     var isEmpty: Bool { first == nil }
 
-    func allows(_ group: String) -> Bool { names?.contains(group) ?? true }
+    func allows(_ group: String) -> Bool { names?.contains(Array(group.utf8)) ?? true }
 }
 
 extension Operation {

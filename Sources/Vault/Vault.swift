@@ -164,21 +164,27 @@ public struct Transaction {
     }
 
     @discardableResult
-    public func add(_ item: Item) throws(VaultError) -> Item { try engine.add(item, groups, for: owner) }
+    public func add(_ item: Item) throws(VaultError) -> Item {
+        try engine.store.step { () throws(VaultError) in try engine.add(item, groups, for: owner) }
+    }
 
     @discardableResult
-    public func set(_ item: Item) throws(VaultError) -> Item { try engine.set(item, groups, for: owner) }
+    public func set(_ item: Item) throws(VaultError) -> Item {
+        try engine.store.step { () throws(VaultError) in try engine.set(item, groups, for: owner) }
+    }
 
     /// Finds items, those that this transaction added among them.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try engine.update(matching: query, with: changes, groups)
+        try engine.store.step { () throws(VaultError) in try engine.update(matching: query, with: changes, groups) }
     }
 
     @discardableResult
-    public func delete(matching query: Query) throws(VaultError) -> Int { try engine.delete(matching: query, groups) }
+    public func delete(matching query: Query) throws(VaultError) -> Int {
+        try engine.store.step { () throws(VaultError) in try engine.delete(matching: query, groups) }
+    }
 }
 
 /// The store of items that were found inside a transaction: while it runs, their secrets are read without taking the mutex a second time.

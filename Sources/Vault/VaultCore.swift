@@ -56,8 +56,9 @@ final class VaultCore: @unchecked Sendable {
             }
             return change.failure
         }
-        if case .failure(let error)? = result { throw error }
+        // First: what this change found may have been the work of another that was taken back with it.
         if let failure { throw VaultError(failure) }
+        if case .failure(let error)? = result { throw error }
         guard let result else { throw .storage(.poisoned) }
         return try result.get()
     }

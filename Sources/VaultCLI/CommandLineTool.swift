@@ -10,12 +10,28 @@ internal import VaultStorage
 public enum CommandLineTool {
     /// Runs the command of the process's arguments and ends the process.
     public static func main() -> Never {
+        // Before anything is opened.
+        clinux_reserve_standard_streams()
         // Before anything secret is in memory: nobody of the same user may look into it, and it is in no core dump.
         _ = clinux_set_undumpable()
         _ = clinux_forbid_core_dumps()
         clinux_reset_crash_handlers()
         clinux_ignore_file_size_signal()
+        guard argumentsAreText else {
+            Output.fail(.usage("an argument is not UTF-8"))
+            exit(ExitStatus.usage.rawValue)
+        }
         exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    /// Bytes that are no text would be repaired, and two different names become the same.
+    private static var argumentsAreText: Bool {
+        for index in 0..<Int(CommandLine.argc) {
+            // argv has argc strings, each of which ends with a zero byte.
+            guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
+            if unsafe String(validatingCString: argument) == nil { return false }
+        }
+        return true
     }
 
     private static func run(_ arguments: [String]) -> ExitStatus {

@@ -101,3 +101,23 @@ extension Span<UInt8> {
         return copy
     }
 }
+
+/// Holds back the signals that end or stop the process while something must be tidied up first.
+struct Interruptions: ~Copyable {
+    private let signals: Int32
+
+    init() throws {
+        signals = clinux_block_terminal_signals()
+        guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
+    }
+
+    deinit {
+        close(signals)
+        clinux_unblock_terminal_signals()
+    }
+
+    /// - Throws: code 130 when one of them came.
+    func check() throws {
+        if clinux_pending_terminal_signal(signals) > 0 { throw CommandError(.interrupted, "interrupted") }
+    }
+}

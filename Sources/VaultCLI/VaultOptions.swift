@@ -11,7 +11,7 @@ struct VaultFileOptions: ParsableArguments {
 
     func path() throws -> FilePath {
         if let vault {
-            guard !vault.isEmpty else { throw CommandError.usage("--vault takes a file") }
+            guard !vault.isEmpty, !vault.hasSuffix("/") else { throw CommandError.usage("--vault takes a file") }
             return FilePath(vault)
         }
         guard let path = Vault.defaultPath else {
@@ -186,7 +186,10 @@ struct ItemDescription: ParsableArguments {
     @Option(help: ArgumentHelp("when-unlocked or after-first-unlock; with ',this-device', bound to this machine.", valueName: "when"))
     var accessible: String?
 
-    func validate() throws { _ = try accessibility() }
+    func validate() throws {
+        _ = try accessibility()
+        guard user.count == userAttributes.count else { throw ValidationError("an attribute is given twice") }
+    }
 
     func accessibility() throws -> Accessibility? {
         switch accessible {

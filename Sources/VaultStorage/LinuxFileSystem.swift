@@ -83,7 +83,8 @@ public struct LinuxFileSystem: VaultFileSystem {
             if errno == EINVAL || errno == ENOENT { return nil }
             throw Errno(rawValue: errno)
         }
-        return FilePath(String(decoding: buffer[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self))
+        // The buffer has one byte more than the link, and was zeros before.
+        return unsafe buffer.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.map { unsafe FilePath(platformString: $0) } }
     }
 }
 

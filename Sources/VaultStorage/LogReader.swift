@@ -20,10 +20,13 @@ struct LogReader {
     private var windowStart = 0
     private static let windowLength = 65_536
 
-    init(file: any VaultFile, size: Int, generation: UInt64) {
+    /// - Parameter window: bytes that were read already, from `start` on; they are not read again.
+    init(file: any VaultFile, size: Int, generation: UInt64, window: [UInt8] = [], at start: Int = 0) {
         self.file = file
         self.size = size
         self.generation = generation
+        self.window = window
+        windowStart = start
     }
 
     /// Walks from `start` to the first frame that is torn, or to `limit`.

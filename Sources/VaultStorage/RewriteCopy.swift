@@ -76,6 +76,8 @@ struct RewriteCopy: ~Copyable {
             head.appendZeros(Layout.markAreaLength - CommitMark.length)
         }
         try attempt(.write) { [file] () throws(Errno) in try file.writeAll(head.span, at: 0) }
+        // For a delete on a full disk; a disk that is that full already may do without.
+        try? file.reserve(VaultStore.reserve, at: offset)
         guard try HeaderPage(of: file).hasMAC(keys) else { throw .damaged(.readBack) }
         let last = try readBack(end: builder.position, highest: builder.position)
         guard (last ?? checked.position) == builder.position else { throw .damaged(.readBack) }

@@ -18,7 +18,7 @@ struct Draft {
     var builder: FrameBuilder
     var open: [FrameBuilder.Pending] = []
     var places: [Int] = []
-    var undo: [(RecordTable.Undo, new: Operation)] = []
+    var undo: [Step] = []
     /// How much of `undo` belongs to transactions that are complete.
     var completeUndo = 0
     var deletesOnly = true
@@ -26,6 +26,15 @@ struct Draft {
     var nextIndex: UInt64 = 0
     /// Values that are not in the file yet, each with its version.
     var boxes: [ItemID: (version: UInt64, box: [UInt8])] = [:]
+
+    /// What takes one operation back.
+    struct Step {
+        var undo: RecordTable.Undo
+        var new: Operation
+        var oldBox: (version: UInt64, box: [UInt8])?
+        var nextIndex: UInt64
+        var deletesOnly: Bool
+    }
 }
 
 extension VaultStore {
@@ -55,11 +64,20 @@ extension VaultStore {
     public func transaction<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         let result: R
         do throws(E) { result = try body() } catch {
-            takeBackOpen()
+            takeBack(to: draft?.completeUndo ?? 0)
             throw error
         }
         closeTransaction()
         return result
+    }
+
+    /// A part of the open transaction that leaves nothing when it throws, although the transaction may go on.
+    public func step<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let count = draft?.undo.count ?? 0
+        do throws(E) { return try body() } catch {
+            takeBack(to: count)
+            throw error
+        }
     }
 
     /// The ordinal of the next item to be created, from the sequence number and the index of its operation.
@@ -83,7 +101,8 @@ extension VaultStore {
     /// Stages an operation of the open transaction; the table shows it at once.
     ///
     /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
-    public func stage(_ operation: consuming Operation, value: ValueChange) throws(StorageError) {
+    public func stage(_ operation: Operation, value: ValueChange) throws(StorageError) {
+        var operation = operation
         guard operation.attributes.bytes.count <= Layout.attributesLimit else { throw .attributesTooLarge }
         var box: [UInt8] = []
         switch value {
@@ -101,12 +120,18 @@ extension VaultStore {
         let old = records.place(of: operation.id).flatMap { records[$0] }
         let undo = records.apply(operation)
         observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
-        draft?.undo.append((undo, operation))
-        if operation.kind != .delete { draft?.deletesOnly = false }
-        if !box.isEmpty { draft?.boxes[operation.id] = (operation.version, box) }
-        draft?.open.append(FrameBuilder.Pending(operation: operation, box: box))
-        draft?.places.append(undo.place)
-        draft?.nextIndex += 1
+        guard var draft else { return }
+        // Nobody else holds the arrays now, so they grow in place.
+        self.draft = nil
+        draft.undo.append(
+            Draft.Step(
+                undo: undo, new: operation, oldBox: draft.boxes[operation.id], nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
+        if !box.isEmpty { draft.boxes[operation.id] = (operation.version, box) }
+        if operation.kind != .delete { draft.deletesOnly = false }
+        draft.open.append(FrameBuilder.Pending(operation: operation, box: box))
+        draft.places.append(undo.place)
+        draft.nextIndex += 1
+        self.draft = draft
     }
 
     private func seal(_ secret: Secret, _ operation: Operation) throws(StorageError) -> [UInt8] {
@@ -141,23 +166,31 @@ extension VaultStore {
         self.draft = draft
     }
 
-    private func takeBackOpen() {
-        guard var draft else { return }
+    /// Takes operations of the open transaction back until so many are left, those of complete transactions included.
+    private func takeBack(to count: Int) {
+        guard var draft, draft.undo.count > count else { return }
         self.draft = nil
-        takeBack(draft.undo[draft.completeUndo...])
-        draft.undo.removeSubrange(draft.completeUndo...)
-        draft.open = []
-        draft.places = []
-        draft.nextIndex = 0
+        while draft.undo.count > count {
+            let step = draft.undo.removeLast()
+            takeBack(step)
+            draft.boxes[step.new.id] = step.oldBox
+            draft.nextIndex = step.nextIndex
+            draft.deletesOnly = step.deletesOnly
+            draft.open.removeLast()
+            draft.places.removeLast()
+        }
         self.draft = draft
     }
 
-    private func takeBack(_ undo: ArraySlice<(RecordTable.Undo, new: Operation)>) {
-        for (step, new) in undo.reversed() {
-            let current = records[step.place]
-            records.revert(step)
-            observer?.record(at: step.place, changedFrom: new.kind == .put ? current : nil, to: step.old)
-        }
+    private func takeBack(_ step: Draft.Step) {
+        let current = records[step.undo.place]
+        records.revert(step.undo)
+        observer?.record(at: step.undo.place, changedFrom: step.new.kind == .put ? current : nil, to: step.undo.old)
+    }
+
+    /// Nothing of the draft was written: the table forgets all of it.
+    private func takeBackAll(of draft: Draft) {
+        for step in draft.undo.reversed() { takeBack(step) }
     }
 
     // MARK: Steps of a commit
@@ -195,11 +228,11 @@ extension VaultStore {
     private func settleUnsettled() throws(StorageError) {
         guard !unsettled.isEmpty else { return }
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
-        var reader = LogReader(file: file, size: end, generation: header.generation)
         let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
         guard bytes.count == end - start, let highest = try readMarks().highest else { throw .damaged(.marks) }
+        var reader = LogReader(file: file, size: end, generation: header.generation, window: bytes, at: start)
         let found = try reader.walk(from: base, highest: highest, depth: .everything, keys: generationKeys, apply: ignore)
         guard found.last?.position.tag == tag else {
             // It was replaced since it was applied: the table has to forget it.
@@ -223,7 +256,7 @@ extension VaultStore {
             guard end <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
             try takeReserve(through: end, isDelete: draft.deletesOnly)
         } catch {
-            takeBack(draft.undo[...])
+            takeBackAll(of: draft)
             throw error
         }
         var task = FileTask.write
@@ -235,7 +268,7 @@ extension VaultStore {
             task = .synchronize
             try file.synchronizeData()
         } catch {
-            takeBack(draft.undo[...])
+            takeBackAll(of: draft)
             try cutBack(to: start, after: error, task)
         }
         let tip = self.tip
@@ -246,6 +279,7 @@ extension VaultStore {
         unsettled = []
         sizeSeen = end
         hasCommitted = true
+        isWriter = true
     }
 
     private func marksAgain() throws(Errno) -> Marks {

@@ -71,7 +71,7 @@ extension VaultStore {
         let isMostlyDead = dead > 256 << 10 && dead * 2 > sizeSeen
         let hasManyFrames = tip.frames > frameThreshold && tip.frames * 2 > records.count
         let holdsSuperseded = isLeaving && records.hasSuperseded && sizeSeen < 4 << 20
-        guard isMostlyDead || hasManyFrames || holdsSuperseded else { return }
+        guard isWriter, isMostlyDead || hasManyFrames || holdsSuperseded else { return }
         guard isLeaving || sizeSeen > failedCompactionSize + failedCompactionSize / 2 else { return }
         frameThreshold = max(frameThreshold, tip.frames) * 2
         try compact()
@@ -236,6 +236,8 @@ extension VaultStore {
             do throws(Errno) {
                 try file.writeAll(bytes.span, at: 0)
                 guard try file.read(bytes.count, at: 0) == bytes else { throw .ioError }
+                // For a delete on a full disk; a disk that is that full already may do without.
+                try? file.reserve(VaultStore.reserve, at: bytes.count)
                 try file.synchronize()
                 try location.directory.place(file, temporaryName: name, as: location.name, replacing: false)
             } catch {
@@ -289,6 +291,8 @@ extension VaultStore {
         public var foreign = 0
         /// Bytes behind the last commit, of one that was never finished.
         public var unfinishedBytes = 0
+        /// Of the two commit marks: 1 when a crash tore one, or somebody changed it. The next change makes it whole.
+        public var invalidMarks = 0
     }
 
     /// Checks every byte of the file, and when `deep` opens every value.
@@ -303,13 +307,14 @@ extension VaultStore {
         var result = Verification()
         result.commits = tip.count
         result.unfinishedBytes = sizeSeen - tip.position.end
+        result.invalidMarks = try readMarks().found.count { $0 == nil }
         for place in 0..<records.end {
             guard let operation = records[place] else { continue }
             result.items += 1
             guard operation.value != nil else { continue }
             result.values += 1
             _ = try box(of: operation)
-            if isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
+            if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
         }
         return result
     }

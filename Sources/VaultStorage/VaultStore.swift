@@ -52,6 +52,8 @@ public final class VaultStore {
     var reservedThrough = 0
     var isNameDurable = false
     var hasCommitted = false
+    /// Whether this handle ever changed something: one that only read has nothing to tidy up when it goes.
+    var isWriter = false
     var isPoisoned = false
     var isReadOnly: Bool
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
@@ -121,9 +123,11 @@ public final class VaultStore {
     public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
 
     /// Whether the item is sealed under the secret of another device, and so absent here.
-    public func isForeign(_ operation: Operation) -> Bool {
+    ///
+    /// - Throws: when this device has a secret that cannot be read: the item is then not known to be another's.
+    public func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
         guard operation.protection.isThisDeviceOnly else { return false }
-        guard let device = try? currentDevice() else { return true }
+        guard let device = try currentDevice() else { return true }
         return !device.identifier.span.elementsEqual(operation.deviceID.span)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
+import Glibc
 import SystemPackage
 import TestSupport
 import Testing
@@ -30,6 +31,25 @@ struct TransactionTests {
             try transaction.add(Item(.genericPassword(service: "s", account: "a"), secret: "later"))
         }
         #expect(try item.text == "later")
+    }
+
+    @Test func `a verb that fails in a transaction leaves nothing of itself, and the rest goes on`() throws {
+        let test = try TestVault()
+        for name in ["a", "b", "c"] { try test.vault.add(Item.generic("s", name, name)) }
+        try test.vault.transaction { transaction throws(VaultError) in
+            try transaction.add(Item(.genericPassword(service: "t", account: "first"), secret: "1"))
+            do {
+                try transaction.update(
+                    matching: Query(.genericPassword, service: "s"), with: ItemChanges(attributes: [.account: "same"], secret: "lost"))
+                Issue.record("a collision went unnoticed")
+            } catch { #expect(error as? VaultError == .duplicateItem) }
+            try transaction.add(Item(.genericPassword(service: "t", account: "second"), secret: "2"))
+        }
+        for vault in [test.vault, try test.reopened()] {
+            #expect(try vault.copyMatching(Query(.genericPassword, service: "s")).map { try $0.text } == ["a", "b", "c"])
+            #expect(try vault.copyMatching(Query(.genericPassword, service: "t")).map { try $0.text } == ["1", "2"])
+        }
+        #expect(try test.vault.verify(deep: true).opened == 5)
     }
 
     @Test func `ten thousand items in one transaction come back in order`() throws {
@@ -136,6 +156,38 @@ struct RegressionTests {
         let vault = try test.reopened()
         #expect(throws: VaultError.storage(.refused(.deviceSecret))) { try vault.add(Item.generic("t", "a", "x", [.accessible: "aku"])) }
         #expect(try #require(try state.status(of: name)).size == 5)
+    }
+
+    @Test func `what an item lacks by default can be asked for as its default`() throws {
+        let test = try TestVault()
+        try test.vault.add(Item.generic("s", "a"))
+        #expect(test.vault.count(Query(.genericPassword, attributes: [.tombstone: 0])) == 1)
+        #expect(test.vault.count(Query(.genericPassword, attributes: [.syncViewHint: "", .tokenID: "", .multiUser: .data([])])) == 1)
+        #expect(throws: VaultError.duplicateItem) { try test.vault.add(Item.generic("s", "a", "x", [.syncViewHint: ""])) }
+        try test.vault.add(Item.generic("s", "a", "x", [.syncViewHint: "view"]))
+        #expect(test.vault.count(Query(.genericPassword, attributes: [.syncViewHint: ""])) == 1)
+    }
+
+    @Test func `groups that only look alike are different groups`() throws {
+        let test = try TestVault(groups: AccessGroups(["\u{e9}"]))
+        try test.vault.add(Item.generic("s", "a"))
+        #expect(test.vault.withAccessGroups(AccessGroups(["e\u{301}"])).count(Query(.genericPassword)) == 0)
+    }
+
+    @Test func `a rewritten file has room for deletes on a disk that is full since`() throws {
+        let test = try TestVault()
+        for index in 0..<20 { try test.vault.add(Item.generic("s", "\(index)")) }
+        try test.vault.compact()
+        // Blocks of 512 bytes: what the file has taken of the disk is more than its size.
+        let blocks = try #require(FileManager.default.attributesOfItem(atPath: test.path.string)[.size] as? Int)
+        #expect(blocks > 0)
+        #expect(try allocated(test.path) >= blocks + 60_000)
+    }
+
+    private func allocated(_ path: FilePath) throws -> Int {
+        var status = stat()
+        guard lstat(path.string, &status) == 0 else { throw Errno(rawValue: errno) }
+        return Int(status.st_blocks) * 512
     }
 
     @Test func `match keys are for finding and not for changing`() throws {

@@ -30,5 +30,7 @@ void clinux_unblock_terminal_signals(void);
 int clinux_wait_for_input(int input, int signals);
 void clinux_ignore_file_size_signal(void);
 void clinux_reset_crash_handlers(void);
+void clinux_reserve_standard_streams(void);
+int clinux_pending_terminal_signal(int signals);
 
 #endif

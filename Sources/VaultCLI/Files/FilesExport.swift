@@ -68,12 +68,19 @@ struct ExportDirectory {
     }
 
     func fill(_ body: (_ write: (String, Span<UInt8>) throws -> Void) throws -> Void) throws {
+        // An interruption must not leave opened secrets behind.
+        let interruptions = try Interruptions()
         try make(temporary)
         do {
-            try body { name, bytes in try write(name, bytes) }
+            try body { name, bytes in
+                try interruptions.check()
+                try write(name, bytes)
+            }
+            try interruptions.check()
             guard unsafe rename(temporary, path) == 0 else { throw failure("put the directory in its place") }
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
+            try interruptions.check()
             throw error
         }
     }

@@ -75,6 +75,9 @@ struct Verify: ParsableCommand {
     func run() throws {
         try vault.withVault { vault in
             let result = try vault.verify(deep: deep)
+            if result.invalidMarks > 0 {
+                Output.warn("one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
+            }
             guard json else {
                 var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
                 if deep { line += ", \(result.opened) of them opened" }
@@ -90,7 +93,7 @@ struct Verify: ParsableCommand {
     }
 
     private struct Report: Encodable {
-        var items, values, opened, commits, foreign, unfinishedBytes: Int
+        var items, values, opened, commits, foreign, unfinishedBytes, invalidMarks: Int
 
         init(_ result: VaultStore.Verification) {
             items = result.items
@@ -99,6 +102,7 @@ struct Verify: ParsableCommand {
             commits = result.commits
             foreign = result.foreign
             unfinishedBytes = result.unfinishedBytes
+            invalidMarks = result.invalidMarks
         }
     }
 }
