@@ -19,11 +19,11 @@ final class ItemIndex: RecordObserver {
     func recordsWereReset() { chains = [:] }
 
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?) {
-        for key in chains.keys {
+        for (key, chain) in chains {
             let (before, after) = (old.flatMap { hashes($0, for: key) }, new.flatMap { hashes($0, for: key) })
             guard before != after else { continue }
-            if let before { chains[key]?.remove(place, hash: before) }
-            if let after { chains[key]?.insert(place, hash: after) }
+            if let before { chain.remove(place, hash: before) }
+            if let after { chain.insert(place, hash: after) }
         }
     }
 
@@ -47,7 +47,7 @@ final class ItemIndex: RecordObserver {
 
     private func chain(_ key: Key, _ table: RecordTable) -> HashChains {
         if let chain = chains[key] { return chain }
-        var chain = HashChains()
+        let chain = HashChains()
         table.forEach { place, operation in
             if let hash = hashes(operation, for: key) { chain.insert(place, hash: hash) }
         }
@@ -100,7 +100,9 @@ extension Attribute {
 }
 
 /// Chains of places that share a hash: entering and leaving cost the same however long a chain is.
-struct HashChains {
+///
+/// A class, so that no loop over the indexes holds a second copy of its arrays while they change.
+final class HashChains {
     private struct Head {
         var first: Int32
         var count: Int32
@@ -110,7 +112,7 @@ struct HashChains {
     private var next: [Int32] = []
     private var previous: [Int32] = []
 
-    mutating func insert(_ place: Int, hash: UInt64) {
+    func insert(_ place: Int, hash: UInt64) {
         if place >= next.count {
             next.append(contentsOf: repeatElement(-1, count: place + 1 - next.count))
             previous.append(contentsOf: repeatElement(-1, count: place + 1 - previous.count))
@@ -122,7 +124,7 @@ struct HashChains {
         heads[hash] = Head(first: Int32(place), count: (head?.count ?? 0) + 1)
     }
 
-    mutating func remove(_ place: Int, hash: UInt64) {
+    func remove(_ place: Int, hash: UInt64) {
         guard var head = heads[hash] else { return }
         let (before, after) = (previous[place], next[place])
         if before >= 0 { next[Int(before)] = after } else { head.first = after }

@@ -70,10 +70,14 @@ public final class SimulatedDisk: VaultFileSystem {
     public let judge: Mutex<(@Sendable (Step) -> Fate)?>
     public let root = FilePath("/disk")
 
-    public init() { judge = Mutex(nil) }
+    public init(availableMemory: UInt64? = nil) {
+        judge = Mutex(nil)
+        self.availableMemory = availableMemory
+    }
 
     private init(_ names: [String: Inode], next: UInt64) {
         judge = Mutex(nil)
+        availableMemory = nil
         state.withLock { state in
             state.names = names
             state.durableNames = names
@@ -194,7 +198,7 @@ public final class SimulatedDisk: VaultFileSystem {
 
     public let fileSizeLimit = Int.max
 
-    public let availableMemory: UInt64? = nil
+    public let availableMemory: UInt64?
 }
 
 extension SimulatedDisk.Inode.State {

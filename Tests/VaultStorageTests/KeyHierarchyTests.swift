@@ -107,6 +107,35 @@ struct KeyHierarchyTests {
         #expect(Array(plain[content]) == value)
     }
 
+    @Test func `a new vault may not cost less than 64 MiB and 3 passes, nor more than a reader accepts`() {
+        #expect(KeyDerivationCost(passes: 3, memoryBytes: 64 << 20) == .interactive)
+        let mebibyte: UInt64 = 1 << 20
+        let refused: [(UInt32, UInt64)] = [
+            (2, 64 * mebibyte), (3, 63 * mebibyte), (3, 64 * mebibyte + 1), (65, 64 * mebibyte), (3, 8192 * mebibyte), (5, 4096 * mebibyte),
+        ]
+        for (passes, memoryBytes) in refused {
+            #expect(KeyDerivationCost(passes: passes, memoryBytes: memoryBytes) == nil)
+        }
+        #expect(KeyDerivationCost.moderate == KeyDerivationCost(passes: 3, memoryBytes: 256 << 20))
+    }
+
+    @Test func `a derivation that takes more than half of the available memory is not begun`() throws {
+        let builder = try VaultBuilder()
+        for (available, isEnough) in [(UInt64(15 << 20), false), (16 << 20, true)] {
+            let disk = SimulatedDisk(availableMemory: available)
+            disk.put(builder.bytes, as: VaultBuilder.name)
+            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("memory", on: disk))
+            var failure: StorageError?
+            do throws(StorageError) { _ = try locked.open(with: try locked.unlock(with: try passphrase())) } catch { failure = error }
+            #expect(failure == (isEnough ? nil : .resourceUnavailable))
+        }
+    }
+
+    private func passphrase() throws(StorageError) -> Passphrase {
+        guard let passphrase = try? Passphrase.of(VaultBuilder.passphrase) else { throw .wrongPassphrase }
+        return passphrase
+    }
+
     @Test func `a locked set of keys opens what is readable after the first unlock alone`() throws {
         var keys = try vaultKeys()
         keys.lock()

@@ -92,6 +92,28 @@ struct HygieneTests {
     }
 }
 
+struct ForkTests {
+    @Test func `a forked child is told that the vault is its parent's`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            let test = try TestVault()
+            try test.vault.add(Item.generic("s", "a"))
+            // Swift hides fork, for good reasons; a program may still do it.
+            typealias Fork = @convention(c) () -> Int32
+            let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
+            let child = fork()
+            if child == 0 {
+                do { _ = try test.vault.copyMatching(Query(.genericPassword)) } catch {
+                    _exit(error as? VaultError == .storage(.forked) ? 7 : 1)
+                }
+                _exit(2)
+            }
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            exit(status >> 8)
+        }
+    }
+}
+
 /// Each of these failed once.
 struct RegressionTests {
     @Test func `a creation date of minus zero keeps the vault readable`() throws {
