@@ -45,7 +45,8 @@ struct Init: ParsableCommand {
         let bits = PassphraseStrength.estimate(passphrase)
         try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost).close()
         if let weak = try LockedStore(path, environment: .system).weakFileSystem {
-            Output.warn("the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")
+            Output.warn(
+                "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")
         }
         Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
         Output.note("a forgotten passphrase cannot be recovered")
