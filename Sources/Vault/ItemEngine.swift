@@ -41,17 +41,13 @@ final class ItemEngine {
     }
 
     private func open(_ operation: Operation) throws(VaultError) -> Secret? {
-        guard let bytes = try openBytes(operation) else { return nil }
-        return Secret(bytes)
-    }
-
-    private func openBytes(_ operation: Operation) throws(VaultError) -> SecretBytes? {
-        do throws(StorageError) { return try store.openValue(of: operation) } catch {
+        do throws(StorageError) {
+            guard let bytes = try store.openValue(of: operation) else { return nil }
+            return Secret(bytes)
+        } catch {
             guard error == .damaged(.value(operation.id)), !store.isWriting else { throw VaultError(error) }
         }
-        let again: SecretBytes?
-        do throws(StorageError) { again = try store.openValueAgain(of: operation) } catch { throw VaultError(error) }
-        guard again != nil else { throw .itemChanged }
+        guard let again = try stored({ () throws(StorageError) in try store.openValueAgain(of: operation) }) else { throw .itemChanged }
         return again
     }
 

@@ -19,11 +19,10 @@ struct ParsedQuery {
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
     init(_ query: Query, groups: AccessGroups, defaultLimit: Query.Limit = .all) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
-        reference = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?.id
-        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }?
-            .itemClass
-        guard let itemClass = query.itemClass ?? referenced else { throw .parameter(.classMissing) }
-        if let referenced, referenced != itemClass { throw .noSuchClass }
+        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }
+        reference = referenced?.id
+        guard let itemClass = query.itemClass ?? referenced?.itemClass else { throw .parameter(.classMissing) }
+        if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
         var filters: [Attribute: MatchKey] = [:]
         var isAny = query.synchronizableAny

@@ -4,6 +4,11 @@ internal import SystemPackage
 internal import Vault
 internal import VaultStorage
 
+extension AccessGroups {
+    /// The one group of an option, else those of the process.
+    static func named(_ group: String?) -> AccessGroups { group.map { AccessGroups([$0]) } ?? .ofProcess }
+}
+
 /// Which vault.
 struct VaultFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The vault file.", valueName: "file"), completion: .file())
@@ -119,7 +124,7 @@ struct ItemSelection: ParsableArguments {
     }
 
     /// The caller's groups, and the named one before them.
-    var groups: AccessGroups { group.map { AccessGroups([$0]) } ?? .ofProcess }
+    var groups: AccessGroups { .named(group) }
 
     private var attributes: [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [itemClass == .internet ? .server : .service: .string(service)]

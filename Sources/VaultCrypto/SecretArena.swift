@@ -56,6 +56,7 @@ enum SecretArena {
         // The pages do not exist in a forked child: touching them would be fatal.
         guard !ForkMark.isForkedChild else { return }
         let (low, high) = unsafe ((base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self))
+        // Memory is not what it should be: whatever went on would go on with it.
         guard low == canary.0, high == canary.1 else { fatalError("a secret was written past its end") }
         let length = (count + canaryLength + granule - 1) / granule * granule
         unsafe sodium_memzero(base, length)

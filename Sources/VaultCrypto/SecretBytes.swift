@@ -75,6 +75,7 @@ public final class Secret: Sendable, ExpressibleByStringLiteral {
         do throws(CryptoError) {
             self.init(try SecretBytes(copying: unsafe Span(_unsafeElements: buffer)))
         } catch {
+            // A literal cannot throw, and a secret that is missing must not pass for an empty one.
             fatalError("no memory for a secret")
         }
     }

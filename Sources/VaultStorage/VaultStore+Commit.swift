@@ -208,15 +208,13 @@ extension VaultStore {
         }
         guard repairing else { return }
         if tip.count <= 1, !isNameDurable {
-            try attempt(.synchronize) { () throws(Errno) in try location.directory.synchronize() }
+            try synchronizing { () throws(Errno) in try location.directory.synchronize() }
             isNameDurable = true
         }
         if sizeSeen > tip.position.end {
             discardedBytes += sizeSeen - tip.position.end
-            try attempt(.truncate) { () throws(Errno) in
-                try file.truncate(to: tip.position.end)
-                try file.synchronizeData()
-            }
+            try attempt(.truncate) { () throws(Errno) in try file.truncate(to: tip.position.end) }
+            try synchronizing { () throws(Errno) in try file.synchronizeData() }
             sizeSeen = tip.position.end
             reservedThrough = 0
         }
@@ -239,14 +237,19 @@ extension VaultStore {
             try reopen()
             return try settleUnsettled()
         }
-        do throws(Errno) {
+        try synchronizing { () throws(Errno) in
             try file.writeAll(bytes.span, at: start)
             try file.synchronizeData()
-        } catch {
+        }
+        settle(through: .max)
+    }
+
+    /// A failed sync is never tried again as if nothing had happened: the kernel may count as written what it lost.
+    private func synchronizing(_ call: () throws(Errno) -> Void) throws(StorageError) {
+        do throws(Errno) { try call() } catch {
             isPoisoned = true
             throw .inputOutput(error, .synchronize)
         }
-        settle(through: .max)
     }
 
     private func flush(_ draft: Draft) throws(StorageError) {
@@ -262,7 +265,7 @@ extension VaultStore {
         var task = FileTask.write
         do throws(Errno) {
             let mark = Marks.encode(base.position, generation: header.generation, clean: false, keys: generationKeys)
-            let older = try marksAgain().olderOffset
+            let older = try olderMark()
             try file.writeAll(mark.span, at: older)
             try file.writeAll(draft.builder.bytes.span, at: start)
             task = .synchronize
@@ -282,10 +285,9 @@ extension VaultStore {
         isWriter = true
     }
 
-    private func marksAgain() throws(Errno) -> Marks {
-        let bytes = try file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0])
-        guard bytes.count == Layout.firstFrame - Layout.markOffsets[0] else { throw .ioError }
-        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
+    private func olderMark() throws(Errno) -> Int {
+        guard let marks = try marks() else { throw .ioError }
+        return marks.olderOffset
     }
 
     /// Takes back what a failed commit wrote. Always throws: the commit failed, or nobody knows.
@@ -306,7 +308,7 @@ extension VaultStore {
     }
 
     private func takeReserve(through end: Int, isDelete: Bool) throws(StorageError) {
-        guard end + VaultStore.reserve > reservedThrough || isDelete && end > reservedThrough else { return }
+        guard end + VaultStore.reserve > reservedThrough else { return }
         let through = end + 2 * VaultStore.reserve
         let from = tip.position.end
         do throws(Errno) {
@@ -341,15 +343,12 @@ extension VaultStore {
         defer { lock.unlock() }
         try catchUp(repairing: true)
         let mark = Marks.encode(tip.position, generation: header.generation, clean: true, keys: generationKeys)
-        do throws(Errno) {
-            let first = try marksAgain().olderOffset
+        try synchronizing { () throws(Errno) in
+            let first = try olderMark()
             for offset in [first, Layout.markOffsets[0] + Layout.markOffsets[1] - first] {
                 try file.writeAll(mark.span, at: offset)
                 try file.synchronizeData()
             }
-        } catch {
-            isPoisoned = true
-            throw .inputOutput(error, .synchronize)
         }
         hasCommitted = false
     }

@@ -300,8 +300,10 @@ extension VaultStore {
     /// - Throws: the first damage found.
     public func verify(deep: Bool) throws(StorageError) -> Verification {
         try check()
-        let isLocked = try lock.lockShared()
-        defer { if isLocked { lock.unlock() } }
+        return try withWritersKeptOut { () throws(StorageError) in try verified(deep: deep) }
+    }
+
+    private func verified(deep: Bool) throws(StorageError) -> Verification {
         try reopen()
         try checkEverything()
         var result = Verification()

@@ -105,20 +105,10 @@ public final class VaultStore {
         }
     }
 
-    public var path: FilePath { location.path }
-    public var isLocked: Bool { keys.isLocked }
     public var sequence: UInt64 { tip.position.sequence }
-    public var commits: Int { tip.count }
-    public var fileSize: Int { sizeSeen }
 
     /// Wipes the vault key and the key of the items that are readable while unlocked only.
     public func lockKeys() { keys.lock() }
-
-    /// Gives a locked store its keys back.
-    public func unlock(with other: consuming UnlockedKeys) throws(StorageError) {
-        guard other.keys.vaultID == header.vaultID else { throw .rekeyed }
-        keys = other.keys
-    }
 
     public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
 
@@ -177,9 +167,13 @@ public final class VaultStore {
             default: throw error
             }
         }
+        try withWritersKeptOut { () throws(StorageError) in try reopen() }
+    }
+
+    func withWritersKeptOut<R>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
         let isLocked = try lock.lockShared()
         defer { if isLocked { lock.unlock() } }
-        try reopen()
+        return try body()
     }
 
     /// Whether the commit's chain tag still lies where it did, and so all that it covers.
@@ -190,10 +184,15 @@ public final class VaultStore {
     }
 
     func readMarks() throws(StorageError) -> Marks {
-        let bytes = try attempt(.read) { () throws(Errno) in
-            try file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0])
-        }
-        guard bytes.count == Layout.firstFrame - Layout.markOffsets[0] else { throw .damaged(.notAVault) }
+        guard let marks = try attempt(.read, { () throws(Errno) in try marks() }) else { throw .damaged(.notAVault) }
+        return marks
+    }
+
+    /// Nil: the file is too short to have marks.
+    func marks() throws(Errno) -> Marks? {
+        let length = Layout.firstFrame - Layout.markOffsets[0]
+        let bytes = try file.read(length, at: Layout.markOffsets[0])
+        guard bytes.count == length else { return nil }
         return Marks(bytes.span, generation: header.generation, keys: generationKeys)
     }
 
@@ -315,15 +314,15 @@ public final class VaultStore {
     /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never acknowledged.
     ///
     /// - Returns: nil when the item is gone or has got another value.
-    public func openValueAgain(of operation: Operation) throws(StorageError) -> SecretBytes? {
-        let isLocked = try lock.lockShared()
-        defer { if isLocked { lock.unlock() } }
-        try reopen()
-        guard let place = records.place(of: operation.id), let current = records[place], current.valueVersion == operation.valueVersion
-        else {
-            return nil
+    public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
+        try withWritersKeptOut { () throws(StorageError) in
+            try reopen()
+            guard let place = records.place(of: operation.id), let current = records[place],
+                current.valueVersion == operation.valueVersion
+            else { return nil }
+            guard let bytes = try openValue(of: current) else { return nil }
+            return Secret(bytes)
         }
-        return try openValue(of: current)
     }
 
     /// Whether a batch of changes is being put together, in which the file is not looked at again.

@@ -44,6 +44,17 @@ public final class SeededRandom: RandomSource {
 
     public func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(copying: draw(count).span) }
 
+    /// A number in `0..<bound`, each equally likely. `bound` is 1 or more.
+    public func uniform(_ bound: UInt32) -> UInt32 {
+        // The last, incomplete run of values would favour the small ones: draw again.
+        let limit = UInt32.max - UInt32.max % bound
+        while true {
+            let drawn = bytes(4)
+            let value = UInt32(drawn[0]) | UInt32(drawn[1]) << 8 | UInt32(drawn[2]) << 16 | UInt32(drawn[3]) << 24
+            if value < limit { return value % bound }
+        }
+    }
+
     /// A number in the range, each equally likely.
     public func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + Int(uniform(UInt32(range.count))) }
 

@@ -30,7 +30,7 @@ struct Export: ParsableCommand {
         let locked = try vault.locked()
         let target = ExportDirectory(files)
         try target.check()
-        try vault.withVault(locked, groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
+        try vault.withVault(locked, groups: .named(group)) { vault in
             let items = try vault.copyMatching(Query(.genericPassword, service: service))
             var count = 0
             try target.fill { write in

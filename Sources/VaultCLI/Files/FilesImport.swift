@@ -38,7 +38,7 @@ struct Import: ParsableCommand {
             let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
             return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
         }
-        try vault.withVault(locked, groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
+        try vault.withVault(locked, groups: .named(group)) { vault in
             try vault.store(items, replacing: replace)
         }
         Output.note("stored \(items.count) files")

@@ -50,7 +50,7 @@ struct Find: ParsableCommand {
     }
 
     func run() throws {
-        try vault.withVault(groups: group.map { AccessGroups([$0]) } ?? .ofProcess) { vault in
+        try vault.withVault(groups: .named(group)) { vault in
             let items = try find(in: vault)
             guard !items.isEmpty else {
                 if json { try Output.line("[]") }
