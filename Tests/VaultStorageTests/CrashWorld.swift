@@ -85,7 +85,7 @@ final class CrashWorld {
                 }
                 if let store = handles[process] {
                     try store.refresh()
-                    try check(store, "in a process's view")
+                    try checkView(of: store)
                 }
             } catch {
                 try judge(error, process)
@@ -192,6 +192,16 @@ final class CrashWorld {
             let value = try? store.openValue(of: operation)
         else { return 0 }
         return Int(String(decoding: value.exposed, as: UTF8.self)) ?? 0
+    }
+
+    /// A reader may have applied a commit that was never durable, and whose values the cache has lost since. As every caller of ``VaultStore``
+    /// must, it believes in damage only when it is still there with all writers kept out.
+    private func checkView(of store: VaultStore) throws(StorageError) {
+        do throws(StorageError) { try check(store, "in a process's view") } catch {
+            guard case .damaged(.value) = error else { throw error }
+            try store.withWritersKeptOut { () throws(StorageError) in try store.reopen() }
+            try check(store, "in a process's second view")
+        }
     }
 
     private func check(_ store: VaultStore, _ when: String) throws(StorageError) {
