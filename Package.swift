@@ -21,11 +21,16 @@ let package = Package(
     name: "vault",
     products: [
         .library(name: "Vault", targets: ["Vault"]),
+        // Apple's names for the four verbs; the second product is the first under the name that unmodified sources import.
+        .library(name: "KeychainServices", targets: ["KeychainServices"]),
+        .library(name: "Security", targets: ["Security"]),
         .executable(name: "vault", targets: ["VaultCommand"]),
     ],
     dependencies: [
         // Parsing, help and completion scripts of the command.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        // What the application's log should say, wherever that goes.
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         // Paths, errno and file permissions in the types of the platform.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
@@ -42,6 +47,11 @@ let package = Package(
             name: "Vault",
             dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", system],
             swiftSettings: settings),
+        .target(
+            name: "KeychainServices",
+            dependencies: ["Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: settings),
+        .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(
             name: "VaultCLI",
             dependencies: [
@@ -65,6 +75,10 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
+        .testTarget(
+            name: "KeychainServicesTests",
+            dependencies: ["KeychainServices", "Security", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport"],
+            swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",
             dependencies: ["VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", system],

@@ -52,7 +52,8 @@ extension AttributeValue {
             case .bool, .date: nil
             }
         case .string, .accessibility: text.map(EncodedValue.string)
-        case .data, .accessControl:
+        case .accessControl: if case .data(let data) = self { .data(data) } else { nil }
+        case .data:
             switch self {
             case .data(let data): .data(data)
             case .string(let string): .data(Array(string.utf8))

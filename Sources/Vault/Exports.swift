@@ -3,10 +3,12 @@
 // What a user of the library needs of the layers below, so that one import is enough.
 @_exported public import struct SystemPackage.FilePath
 @_exported public import enum VaultCrypto.CryptoError
+@_exported public import struct VaultCrypto.KeyFile
 @_exported public import struct VaultCrypto.Passphrase
 @_exported public import enum VaultCrypto.PassphraseFlaw
 @_exported public import class VaultCrypto.Secret
 @_exported public import struct VaultCrypto.SecretBytes
 @_exported public import struct VaultStorage.KeyDerivationCost
 @_exported public import enum VaultStorage.StorageError
+@_exported public import enum VaultStorage.UnlockingSecret
 @_exported public import struct VaultStorage.VaultEnvironment

@@ -53,6 +53,8 @@ public struct Item: Sendable {
     public var secret: Secret?
     /// What the store knows of an item that was found or added.
     public internal(set) var record: ItemRecord?
+    /// As ``Query/flaw``.
+    package var flaw: VaultError?
 
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],

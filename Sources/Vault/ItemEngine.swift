@@ -72,74 +72,25 @@ final class ItemEngine {
         return Item(changed, owner)
     }
 
-    /// An item that is about to be stored, with its defaults.
-    private struct Draft {
-        var itemClass: ItemClass
-        var protection: Protection
-        var values: [AttributeTag: EncodedValue]
-        var user: [String: String]
-
-        var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
-
-        func matchKey(_ attribute: Attribute) -> MatchKey? {
-            (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind(in: itemClass)) }
-        }
-    }
-
-    private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> Draft {
+    private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ItemDraft {
         guard let defaultGroup = groups.first else { throw .accessGroupDenied }
-        let itemClass = item.itemClass
-        var draft = Draft(
-            itemClass: itemClass, protection: itemClass == .certificate ? .always : .whenUnlocked, values: [:], user: item.userAttributes)
-        try apply(item.attributes, to: &draft)
-        try check(userAttributes: item.userAttributes.keys)
-        for attribute in Attribute.primaryKey(of: itemClass) where draft.values[attribute.tag] == nil {
-            draft.values[attribute.tag] = attribute.defaultValue(in: itemClass)
-        }
-        if draft.values[Attribute.synchronizable.tag] == nil { draft.values[Attribute.synchronizable.tag] = .integer(0) }
-        if draft.values[Attribute.accessGroup.tag] == nil { draft.values[Attribute.accessGroup.tag] = .string(defaultGroup) }
-        try checkGroup(of: draft, groups)
-        guard store.canUse(draft.protection) else { throw .locked }
+        if let flaw = item.flaw { throw flaw }
+        let draft = try ItemDraft(item, defaultGroup: defaultGroup)
+        try check(draft, groups)
         return draft
     }
 
-    /// Takes attributes over into an item, each in its stored form.
-    private func apply(_ attributes: [Attribute: AttributeValue], to draft: inout Draft) throws(VaultError) {
-        for (attribute, value) in attributes {
-            guard attribute.belongs(to: draft.itemClass) else { throw .noSuchAttribute(attribute.name) }
-            if attribute == .synchronizable, value == .string("syna") {
-                draft.values[attribute.tag] = .integer(0)
-                continue
-            }
-            guard let encoded = value.encoded(as: attribute.kind(in: draft.itemClass)) else {
-                throw .parameter(.attributeValue(attribute.name))
-            }
-            switch attribute {
-            case .accessible:
-                guard let accessibility = value.text.flatMap(Accessibility.init) else { throw .parameter(.attributeValue(attribute.name)) }
-                draft.protection = accessibility.stored
-            case .synchronizable, .tombstone:
-                guard encoded == .integer(0) || encoded == .integer(1) else { throw .parameter(.attributeValue(attribute.name)) }
-                draft.values[attribute.tag] = encoded
-            // The engine's own clock sets the dates; a digest of the secret is never kept.
-            case .creationDate, .modificationDate, .sha1: break
-            // What is absent anyway is not stored.
-            case .multiUser, .syncViewHint, .tokenID: draft.values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
-            default: draft.values[attribute.tag] = encoded
-            }
-        }
-    }
-
-    private func check(userAttributes names: some Sequence<String>) throws(VaultError) {
-        for name in names where !(1...255).contains(name.utf8.count) { throw .parameter(.userAttributeName) }
-    }
-
-    private func checkGroup(of draft: Draft, _ groups: AccessGroups) throws(VaultError) {
-        guard case .string(let group) = draft.values[Attribute.accessGroup.tag], groups.allows(group) else { throw .accessGroupDenied }
+    /// What a record must fulfil before it is written, whether it is new or changed.
+    private func check(_ draft: ItemDraft, _ groups: AccessGroups) throws(VaultError) {
+        guard let group = draft.accessGroup, groups.allowsWriting(group) else { throw .accessGroupDenied }
+        try draft.checkAccessControl()
+        // It would be sealed by nothing that the user knows.
+        guard draft.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else { throw .storage(.noMatchingSlot) }
+        guard store.canUse(draft.protection) else { throw .locked }
     }
 
     /// The record, live or tombstone, that has the draft's primary key. An item of another device is absent and is none.
-    private func twin(of draft: Draft, except id: ItemID? = nil) throws(VaultError) -> Operation? {
+    private func twin(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> Operation? {
         for operation in records(like: draft) where operation.id != id {
             if try !isForeign(operation) { return operation }
         }
@@ -151,7 +102,7 @@ final class ItemEngine {
     }
 
     /// What takes the key of another device's item takes its place.
-    private func removeForeignTwins(of draft: Draft) throws(VaultError) {
+    private func removeForeignTwins(of draft: ItemDraft) throws(VaultError) {
         for operation in records(like: draft) {
             guard try isForeign(operation) else { continue }
             // Without a look at this device's secret every such item seems to be another's.
@@ -161,7 +112,7 @@ final class ItemEngine {
     }
 
     /// The records with the draft's primary key.
-    private func records(like draft: Draft) -> [Operation] {
+    private func records(like draft: ItemDraft) -> [Operation] {
         let own = Attribute.primaryKey(of: draft.itemClass)
         let candidates = index.candidates(primaryKey: own.compactMap { draft.matchKey($0) }, of: draft.itemClass, in: store.records)
         return candidates.compactMap { store.records[$0] }.filter { operation in
@@ -170,7 +121,7 @@ final class ItemEngine {
         }
     }
 
-    private func insert(_ draft: Draft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
+    private func insert(_ draft: ItemDraft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
         try removeForeignTwins(of: draft)
         let now = store.now
         let operation = Operation(
@@ -183,7 +134,7 @@ final class ItemEngine {
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
-    private func revive(_ tombstone: Operation, as draft: Draft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
+    private func revive(_ tombstone: Operation, as draft: ItemDraft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
         let now = max(store.now, tombstone.modified + ItemEngine.tick)
         var operation = tombstone
         operation.protection = draft.protection
@@ -203,31 +154,30 @@ final class ItemEngine {
     private static let tick = 0.001
 
     func update(matching query: Query, with changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> Int {
-        let parsed = try parseForChange(query, groups)
+        let parsed = try ParsedQuery(query, changingAsOneOf: groups)
+        if let group = changes.attributes[.accessGroup]?.text, !groups.allowsWriting(group) { throw .accessGroupDenied }
+        try query.checkForChange()
         // A bad update is reported even when nothing matches.
-        var probe = Draft(itemClass: parsed.itemClass, protection: .whenUnlocked, values: [:], user: [:])
-        try apply(changes.attributes, to: &probe)
-        try check(userAttributes: changes.userAttributes.keys)
-        if case .string(let group) = probe.values[Attribute.accessGroup.tag], !groups.allows(group) { throw .accessGroupDenied }
+        if let flaw = changes.flaw { throw flaw }
+        var probe = ItemDraft(itemClass: parsed.itemClass, protection: .whenUnlocked, values: [:], user: [:])
+        try probe.apply(changes)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for (_, operation) in found { _ = try update(operation, with: changes, groups) }
+        for (_, operation) in found { _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones) }
         return found.count
     }
 
-    private func update(_ old: Operation, with changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> Operation {
+    /// - Parameter leavesTombstone: of the old primary key; nil: of a synchronizable item's.
+    private func update(
+        _ old: Operation, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil
+    ) throws(VaultError) -> Operation {
         guard let itemClass = ItemClass(old.itemClass) else { throw .itemNotFound }
         guard store.canUse(old.protection) else { throw .locked }
         if let version = changes.version, version != old.version { throw .versionMismatch }
-        var draft = Draft(
+        var draft = ItemDraft(
             itemClass: itemClass, protection: old.protection, values: old.attributes.values, user: old.attributes.user)
-        var attributes = changes.attributes
-        attributes[.multiUser] = nil
-        try apply(attributes, to: &draft)
-        try check(userAttributes: changes.userAttributes.keys)
-        for (name, value) in changes.userAttributes { draft.user[name] = value }
-        try checkGroup(of: draft, groups)
-        guard store.canUse(draft.protection) else { throw .locked }
+        try draft.apply(changes)
+        try check(draft, groups)
         var new = old
         new.version += 1
         new.modified = max(store.now, old.modified + ItemEngine.tick)
@@ -242,7 +192,7 @@ final class ItemEngine {
             }
             try removeForeignTwins(of: draft)
             // Whoever merges must learn that the old key is gone.
-            if old.isSynchronizable { try leaveTombstone(of: old) }
+            if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old) }
         }
         try stage(new, try valueChange(changes.secret, old, new))
         return store.current(new)
@@ -256,7 +206,7 @@ final class ItemEngine {
         return .keep
     }
 
-    private func hasMoved(_ old: Operation, to draft: Draft) -> Bool {
+    private func hasMoved(_ old: Operation, to draft: ItemDraft) -> Bool {
         (Attribute.primaryKey(of: draft.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
             draft.matchKey(attribute) != attribute.matchKey(in: old, draft.itemClass)
         }
@@ -272,7 +222,8 @@ final class ItemEngine {
     // MARK: Deleting
 
     func delete(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
-        let parsed = try parseForChange(query, groups)
+        let parsed = try ParsedQuery(query, changingAsOneOf: groups)
+        try query.checkForChange()
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for (_, operation) in found {
@@ -280,14 +231,6 @@ final class ItemEngine {
             if keepsTombstone { try stage(tombstone(of: operation), .none) } else { try remove(operation) }
         }
         return found.count
-    }
-
-    private func parseForChange(_ query: Query, _ groups: AccessGroups) throws(VaultError) -> ParsedQuery {
-        let parsed = try ParsedQuery(query, groups: groups)
-        // Everything that matches is meant: who asks for one expects the rest to stay.
-        guard query.limit == nil || query.limit == .all else { throw .parameter(.limit) }
-        guard query.hostOrSubdomain == nil, query.text == nil else { throw .parameter(.matchKey) }
-        return parsed
     }
 
     private func remove(_ operation: Operation) throws(VaultError) {

@@ -21,7 +21,9 @@ struct ParsedQuery {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }
         reference = referenced?.id
-        guard let itemClass = query.itemClass ?? referenced?.itemClass else { throw .parameter(.classMissing) }
+        guard let itemClass = query.itemClass ?? referenced?.itemClass else {
+            throw query.flaw ?? .parameter(.classMissing)
+        }
         if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
         var filters: [Attribute: MatchKey] = [:]
@@ -35,13 +37,20 @@ struct ParsedQuery {
             let kind = attribute.kind(in: itemClass)
             guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
             // The access control object describes an item; it never selects one.
-            guard attribute != .accessControl else { continue }
+            if attribute == .accessControl {
+                guard case .data(let bytes) = encoded, AccessControl(parsing: bytes) != nil else {
+                    throw .parameter(.attributeValue(attribute.name))
+                }
+                continue
+            }
             if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil { throw .parameter(.attributeValue(attribute.name)) }
             filters[attribute] = MatchKey(encoded, kind: kind)
         }
         guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else { throw .parameter(.attributesWithReference) }
+        if let flaw = query.flaw { throw flaw }
         if let value = query.attributes[.accessGroup]?.text, !groups.allows(value) { throw .accessGroupDenied }
         if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
+        guard query.conditions.allSatisfy({ $0.hasNoEffect(on: itemClass) }) else { throw .unimplemented }
         matchesSynchronizable = isAny || reference != nil || filters[.synchronizable] != nil
         matchesTombstones = filters[.tombstone] != nil
         self.filters = filters
@@ -50,6 +59,16 @@ struct ParsedQuery {
         text = query.text
         hostOrSubdomain = query.hostOrSubdomain
         self.groups = groups.names
+    }
+
+    /// The query of an update or a delete: here Apple's systems look at the group first.
+    init(_ query: Query, changingAsOneOf groups: AccessGroups) throws(VaultError) {
+        guard !groups.isEmpty else { throw .accessGroupDenied }
+        if let value = query.attributes[.accessGroup]?.text, !groups.allowsWriting(value) { throw .accessGroupDenied }
+        var query = query
+        // Any of them is refused, which has its own place in the order: see ``Query/checkForChange()``.
+        (query.conditions, query.hostOrSubdomain) = ([], nil)
+        try self.init(query, groups: groups)
     }
 
     private static func parse(reference bytes: [UInt8]) throws(VaultError) -> (itemClass: ItemClass, id: ItemID) {
@@ -128,26 +147,6 @@ struct ParsedQuery {
         if let best { return best.places() }
         return 0..<store.records.end
     }
-}
-
-/// The access groups of a caller: the first is where it adds.
-public struct AccessGroups: Equatable, Sendable {
-    /// As bytes, in which the primary key compares them. Nil stands for all of them.
-    let names: Set<[UInt8]>?
-    let first: String?
-
-    /// - Parameter list: in order; `*` among them stands for every group.
-    public init(_ list: [String]) {
-        names = list.contains("*") ? nil : Set(list.map { Array($0.utf8) })
-        first = list.first { $0 != "*" } ?? (list.isEmpty ? nil : "default")
-    }
-
-    /// The one group `default`.
-    public static let standard = AccessGroups(["default"])
-
-    var isEmpty: Bool { first == nil }
-
-    func allows(_ group: String) -> Bool { names?.contains(Array(group.utf8)) ?? true }
 }
 
 extension Operation {

@@ -23,12 +23,16 @@ public struct Query: Sendable {
     public var synchronizableAny = false
     /// Internet passwords whose server is this host or below it: `kSecMatchHostOrSubdomainOfHost`.
     public var hostOrSubdomain: String?
+    /// What else Apple's match keys ask of a certificate.
+    public var conditions: Set<MatchCondition> = []
     /// A part of the service, the server, the account or the label.
     public var text: String?
     /// Whether the items come with their secrets, all opened at one moment.
     public var returnsSecrets = false
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
+    /// What a door found wrong that has no form here. It is thrown in its turn among what the engine itself finds.
+    package var flaw: VaultError?
 
     public init(
         _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil, label: String? = nil,
@@ -56,6 +60,29 @@ public struct Query: Sendable {
     }
 }
 
+extension Query {
+    /// A condition that is not about attributes: one of Apple's `kSecMatch…` keys.
+    public enum MatchCondition: Sendable {
+        case policy, issuers, emailAddress, trustedOnly, validOnDate
+        /// One that Apple's systems accept and do not heed, such as `kSecMatchCaseInsensitive`.
+        case withoutEffect
+
+        func hasNoEffect(on itemClass: ItemClass) -> Bool {
+            switch self {
+            case .policy, .issuers: false
+            case .emailAddress, .trustedOnly, .validOnDate: itemClass != .certificate
+            case .withoutEffect: true
+            }
+        }
+    }
+
+    /// Everything that matches is meant by an update or a delete: who asks for one expects the rest to stay.
+    func checkForChange() throws(VaultError) {
+        guard limit == nil || limit == .all else { throw .parameter(.limit) }
+        guard hostOrSubdomain == nil, text == nil, conditions.isEmpty else { throw .parameter(.matchKey) }
+    }
+}
+
 /// What an update does to the items that match.
 public struct ItemChanges: Sendable {
     /// Attributes that get a new value. None can be removed, as on Apple's systems.
@@ -66,6 +93,8 @@ public struct ItemChanges: Sendable {
     public var secret: Secret?
     /// The version that each item must have.
     public var version: UInt64?
+    /// As ``Query/flaw``.
+    package var flaw: VaultError?
 
     public init(
         attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil,

@@ -3,27 +3,6 @@ public import SystemPackage
 public import VaultCrypto
 public import VaultStorage
 
-/// A vault whose file was found and checked as far as that goes without a key.
-public struct LockedVault: Sendable {
-    let store: LockedStore
-
-    /// - Throws: `.storage` with `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
-    public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
-        do throws(StorageError) { store = try LockedStore(path, environment: environment) } catch { throw VaultError(error) }
-    }
-
-    /// Derives the key, which takes most of a second, and reads the vault.
-    ///
-    /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.
-    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
-        do throws(StorageError) {
-            return Vault(try store.open(with: try store.unlock(with: passphrase)), accessGroups)
-        } catch {
-            throw VaultError(error)
-        }
-    }
-}
-
 /// An unlocked vault: the items of one file, for any number of threads.
 ///
 /// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they did before it.
@@ -49,11 +28,43 @@ public final class Vault: ItemStore {
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate, environment: VaultEnvironment = .system,
         accessGroups: AccessGroups = .standard
     ) throws(VaultError) -> Vault {
+        try create(at: path, unlockedBy: .passphrase(passphrase), cost: cost, environment: environment, accessGroups: accessGroups)
+    }
+
+    /// Makes a new vault that a key file opens, for machines that nobody types a passphrase at.
+    ///
+    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
+    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
+    public static func create(
+        at path: FilePath, keyFile: KeyFile, environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
+    ) throws(VaultError) -> Vault {
+        try create(at: path, unlockedBy: .keyFile(keyFile), cost: .moderate, environment: environment, accessGroups: accessGroups)
+    }
+
+    private static func create(
+        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment,
+        accessGroups: AccessGroups
+    ) throws(VaultError) -> Vault {
         do throws(StorageError) {
-            return Vault(try VaultStore.create(at: path, passphrase: passphrase, cost: cost, environment: environment), accessGroups)
+            return Vault(try VaultStore.create(at: path, unlockedBy: secret, cost: cost, environment: environment), accessGroups)
         } catch {
             throw VaultError(error)
         }
+    }
+
+    /// Makes an empty vault in memory, unlocked, that goes with its last reference: for the tests of applications.
+    ///
+    /// It is the same engine on files that nobody else sees. Its passphrase is random and known to nobody.
+    public static func inMemory(accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
+        let state: FilePath = "/state"
+        let environment = VaultEnvironment(
+            fileSystem: MemoryFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: state)
+        let digits = environment.random.bytes(32).flatMap { [0x41 + $0 >> 4, 0x41 + $0 & 15] }
+        let passphrase: Passphrase
+        do throws(CryptoError) { passphrase = try Passphrase(SecretBytes(copying: digits.span)) } catch {
+            throw .storage(StorageError(error))
+        }
+        return try create(at: "/vault", passphrase: passphrase, cost: .weakest, environment: environment, accessGroups: accessGroups)
     }
 
     /// Opens a vault.
@@ -149,73 +160,4 @@ public final class Vault: ItemStore {
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
     /// scope does it too. What goes wrong here takes nothing back that was acknowledged.
     public func close() { core.close() }
-}
-
-/// The verbs inside a transaction: each sees what those before it did.
-public struct Transaction {
-    private let engine: ItemEngine
-    private let groups: AccessGroups
-    private let owner: TransactionScope
-
-    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: TransactionScope) {
-        self.engine = engine
-        self.groups = groups
-        self.owner = owner
-    }
-
-    @discardableResult
-    public func add(_ item: Item) throws(VaultError) -> Item {
-        try engine.store.step { () throws(VaultError) in try engine.add(item, groups, for: owner) }
-    }
-
-    @discardableResult
-    public func set(_ item: Item) throws(VaultError) -> Item {
-        try engine.store.step { () throws(VaultError) in try engine.set(item, groups, for: owner) }
-    }
-
-    /// Finds items, those that this transaction added among them.
-    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
-
-    @discardableResult
-    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try engine.store.step { () throws(VaultError) in try engine.update(matching: query, with: changes, groups) }
-    }
-
-    @discardableResult
-    public func delete(matching query: Query) throws(VaultError) -> Int {
-        try engine.store.step { () throws(VaultError) in try engine.delete(matching: query, groups) }
-    }
-}
-
-/// The store of items that were found inside a transaction: while it runs, their secrets are read without taking the mutex a second time.
-final class TransactionScope: ItemStore, @unchecked Sendable {
-    private let vault: Vault
-    /// Nil once the transaction has ended. Set by the thread that runs the transaction, which is the one that reads it meanwhile.
-    private var engine: ItemEngine?
-
-    init(_ engine: ItemEngine, _ vault: Vault) {
-        self.engine = engine
-        self.vault = vault
-    }
-
-    func end() { engine = nil }
-
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard let engine else { return try vault.secret(of: record) }
-        return try engine.secret(of: record)
-    }
-
-    func add(_ item: Item) throws(VaultError) -> Item { try vault.add(item) }
-
-    func set(_ item: Item) throws(VaultError) -> Item { try vault.set(item) }
-
-    func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try vault.copyMatching(query) }
-
-    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try vault.update(matching: query, with: changes)
-    }
-
-    func delete(matching query: Query) throws(VaultError) -> Int { try vault.delete(matching: query) }
-
-    func store(_ items: [Item], replacing: Bool) throws(VaultError) { try vault.store(items, replacing: replacing) }
 }

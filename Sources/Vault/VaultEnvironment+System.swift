@@ -26,7 +26,60 @@ extension AccessGroups {
     /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group `default`.
     public static var ofProcess: AccessGroups {
         guard let list = Directories.variable("VAULT_ACCESS_GROUPS") else { return .standard }
-        return AccessGroups(list.split(separator: ",").map(String.init))
+        return AccessGroups(list.split(separator: ",").map(trimmed).filter { !$0.isEmpty })
+    }
+
+    private static func trimmed(_ name: Substring) -> String {
+        String(name.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+    }
+}
+
+extension UnlockingSecret {
+    /// What the process was given to unlock with: the passphrase in `$VAULT_PASSPHRASE_FILE` or in the systemd credential `vault.passphrase`,
+    /// or `$VAULT_KEY_FILE`; the first that is set.
+    ///
+    /// - Returns: nil when none is set.
+    /// - Throws: `.storage(.inputOutput)` when it cannot be read or is no regular file; `.storage(.unacceptablePassphrase)`,
+    ///   `.storage(.unacceptableKeyFile)`.
+    public static func ofProcess() throws(VaultError) -> UnlockingSecret? {
+        if let file = Directories.variable("VAULT_PASSPHRASE_FILE") { return try passphrase(in: FilePath(file)) }
+        if let directory = Directories.variable("CREDENTIALS_DIRECTORY") {
+            let credential = FilePath(directory).appending("vault.passphrase")
+            if FileManager.default.fileExists(atPath: credential.string) { return try passphrase(in: credential) }
+        }
+        guard let file = Directories.variable("VAULT_KEY_FILE") else { return nil }
+        return try from(FilePath(file), limit: KeyFile.longest) { content throws(CryptoError) in .keyFile(try KeyFile(content)) }
+    }
+
+    private static func passphrase(in file: FilePath) throws(VaultError) -> UnlockingSecret {
+        // Room for what normalization shortens, and for the newline.
+        try from(file, limit: 4 * Passphrase.longest) { line throws(CryptoError) in .passphrase(try Passphrase(line: line)) }
+    }
+
+    private static func from(
+        _ path: FilePath, limit: Int, _ make: (borrowing SecretBytes) throws(CryptoError) -> UnlockingSecret
+    ) throws(VaultError) -> UnlockingSecret {
+        // The bytes pass through ordinary memory for an instant, as those of the device secret do.
+        var bytes: [UInt8]
+        do throws(Errno) { bytes = try read(path, limit: limit) } catch { throw .storage(.inputOutput(error, .read)) }
+        defer { wipe(&bytes) }
+        do throws(CryptoError) {
+            let content = try SecretBytes(copying: bytes.span)
+            return try make(content)
+        } catch {
+            throw .storage(StorageError(error))
+        }
+    }
+
+    /// At most one byte more than the limit, so that what is longer shows.
+    private static func read(_ path: FilePath, limit: Int) throws(Errno) -> [UInt8] {
+        let fileSystem = LinuxFileSystem()
+        // Mounted secrets are often symbolic links.
+        let resolved = try fileSystem.resolve(path)
+        guard let name = resolved.lastComponent?.string else { throw .isDirectory }
+        let file = try fileSystem.openDirectory(resolved.removingLastComponent()).open(name, writable: false)
+        guard try file.status().kind == .regular else { throw .invalidArgument }
+        return try file.read(limit + 1, at: 0)
     }
 }
 

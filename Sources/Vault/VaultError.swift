@@ -38,6 +38,8 @@ public enum ParameterFlaw: Equatable, Sendable {
     case attributesWithReference
     case limit
     case matchKey
+    /// A key of Apple's dictionaries that is unknown or out of place, or the value of one.
+    case key(String)
     /// A user attribute's name has 1 to 255 bytes.
     case userAttributeName
 }

@@ -89,7 +89,7 @@ extension CommandError {
         case .attributeValue(let name): self.init(.usage, "not a value for the attribute '\(name)'")
         case .persistentReference, .attributesWithReference: self.init(.usage, "not a persistent reference")
         case .limit: self.init(.usage, "a change is for every item that matches")
-        case .matchKey: self.init(.usage, "not a key for this call")
+        case .matchKey, .key: self.init(.usage, "not a key for this call")
         case .userAttributeName: self.init(.usage, "the name of an attribute has 1 to 255 bytes")
         }
     }
@@ -107,6 +107,7 @@ extension CommandError {
         case .unsupported(let field):
             self.init(.unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
+        case .unacceptableKeyFile: self.init(.usage, "a key file has 32 bytes to 1 MiB")
         case .unacceptablePassphrase(let flaw): self.init(.usage, "the passphrase \(CommandError.describe(flaw))")
         case .noMatchingSlot: self.init(.locked, "the vault has no slot for a passphrase")
         case .busy: self.init(.busy, "another process keeps the vault locked", hint: "see 'vault doctor'")

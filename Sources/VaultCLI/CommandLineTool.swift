@@ -102,6 +102,7 @@ extension CommandError {
         switch error {
         case .authenticationFailed: self.init(.wrongPassphrase, "wrong passphrase")
         case .outOfMemory, .unavailable: self.init(.resources, "not enough memory")
+        case .unacceptableKeyFile: self.init(StorageError.unacceptableKeyFile)
         case .unacceptablePassphrase(let flaw): self.init(StorageError.unacceptablePassphrase(flaw))
         }
     }

@@ -10,6 +10,8 @@ public enum CryptoError: Error, Equatable, Sendable {
     case unavailable
     /// A passphrase is empty, longer than 1,024 bytes, not UTF-8 or holds a control character.
     case unacceptablePassphrase(PassphraseFlaw)
+    /// A key file has fewer than 32 bytes or more than 1 MiB.
+    case unacceptableKeyFile
 }
 
 /// Why a passphrase was refused (RFC 8265, OpaqueString).

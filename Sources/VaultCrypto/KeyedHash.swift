@@ -8,10 +8,12 @@ import CSodium
     private let state: UnsafeMutableRawPointer
 
     /// Starts a hash without a key.
-    public init() {
-        precondition(Sodium.ready)
+    ///
+    /// - Parameter outputLength: 32 or 64 bytes.
+    public init(outputLength: Int = 32) {
+        precondition(Sodium.ready && (outputLength == 32 || outputLength == 64))
         unsafe state = Self.makeState()
-        unsafe crypto_generichash_init(Self.opaque(state), nil, 0, 32)
+        unsafe crypto_generichash_init(Self.opaque(state), nil, 0, outputLength)
     }
 
     /// - Parameters:

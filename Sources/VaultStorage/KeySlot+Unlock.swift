@@ -39,18 +39,23 @@ extension KeySlot {
         return KeyDerivationCost(passes: passes, memoryBytes: memoryBytes)
     }
 
-    /// Makes a slot that opens with the passphrase.
+    /// Makes a slot that opens with the secret.
     ///
     /// The salt, the nonce and the slot's identifier are new each time.
+    ///
+    /// - Parameter cost: of a passphrase; a key file has the entropy that stretching makes up for.
     static func sealing(
-        _ vaultKey: borrowing SecretBytes, for passphrase: Passphrase, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
+        _ vaultKey: borrowing SecretBytes, for secret: UnlockingSecret, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
         random: any RandomSource
     ) throws(CryptoError) -> KeySlot {
-        var slot = KeySlot(
-            kind: .passphrase, stretching: .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes),
-            slotID: random.bytes(16), salt: random.bytes(16), name: name)
+        let stretching: Stretching =
+            switch secret {
+            case .passphrase: .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes)
+            case .keyFile: .blake2b
+            }
+        var slot = KeySlot(kind: secret.kind, stretching: stretching, slotID: random.bytes(16), salt: random.bytes(16), name: name)
         slot.nonce = random.bytes(Layout.nonceLength)
-        let keys = try SlotKeys(slot, secret: passphrase.secret.bytes, vaultID: vaultID)
+        let keys = try SlotKeys(slot, secret: secret.secret.bytes, vaultID: vaultID)
         slot.commitment = keys.commitment
         var plain = try SecretBytes(zeroed: 64)
         let (vault, own) = (vaultID, slot.slotID)

@@ -44,11 +44,11 @@ public struct LockedStore: Sendable {
         }.max()
     }
 
-    /// Derives the master key of each passphrase slot in turn until one opens. No lock is held meanwhile.
+    /// Derives the master key of each slot of the secret's kind in turn until one opens. No lock is held meanwhile.
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
-    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
-        let slots = header.slots.filter { $0.kind == .passphrase }
+    public func unlock(with secret: UnlockingSecret) throws(StorageError) -> UnlockedKeys {
+        let slots = header.slots.filter { $0.kind == secret.kind }
         guard !slots.isEmpty else { throw .noMatchingSlot }
         var spent: UInt64 = 0
         for slot in slots {
@@ -58,7 +58,7 @@ public struct LockedStore: Sendable {
                 guard spent <= 32 << 30 else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
                 try environment.checkMemory(for: memoryBytes)
             }
-            guard let vaultKey = try slot.open(passphrase.secret.bytes, vaultID: header.vaultID) else { continue }
+            guard let vaultKey = try slot.open(secret.secret.bytes, vaultID: header.vaultID) else { continue }
             do throws(CryptoError) {
                 return UnlockedKeys(keys: try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID))
             } catch {
@@ -66,6 +66,10 @@ public struct LockedStore: Sendable {
             }
         }
         throw .wrongPassphrase
+    }
+
+    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
+        try unlock(with: .passphrase(passphrase))
     }
 
     /// Reads the whole log.

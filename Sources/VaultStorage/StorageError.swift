@@ -15,10 +15,12 @@ public enum StorageError: Error, Equatable, Sendable {
     case damaged(Damage)
     /// A newer version of the format, or a feature of one.
     case unsupported(FormatField)
-    /// No slot opens with this passphrase.
+    /// No slot opens with this passphrase or key file.
     case wrongPassphrase
     /// The passphrase is empty, too long, not UTF-8 or holds control characters.
     case unacceptablePassphrase(PassphraseFlaw)
+    /// A key file has 32 bytes to 1 MiB.
+    case unacceptableKeyFile
     /// No slot of the vault takes this kind of secret.
     case noMatchingSlot
     /// Another process kept the writer lock for 30 seconds.
@@ -88,12 +90,13 @@ public enum Damage: Equatable, Sendable {
 }
 
 extension StorageError {
-    init(_ error: CryptoError) {
+    public init(_ error: CryptoError) {
         self =
             switch error {
             case .authenticationFailed: .wrongPassphrase
             case .outOfMemory, .unavailable: .resourceUnavailable
             case .unacceptablePassphrase(let flaw): .unacceptablePassphrase(flaw)
+            case .unacceptableKeyFile: .unacceptableKeyFile
             }
     }
 }

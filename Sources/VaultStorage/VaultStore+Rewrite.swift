@@ -48,7 +48,8 @@ extension VaultStore {
         let fresh: KeySlot
         do throws(CryptoError) {
             fresh = try KeySlot.sealing(
-                key, for: new, cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID, name: before[replaced].name,
+                key, for: .passphrase(new), cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID,
+                name: before[replaced].name,
                 random: environment.random)
         } catch {
             throw StorageError(error)
@@ -80,7 +81,7 @@ extension VaultStore {
     // MARK: The rewrite
 
     /// With the lock held: the whole rewrite.
-    private func rewrite(slots: [KeySlot]) throws(StorageError) {
+    func rewrite(slots: [KeySlot]) throws(StorageError) {
         location.removeLeftovers()
         do throws(StorageError) { try checkEverything() } catch {
             // What was read and never durable may have gone since: start over before it is called damage.
@@ -208,7 +209,7 @@ extension VaultStore {
     /// - Parameter path: its directory is made, mode 0700, when it does not exist.
     /// - Throws: `.alreadyExists`, with what is there untouched.
     public static func create(
-        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost, environment: VaultEnvironment
+        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment
     ) throws(StorageError) -> VaultStore {
         let fileSystem = environment.fileSystem
         try createDirectory(of: path, on: fileSystem)
@@ -219,8 +220,8 @@ extension VaultStore {
         }
         let random = environment.random
         var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
-        try environment.checkMemory(for: cost.memoryBytes)
-        let keys = try makeKeys(for: passphrase, cost: cost, header: &header, random: random)
+        if case .passphrase = secret { try environment.checkMemory(for: cost.memoryBytes) }
+        let keys = try makeKeys(for: secret, cost: cost, header: &header, random: random)
         let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
         let page = HeaderPage(sealing: header, keys: generationKeys)
         let genesis = LogPosition(sequence: 0, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
@@ -265,14 +266,19 @@ extension VaultStore {
         }
     }
 
-    /// Draws the vault key and puts a slot for the passphrase into the header.
+    /// Draws the vault key and puts a slot for the secret into the header.
     private static func makeKeys(
-        for passphrase: Passphrase, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
+        for secret: UnlockingSecret, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
     ) throws(StorageError) -> VaultKeys {
         do throws(CryptoError) {
             let vaultKey = try random.secret(32)
+            let name =
+                switch secret {
+                case .passphrase: "passphrase"
+                case .keyFile: "key file"
+                }
             header.slots = [
-                try KeySlot.sealing(vaultKey, for: passphrase, cost: cost, vaultID: header.vaultID, name: "passphrase", random: random)
+                try KeySlot.sealing(vaultKey, for: secret, cost: cost, vaultID: header.vaultID, name: name, random: random)
             ]
             return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID)
         } catch {

@@ -112,11 +112,15 @@ public final class VaultStore {
 
     public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
 
-    /// Whether the item is sealed under the secret of another device, and so absent here.
+    /// Whether a person can open the vault with something that they know.
+    public var hasPassphrase: Bool { header.slots.contains { $0.kind == .passphrase || $0.kind == .passphraseAndKeyFile } }
+
+    /// Whether the item is absent here: sealed under the secret of another device, or bound to a passphrase that the vault no longer has.
     ///
     /// - Throws: when this device has a secret that cannot be read: the item is then not known to be another's.
     public func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
         guard operation.protection.isThisDeviceOnly else { return false }
+        guard operation.protection != .whenPasscodeSetThisDeviceOnly || hasPassphrase else { return true }
         guard let device = try currentDevice() else { return true }
         return !device.identifier.span.elementsEqual(operation.deviceID.span)
     }

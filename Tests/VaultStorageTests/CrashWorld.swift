@@ -24,7 +24,8 @@ final class CrashWorld {
         let disk = SimulatedDisk()
         guard let passphrase = try? Passphrase.of("p"),
             let store = try? VaultStore.create(
-                at: disk.root.appending("v"), passphrase: passphrase, cost: .weakest, environment: .seeded("template", on: disk)),
+                at: disk.root.appending("v"), unlockedBy: .passphrase(passphrase), cost: .weakest,
+                environment: .seeded("template", on: disk)),
             let inode = disk.inode("v")
         else { return nil }
         switch store.keys.vaultKey {

@@ -98,7 +98,7 @@ struct FixtureTests {
     private static func make() throws -> [UInt8] {
         let disk = SimulatedDisk()
         let store = try VaultStore.create(
-            at: disk.root.appending(VaultBuilder.name), passphrase: .of("fixture passphrase é"), cost: .weakest,
+            at: disk.root.appending(VaultBuilder.name), unlockedBy: .passphrase(.of("fixture passphrase é")), cost: .weakest,
             environment: .seeded("fixture", on: disk))
         try VaultBuilder.add("old", to: store, account: "a")
         try VaultBuilder.add("", to: store, account: "none")

@@ -33,7 +33,8 @@ struct VaultBuilder {
     init(seed: String = "vectors", values: [String] = ["one", "two", "three"]) throws {
         let disk = SimulatedDisk()
         let store = try VaultStore.create(
-            at: disk.root.appending(Self.name), passphrase: .of(Self.passphrase), cost: .weakest, environment: .seeded(seed, on: disk))
+            at: disk.root.appending(Self.name), unlockedBy: .passphrase(.of(Self.passphrase)), cost: .weakest,
+            environment: .seeded(seed, on: disk))
         for (index, value) in values.enumerated() { try Self.add(value, to: store, account: "account \(index)") }
         try Self.replace(0, with: values[0] + " again", in: store)
         try store.settleMarks()

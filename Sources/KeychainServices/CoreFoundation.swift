@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// C that says nothing of null is imported with `!`, and sources are written for that.
+// swift-format-ignore-file: NeverUseImplicitlyUnwrappedOptionals
+public import Foundation
+
+// What Core Foundation's names stand for where there is no Core Foundation: Foundation's classes, so that `as` bridges in both directions.
+
+public typealias CFTypeRef = AnyObject
+public typealias CFString = NSString
+public typealias CFDictionary = NSDictionary
+public typealias CFMutableDictionary = NSMutableDictionary
+public typealias CFArray = NSArray
+public typealias CFMutableArray = NSMutableArray
+public typealias CFSet = NSSet
+public typealias CFData = NSData
+public typealias CFMutableData = NSMutableData
+public typealias CFDate = NSDate
+public typealias CFNumber = NSNumber
+public typealias CFBoolean = NSNumber
+public typealias CFError = NSError
+public typealias CFErrorDomain = NSString
+public typealias CFNull = NSNull
+public typealias CFURL = NSURL
+
+public typealias CFIndex = Int
+public typealias CFOptionFlags = UInt
+public typealias CFTypeID = UInt
+public typealias CFHashCode = UInt
+public typealias CFAbsoluteTime = Double
+public typealias CFTimeInterval = Double
+
+/// Nothing here is allocated by it: pass nil or ``kCFAllocatorDefault``.
+public final class CFAllocator: NSObject, @unchecked Sendable {
+    override private init() {}
+}
+
+public var kCFAllocatorDefault: CFAllocator! { nil }
+public var kCFBooleanTrue: CFBoolean! { NSNumber(value: true) }
+public var kCFBooleanFalse: CFBoolean! { NSNumber(value: false) }
+public var kCFNull: CFNull! { NSNull() }
+public var kCFErrorDomainOSStatus: CFErrorDomain! { NSOSStatusErrorDomain as NSString }
+
+public var kCFBundleIdentifierKey: CFString! { "CFBundleIdentifier" }
+public var kCFBundleNameKey: CFString! { "CFBundleName" }
+public var kCFBundleVersionKey: CFString! { "CFBundleVersion" }
+public var kCFBundleExecutableKey: CFString! { "CFBundleExecutable" }
+
+public func CFGetTypeID(_ object: CFTypeRef!) -> CFTypeID {
+    switch object {
+    case is NSString: CFStringGetTypeID()
+    case is NSDictionary: CFDictionaryGetTypeID()
+    case is NSArray: CFArrayGetTypeID()
+    case is NSData: CFDataGetTypeID()
+    case is NSDate: CFDateGetTypeID()
+    case let number as NSNumber: isBoolean(number) ? CFBooleanGetTypeID() : CFNumberGetTypeID()
+    case is NSError: CFErrorGetTypeID()
+    case is NSNull: CFNullGetTypeID()
+    case is SecAccessControl: SecAccessControlGetTypeID()
+    case is SecCertificate: SecCertificateGetTypeID()
+    case is SecKey: SecKeyGetTypeID()
+    case is SecIdentity: SecIdentityGetTypeID()
+    default: 1
+    }
+}
+
+// The numbers are only compared with each other; 0 is no type.
+
+public func CFStringGetTypeID() -> CFTypeID { 2 }
+public func CFDictionaryGetTypeID() -> CFTypeID { 3 }
+public func CFArrayGetTypeID() -> CFTypeID { 4 }
+public func CFDataGetTypeID() -> CFTypeID { 5 }
+public func CFDateGetTypeID() -> CFTypeID { 6 }
+public func CFNumberGetTypeID() -> CFTypeID { 7 }
+public func CFBooleanGetTypeID() -> CFTypeID { 8 }
+public func CFErrorGetTypeID() -> CFTypeID { 9 }
+public func CFNullGetTypeID() -> CFTypeID { 10 }
+public func SecAccessControlGetTypeID() -> CFTypeID { 11 }
+public func SecCertificateGetTypeID() -> CFTypeID { 12 }
+public func SecKeyGetTypeID() -> CFTypeID { 13 }
+public func SecIdentityGetTypeID() -> CFTypeID { 14 }
+
+public func CFEqual(_ a: CFTypeRef!, _ b: CFTypeRef!) -> Bool { (a as? NSObject)?.isEqual(b) ?? false }
+
+public func CFHash(_ object: CFTypeRef!) -> CFHashCode { (object as? NSObject).map { CFHashCode(bitPattern: $0.hash) } ?? 0 }
+
+public func CFBooleanGetValue(_ boolean: CFBoolean!) -> Bool { boolean.boolValue }
+
+public func CFErrorGetDomain(_ error: CFError!) -> CFErrorDomain! { error.domain as NSString }
+public func CFErrorGetCode(_ error: CFError!) -> CFIndex { error.code }
+public func CFErrorCopyUserInfo(_ error: CFError!) -> CFDictionary! { error.userInfo as NSDictionary }
+public func CFErrorCopyDescription(_ error: CFError!) -> CFString! { error.localizedDescription as NSString }
+
+public func CFDataGetLength(_ data: CFData!) -> CFIndex { data.length }
+public func CFStringGetLength(_ string: CFString!) -> CFIndex { string.length }
+public func CFArrayGetCount(_ array: CFArray!) -> CFIndex { array.count }
+public func CFDictionaryGetCount(_ dictionary: CFDictionary!) -> CFIndex { dictionary.count }
+
+/// Whether the number was made of a `Bool`: Core Foundation has two objects for those, and no number is one of them.
+func isBoolean(_ number: NSNumber) -> Bool { number === NSNumber(value: true) || number === NSNumber(value: false) }
+
+extension NSMutableDictionary {
+    /// As Objective-C's key-value coding does for dictionaries: nil removes the key.
+    public func setValue(_ value: Any?, forKey key: String) {
+        if let value { self[key as NSString] = value } else { removeObject(forKey: key as NSString) }
+    }
+}

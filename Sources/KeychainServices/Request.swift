@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+internal import Vault
+
+/// A dictionary of the four calls, taken apart by the spelling of its keys, as Apple's SecDbQuery.c does it.
+///
+/// Whatever has no form in the engine becomes the request's flaw, which the engine throws in its turn.
+struct Request {
+    enum Call { case add, copyMatching, update, delete }
+
+    struct Results: OptionSet {
+        let rawValue: Int
+        static let data = Results(rawValue: 1)
+        static let attributes = Results(rawValue: 2)
+        static let reference = Results(rawValue: 4)
+        static let persistentReference = Results(rawValue: 8)
+    }
+
+    private let call: Call
+    var isAdding: Bool { call == .add }
+    private(set) var itemClass: ItemClass?
+    private(set) var attributes: [Attribute: AttributeValue] = [:]
+    private(set) var data: Data?
+    private(set) var results: Results = []
+    private(set) var limit: Query.Limit?
+    private(set) var flaw: VaultError?
+    /// Of an app clip's item: refused before anything else is looked at.
+    private(set) var isForAppClip = false
+    private var persistentReference: [UInt8]?
+    private var conditions: Set<Query.MatchCondition> = []
+    private var hostOrSubdomain: String?
+    private var leavesTombstones: Bool?
+
+    init(_ dictionary: NSDictionary, for call: Call) {
+        self.call = call
+        for (key, value) in dictionary {
+            do throws(VaultError) { try take(key, value) } catch { flaw = flaw ?? error }
+        }
+        if dictionary.count > 128 { flaw = .parameter(.key("")) }
+        if let error = classFlaw(dictionary["class" as NSString]) { flaw = error }
+        if results.contains(.reference), itemClass == .key { flaw = flaw ?? .unimplemented }
+        // Apple's order: what is wrong with the rest of the query comes first.
+        if call == .update, !results.isEmpty { flaw = flaw ?? .parameter(.key("r_")) }
+    }
+
+    private mutating func take(_ key: Any, _ value: Any) throws(VaultError) {
+        guard let name = key as? String else { throw key is NSNumber ? .noSuchAttribute("\(key)") : .parameter(.key("")) }
+        let spelling = name.utf8
+        if spelling.count == 4 {
+            isForAppClip = isForAppClip || name == "clip"
+            try takeAttribute(name, value, into: &attributes)
+        } else {
+            switch spelling.first {
+            case UInt8(ascii: "c") where name == "class": itemClass = (value as? String).flatMap(ItemClass.init)
+            case UInt8(ascii: "r"): try takeResult(name, value)
+            case UInt8(ascii: "v"): try takeValue(name, value)
+            case UInt8(ascii: "m"): try takeMatch(name, value)
+            case UInt8(ascii: "u"): try takeUse(name, value)
+            case UInt8(ascii: "f") where spelling.count > 1: break
+            default: throw .parameter(.key(name))
+            }
+        }
+    }
+
+    private func classFlaw(_ value: Any?) -> VaultError? {
+        guard itemClass == nil else { return nil }
+        // Anything but a string counts as missing, and a persistent reference has a class of its own.
+        guard let name = value as? String else { return persistentReference == nil ? .parameter(.classMissing) : nil }
+        return name == "idnt" ? .unimplemented : .noSuchClass
+    }
+
+    private mutating func takeResult(_ name: String, _ value: Any) throws(VaultError) {
+        guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
+        let result: Results
+        switch name {
+        case "r_Data": result = .data
+        case "r_Attributes": result = .attributes
+        case "r_Ref": result = .reference
+        case "r_PersistentRef": result = .persistentReference
+        default: throw .parameter(.key(name))
+        }
+        if number.boolValue { results.insert(result) }
+    }
+
+    private mutating func takeValue(_ name: String, _ value: Any) throws(VaultError) {
+        switch name {
+        case "v_Data":
+            guard let bytes = value as? Data else { throw .parameter(.key(name)) }
+            data = bytes
+        case "v_PersistentRef":
+            guard call != .add, let bytes = value as? Data else { throw .parameter(.persistentReference) }
+            persistentReference = Array(bytes)
+        case "v_Ref" where value is SecCertificate || value is SecKey || value is SecIdentity: throw .unimplemented
+        default: throw .parameter(.key(name))
+        }
+    }
+
+    private mutating func takeMatch(_ name: String, _ value: Any) throws(VaultError) {
+        // Apple's systems would report success and store nothing.
+        guard call != .add else { throw .parameter(.matchKey) }
+        switch name {
+        case "m_Limit": limit = try Request.limit(value)
+        case "m_Policy":
+            guard !isPropertyList(value) else { throw .parameter(.key(name)) }
+            conditions.insert(.policy)
+        case "m_Issuers":
+            guard let names = value as? [Data] else { throw .parameter(.key(name)) }
+            conditions.insert(names.contains { $0.first == 0x30 } ? .issuers : .withoutEffect)
+        case "m_HostOrSubdomainOfHost":
+            guard let host = value as? String else { throw .parameter(.key(name)) }
+            hostOrSubdomain = host
+        case "m_EmailAddressIfPresent":
+            guard value is String else { throw .parameter(.key(name)) }
+            conditions.insert(.emailAddress)
+        case "m_TrustedOnly":
+            guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
+            conditions.insert(number.boolValue ? .trustedOnly : .withoutEffect)
+        case "m_ValidOnDate":
+            guard value is Date || value is NSNull else { throw .parameter(.key(name)) }
+            conditions.insert(.validOnDate)
+        default:
+            guard isPropertyList(value) else { throw .parameter(.key(name)) }
+            conditions.insert(.withoutEffect)
+        }
+    }
+
+    private static func limit(_ value: Any) throws(VaultError) -> Query.Limit {
+        switch value {
+        case let name as String where name == "m_LimitOne": return .one
+        case let name as String where name == "m_LimitAll": return .all
+        case let number as NSNumber where !isBoolean(number):
+            let count = number.intValue
+            return count == 1 ? .one : count < 0 ? .all : .count(count)
+        default: throw .parameter(.limit)
+        }
+    }
+
+    private mutating func takeUse(_ name: String, _ value: Any) throws(VaultError) {
+        switch name {
+        // Nothing here ever asks a user, so that "fail" and "allow" are the same.
+        case "u_AuthUI" where call != .copyMatching && value as? String == "u_AuthUIS": throw .parameter(.key(name))
+        case "u_AuthUI", "u_OpPrompt": break
+        case "u_NoAuthUI":
+            guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
+        case "u_CredRef":
+            guard value is Data else { throw .parameter(.key(name)) }
+        case "u_Tomb":
+            if let number = value as? NSNumber {
+                leavesTombstones = number.boolValue
+            } else if let text = value as? String {
+                leavesTombstones = (text as NSString).boolValue
+            } else {
+                throw .parameter(.key(name))
+            }
+        case "u_UserIndependentKeychain": throw .unimplemented
+        // An entitlement of Apple's own programs.
+        case "u_SystemKeychain", "u_SystemKeychainAlways", "u_SyncBubbleKeychain": throw .accessGroupDenied
+        default: throw .parameter(.key(name))
+        }
+    }
+}
+
+extension Request {
+    /// The query for the engine.
+    var query: Query {
+        var query = Query(itemClass, attributes: attributes, limit: limit)
+        query.persistentReference = persistentReference
+        query.conditions = conditions
+        query.hostOrSubdomain = hostOrSubdomain
+        query.leavesTombstones = leavesTombstones
+        query.flaw = flaw
+        return query
+    }
+}
+
+/// Takes what a four-character key names.
+func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribute: AttributeValue]) throws(VaultError) {
+    guard let attribute = Attribute(name: name) else {
+        switch name {
+        case "nleg": return
+        // Columns of Apple's database that no caller may name, and app clips.
+        case "data", "v_pk", "clip": throw .parameter(.key(name))
+        // These need entitlements that only Apple's own programs have.
+        case "ggrp", "sysb", "pcss", "pcsk", "pcsi", "binn", "bini", "bin0", "bin1", "bin2", "bin3": throw .accessGroupDenied
+        case "UUID": throw .unimplemented
+        default: throw .noSuchAttribute(name)
+        }
+    }
+    switch (attribute, value) {
+    case (.accessControl, let control as SecAccessControl): attributes[attribute] = .data(control.control.encoded)
+    case (.accessControl, _): throw .parameter(.attributeValue(name))
+    case (.multiUser, is NSNull): attributes[attribute] = .data([])
+    default:
+        guard let value = AttributeValue(value) else { throw .parameter(.attributeValue(name)) }
+        attributes[attribute] = value
+    }
+}
+
+extension AttributeValue {
+    /// Nil: no attribute takes a value of this type.
+    fileprivate init?(_ value: Any) {
+        switch value {
+        case let string as String: self = .string(string)
+        case let data as Data: self = .data(Array(data))
+        case let number as NSNumber:
+            if isBoolean(number) {
+                self = .bool(number.boolValue)
+            } else if let integer = Int64(exactly: number) {
+                self = .number(integer)
+            } else {
+                self = .real(number.doubleValue)
+            }
+        case let date as Date: self = .date(date)
+        default: return nil
+        }
+    }
+}
+
+/// Whether the value has one of the types that Apple's calls pass on to their daemon.
+private func isPropertyList(_ value: Any) -> Bool {
+    switch value {
+    case is String, is Data, is NSNumber, is Date, is NSArray, is NSDictionary, is [Any], is [AnyHashable: Any], is NSNull: true
+    default: false
+    }
+}

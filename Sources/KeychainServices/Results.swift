@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+internal import Vault
+
+/// The shapes of what the calls give back, which depend on what was asked for together.
+extension Request.Results {
+    /// What SecItemAdd gives back: exactly what was asked for.
+    ///
+    /// - Parameter data: the bytes that were stored, as the caller gave them.
+    func added(_ item: Item, _ data: Data?) -> AnyObject? {
+        if isSingle { return single(item, data) }
+        var dictionary = contains(.attributes) ? item.dictionary : [:]
+        complete(&dictionary, item, data)
+        return dictionary as NSDictionary
+    }
+
+    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``needsSecret(of:)``. Nil: nothing.
+    func found(_ item: Item) -> AnyObject? {
+        let data = item.data
+        if isSingle { return single(item, data) }
+        // Whatever is asked for together brings the attributes with it, and these some that Apple's systems always have.
+        var dictionary = item.dictionary
+        dictionary["tomb"] = dictionary["tomb"] ?? 0
+        dictionary["musr"] = dictionary["musr"] ?? Data()
+        dictionary["accc"] = dictionary["accc"] ?? item.accessibility.map { SecAccessControl(AccessControl($0)) }
+        complete(&dictionary, item, data)
+        return dictionary as NSDictionary
+    }
+
+    func needsSecret(of itemClass: ItemClass?) -> Bool { contains(.data) || contains(.reference) && itemClass == .certificate }
+
+    /// Whether one thing alone was asked for that is no dictionary, or nothing.
+    private var isSingle: Bool { [[], .data, .persistentReference, .reference].contains(self) }
+
+    private func single(_ item: Item, _ data: Data?) -> AnyObject? {
+        switch self {
+        case .data: data.map { $0 as NSData }
+        case .persistentReference: item.persistentReference.map { $0 as NSData }
+        case .reference: item.certificate(data)
+        default: nil
+        }
+    }
+
+    private func complete(_ dictionary: inout [String: Any], _ item: Item, _ data: Data?) {
+        if contains(.data) { dictionary["v_Data"] = data }
+        if contains(.persistentReference) { dictionary["v_PersistentRef"] = item.persistentReference }
+        if contains(.reference) {
+            dictionary["class"] = item.itemClass.rawValue
+            dictionary["v_Ref"] = item.certificate(data)
+        }
+    }
+}
+
+extension Item {
+    /// The secret, which leaves its protection here because Apple's signature says so.
+    fileprivate var data: Data? {
+        secret?.withBytes { bytes in
+            var data = Data(count: bytes.count)
+            var copy = data.mutableSpan
+            for index in bytes.indices { copy[index] = bytes[index] }
+            return data
+        }
+    }
+
+    fileprivate var persistentReference: Data? { record.map { Data($0.persistentReference) } }
+
+    fileprivate var accessibility: Accessibility? { attributes[.accessible]?.text.flatMap(Accessibility.init) }
+
+    /// Passwords have no object of their own on Apple's systems either.
+    fileprivate func certificate(_ data: Data?) -> SecCertificate? {
+        itemClass == .certificate ? data.flatMap { SecCertificate($0) } : nil
+    }
+
+    /// The attributes under Apple's names, each in the type that the caller gave it.
+    fileprivate var dictionary: [String: Any] {
+        var dictionary: [String: Any] = [:]
+        for (attribute, value) in attributes {
+            dictionary[attribute.name] =
+                switch (attribute, value) {
+                case (.accessControl, .data(let bytes)): AccessControl(parsing: bytes).map { SecAccessControl($0) }
+                case (_, .string(let string)): string
+                case (_, .data(let bytes)): Data(bytes)
+                case (_, .number(let number)): NSNumber(value: number)
+                case (_, .real(let real)): NSNumber(value: real)
+                case (_, .bool(let bool)): NSNumber(value: bool)
+                case (_, .date(let date)): date
+                }
+        }
+        return dictionary
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Foundation
+internal import Vault
+internal import VaultCrypto
+
+// As every function that Swift imports from C, these may be called without a look at the result.
+
+/// Adds one item to the vault that is bound to this process.
+///
+/// - Parameters:
+///   - attributes: the class, attributes, `kSecValueData`, and the `kSecReturn…` keys.
+///   - result: gets what was asked for; untouched when nothing was, and on every error. Nil is fine.
+/// - Returns: errSecSuccess; errSecDuplicateItem when an item has the same primary key; errSecParam, errSecNoSuchAttr, errSecNoSuchClass,
+///   errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented, and errSecNotAvailable when there is no vault.
+@discardableResult
+public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
+    let request = Request(attributes, for: .add)
+    guard !request.isForAppClip else { return errSecParam }
+    return DefaultStore.perform(request) { store throws(VaultError) in
+        let item = try store.add(try request.item())
+        // The caller's pointer is valid for the length of the call.
+        if !request.results.isEmpty { unsafe result?.pointee = request.results.added(item, request.data) }
+    }
+}
+
+/// Finds items.
+///
+/// - Parameters:
+///   - query: the class or a persistent reference, attributes, `kSecMatch…` keys, and the `kSecReturn…` keys.
+///   - result: gets what was asked for: of one item, or an array with `kSecMatchLimitAll` and limits above 1. Untouched when nothing was
+///     asked for, and on every error. Nil is fine.
+/// - Returns: errSecSuccess; errSecItemNotFound, also for a limit of all; otherwise as ``SecItemAdd(_:_:)``.
+@discardableResult
+public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
+    let request = Request(query, for: .copyMatching)
+    guard !request.isForAppClip else { return errSecParam }
+    return DefaultStore.perform(request) { store throws(VaultError) in
+        var query = request.query
+        query.limit = request.limit ?? .one
+        query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
+        let items = try store.copyMatching(query)
+        guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else { throw .unimplemented }
+        // The caller's pointer is valid for the length of the call.
+        if query.limit == .one {
+            if !request.results.isEmpty { unsafe result?.pointee = items.first.flatMap { request.results.found($0) } }
+        } else {
+            unsafe result?.pointee = items.compactMap { request.results.found($0) } as NSArray
+        }
+    }
+}
+
+/// Changes every item that matches, or none.
+///
+/// - Parameters:
+///   - query: which items. It takes neither `kSecReturn…` nor `kSecMatch…` keys, `kSecMatchLimitAll` apart.
+///   - attributesToUpdate: attributes and `kSecValueData`. None can be removed.
+/// - Returns: errSecSuccess; errSecItemNotFound; errSecDuplicateItem; otherwise as ``SecItemAdd(_:_:)``.
+@discardableResult
+public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
+    let request = Request(query, for: .update)
+    let changes = Changes(attributesToUpdate)
+    return DefaultStore.perform(request) { store throws(VaultError) in
+        try store.update(matching: request.query, with: try changes.changes())
+    }
+}
+
+/// Deletes every item that matches.
+///
+/// - Parameter query: which items. It takes no `kSecMatch…` keys, `kSecMatchLimitAll` apart.
+/// - Returns: errSecSuccess; errSecItemNotFound; otherwise as ``SecItemAdd(_:_:)``.
+@discardableResult
+public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
+    let request = Request(query, for: .delete)
+    return DefaultStore.perform(request) { store throws(VaultError) in try store.delete(matching: request.query) }
+}
+
+// On Apple's systems a String and an NSString are one key of a [AnyHashable: Any] and one member of a Set<AnyHashable>. Libraries count on
+// it. It stands in this file so that no linker leaves it out of a program that calls the functions above.
+extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
+    public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(self as String) }
+}
+
+extension Request {
+    /// The item that a call to SecItemAdd describes.
+    fileprivate func item() throws(VaultError) -> Item {
+        // Without a class the flaw is thrown before anything is made of it.
+        var item = Item(ItemKey(itemClass ?? .genericPassword, attributes), secret: try data.map(Secret.init(copying:)))
+        item.flaw = flaw
+        return item
+    }
+}

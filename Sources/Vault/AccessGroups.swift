@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The access groups of a caller: the first is where it adds.
+public struct AccessGroups: Equatable, Sendable {
+    /// As bytes, in which the primary key compares them. Nil stands for all of them.
+    let names: Set<[UInt8]>?
+    let first: String?
+
+    /// - Parameter list: in order; `*` among them stands for every group.
+    public init(_ list: [String]) {
+        names = list.contains("*") ? nil : Set(list.map { Array($0.utf8) })
+        let writable = list.filter { $0 != AccessGroups.token }
+        first = writable.first { $0 != "*" } ?? (writable.isEmpty ? nil : "default")
+    }
+
+    /// The one group `default`.
+    public static let standard = AccessGroups(["default"])
+
+    /// `kSecAttrAccessGroupToken`: what tokens offer, read by whoever names it and written by nobody.
+    private static let token = "com.apple.token"
+
+    var isEmpty: Bool { names?.isEmpty ?? false }
+
+    func allows(_ group: String) -> Bool { names?.contains(Array(group.utf8)) ?? true }
+
+    func allowsWriting(_ group: String) -> Bool { group != AccessGroups.token && allows(group) }
+}
+
+extension AccessGroups: ExpressibleByArrayLiteral {
+    public init(arrayLiteral elements: String...) { self.init(elements) }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// An item that is about to be stored: its attributes checked, each in its stored form.
+struct ItemDraft {
+    let itemClass: ItemClass
+    var protection: Protection
+    var values: [AttributeTag: EncodedValue]
+    var user: [String: String]
+
+    init(itemClass: ItemClass, protection: Protection, values: [AttributeTag: EncodedValue], user: [String: String]) {
+        self.itemClass = itemClass
+        self.protection = protection
+        self.values = values
+        self.user = user
+    }
+
+    /// A new item, with its defaults.
+    init(_ item: Item, defaultGroup: String) throws(VaultError) {
+        self.init(
+            itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked, values: [:],
+            user: item.userAttributes)
+        try apply(item.attributes)
+        try check(userAttributes: item.userAttributes.keys)
+        for attribute in Attribute.primaryKey(of: itemClass) where values[attribute.tag] == nil {
+            values[attribute.tag] = attribute.defaultValue(in: itemClass)
+        }
+        if values[Attribute.synchronizable.tag] == nil { values[Attribute.synchronizable.tag] = .integer(0) }
+        if values[Attribute.accessGroup.tag] == nil { values[Attribute.accessGroup.tag] = .string(defaultGroup) }
+    }
+
+    var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
+
+    var accessGroup: String? {
+        if case .string(let group) = values[Attribute.accessGroup.tag] { group } else { nil }
+    }
+
+    func matchKey(_ attribute: Attribute) -> MatchKey? {
+        (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind(in: itemClass)) }
+    }
+
+    mutating func apply(_ changes: ItemChanges) throws(VaultError) {
+        var attributes = changes.attributes
+        // Whose view an item is in never changes; Apple's systems say so by ignoring it.
+        attributes[.multiUser] = nil
+        try apply(attributes)
+        try check(userAttributes: changes.userAttributes.keys)
+        for (name, value) in changes.userAttributes { user[name] = value }
+    }
+
+    private mutating func apply(_ attributes: [Attribute: AttributeValue]) throws(VaultError) {
+        var (accessibility, control): (Accessibility?, AccessControl?)
+        for (attribute, value) in attributes {
+            guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
+            if attribute == .synchronizable, value == .string("syna") {
+                values[attribute.tag] = .integer(0)
+                continue
+            }
+            guard let encoded = value.encoded(as: attribute.kind(in: itemClass)) else {
+                throw .parameter(.attributeValue(attribute.name))
+            }
+            switch attribute {
+            case .accessible:
+                accessibility = value.text.flatMap(Accessibility.init)
+                guard accessibility != nil else { throw .parameter(.attributeValue(attribute.name)) }
+            case .accessControl:
+                if case .data(let bytes) = encoded { control = AccessControl(parsing: bytes) }
+                guard control != nil else { throw .parameter(.attributeValue(attribute.name)) }
+            case .synchronizable, .tombstone:
+                guard encoded == .integer(0) || encoded == .integer(1) else { throw .parameter(.attributeValue(attribute.name)) }
+                values[attribute.tag] = encoded
+            // The engine's own clock sets the dates; a digest of the secret is never kept.
+            case .creationDate, .modificationDate, .sha1: break
+            // What is absent anyway is not stored.
+            case .multiUser, .syncViewHint, .tokenID: values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
+            default: values[attribute.tag] = encoded
+            }
+        }
+        try protect(accessibility, control)
+    }
+
+    /// The protection class and the access control say one thing, whichever of them the caller gave.
+    private mutating func protect(_ accessibility: Accessibility?, _ control: AccessControl?) throws(VaultError) {
+        guard let control = control ?? accessibility.map({ AccessControl($0) }) else { return }
+        if let accessibility, control != AccessControl(accessibility) {
+            throw .parameter(.attributeValue(Attribute.accessControl.name))
+        }
+        protection = control.accessibility.stored
+        // One that says no more than the protection class is made of it again whenever somebody asks.
+        values[Attribute.accessControl.tag] = control.constraints == nil ? nil : .data(control.encoded)
+    }
+
+    /// - Throws: `.unimplemented` for constraints that nobody would enforce.
+    func checkAccessControl() throws(VaultError) {
+        guard case .data(let bytes) = values[Attribute.accessControl.tag], let control = AccessControl(parsing: bytes),
+            let constraints = control.constraints, constraints != 0
+        else { return }
+        guard values[Attribute.synchronizable.tag] != .integer(1) else {
+            throw .parameter(.attributeValue(Attribute.accessControl.name))
+        }
+        throw .unimplemented
+    }
+
+    private func check(userAttributes names: some Sequence<String>) throws(VaultError) {
+        for name in names where !(1...255).contains(name.utf8.count) { throw .parameter(.userAttributeName) }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The verbs inside a transaction: each sees what those before it did.
+public struct Transaction {
+    private let engine: ItemEngine
+    private let groups: AccessGroups
+    private let owner: TransactionScope
+
+    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: TransactionScope) {
+        self.engine = engine
+        self.groups = groups
+        self.owner = owner
+    }
+
+    @discardableResult
+    public func add(_ item: Item) throws(VaultError) -> Item {
+        try engine.store.step { () throws(VaultError) in try engine.add(item, groups, for: owner) }
+    }
+
+    @discardableResult
+    public func set(_ item: Item) throws(VaultError) -> Item {
+        try engine.store.step { () throws(VaultError) in try engine.set(item, groups, for: owner) }
+    }
+
+    /// Finds items, those that this transaction added among them.
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
+
+    @discardableResult
+    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try engine.store.step { () throws(VaultError) in try engine.update(matching: query, with: changes, groups) }
+    }
+
+    @discardableResult
+    public func delete(matching query: Query) throws(VaultError) -> Int {
+        try engine.store.step { () throws(VaultError) in try engine.delete(matching: query, groups) }
+    }
+}
+
+/// The store of items that were found inside a transaction: while it runs, their secrets are read without taking the mutex a second time.
+final class TransactionScope: ItemStore, @unchecked Sendable {
+    private let vault: Vault
+    /// Nil once the transaction has ended. Set by the thread that runs the transaction, which is the one that reads it meanwhile.
+    private var engine: ItemEngine?
+
+    init(_ engine: ItemEngine, _ vault: Vault) {
+        self.engine = engine
+        self.vault = vault
+    }
+
+    func end() { engine = nil }
+
+    func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
+        guard let engine else { return try vault.secret(of: record) }
+        return try engine.secret(of: record)
+    }
+
+    func add(_ item: Item) throws(VaultError) -> Item { try vault.add(item) }
+
+    func set(_ item: Item) throws(VaultError) -> Item { try vault.set(item) }
+
+    func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try vault.copyMatching(query) }
+
+    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try vault.update(matching: query, with: changes)
+    }
+
+    func delete(matching query: Query) throws(VaultError) -> Int { try vault.delete(matching: query) }
+
+    func store(_ items: [Item], replacing: Bool) throws(VaultError) { try vault.store(items, replacing: replacing) }
+}

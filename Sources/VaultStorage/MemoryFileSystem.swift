@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+public import SystemPackage
+
+/// Files that live as long as the value and are seen by nobody else: for the tests of applications.
+public final class MemoryFileSystem: VaultFileSystem {
+    private let directories = Mutex<[FilePath: MemoryDirectory]>([:])
+
+    public init() {}
+
+    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { path.lexicallyNormalized() }
+
+    public func createDirectories(_ path: FilePath) throws(Errno) {
+        directories.withLock { directories in
+            if directories[path] == nil { directories[path] = MemoryDirectory(path: path) }
+        }
+    }
+
+    public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
+        guard let directory = directories.withLock({ $0[path] }) else { throw .noSuchFileOrDirectory }
+        return directory
+    }
+
+    public var user: UInt32 { 0 }
+
+    public func isPrivateGroup(_ group: UInt32) -> Bool { true }
+
+    public var fileSizeLimit: Int { .max }
+
+    public var availableMemory: UInt64? { nil }
+}
+
+private final class MemoryDirectory: VaultDirectory {
+    let path: FilePath
+    private let state = Mutex<(names: [String: Inode], lastInode: UInt64)>(([:], 1))
+
+    init(path: FilePath) { self.path = path }
+
+    func status() throws(Errno) -> FileStatus {
+        FileStatus(kind: .directory, device: 1, inode: 1, size: 0, owner: 0, group: 0, mode: 0o700, links: 1)
+    }
+
+    func status(of name: String) throws(Errno) -> FileStatus? { state.withLock { $0.names[name] }?.status }
+
+    func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
+        guard let inode = state.withLock({ $0.names[name] }) else { throw .noSuchFileOrDirectory }
+        return MemoryFile(inode)
+    }
+
+    func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
+        MemoryFile(
+            state.withLock { state in
+                if let inode = state.names[name] { return inode }
+                state.lastInode += 1
+                let inode = Inode(state.lastInode)
+                state.names[name] = inode
+                return inode
+            })
+    }
+
+    func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
+        MemoryFile(
+            state.withLock { state in
+                state.lastInode += 1
+                return Inode(state.lastInode)
+            })
+    }
+
+    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+        guard let file = file as? MemoryFile else { throw .invalidArgument }
+        let isPlaced = state.withLock { state in
+            guard replacing || state.names[name] == nil else { return false }
+            state.names[name] = file.inode
+            return true
+        }
+        guard isPlaced else { throw .fileExists }
+    }
+
+    func remove(_ name: String) throws(Errno) {
+        guard state.withLock({ $0.names.removeValue(forKey: name) }) != nil else { throw .noSuchFileOrDirectory }
+    }
+
+    func names() throws(Errno) -> [String] { state.withLock { Array($0.names.keys) } }
+
+    func synchronize() throws(Errno) {}
+
+    var weakFileSystem: String? { nil }
+}
+
+/// What a file is, whatever it is called and whoever has opened it.
+private final class Inode: Sendable {
+    let number: UInt64
+    private let content = Mutex<[UInt8]>([])
+    private let holders = Mutex<(exclusive: ObjectIdentifier?, shared: Set<ObjectIdentifier>)>((nil, []))
+
+    init(_ number: UInt64) { self.number = number }
+
+    var status: FileStatus {
+        FileStatus(
+            kind: .regular, device: 1, inode: number, size: content.withLock { $0.count }, owner: 0, group: 0, mode: 0o600, links: 1)
+    }
+
+    func read(_ count: Int, at offset: Int) -> [UInt8] {
+        content.withLock { content in
+            offset < content.count ? Array(content[offset..<min(content.count, offset + count)]) : []
+        }
+    }
+
+    func write(_ bytes: Span<UInt8>, at offset: Int) {
+        content.withLock { content in
+            let missing = offset + bytes.count - content.count
+            if missing > 0 { content.append(contentsOf: repeatElement(0, count: missing)) }
+            for index in bytes.indices { content[offset + index] = bytes[index] }
+        }
+    }
+
+    func truncate(to size: Int) {
+        content.withLock { content in
+            if size < content.count {
+                content.removeLast(content.count - size)
+            } else {
+                content.append(contentsOf: repeatElement(0, count: size - content.count))
+            }
+        }
+    }
+
+    func tryLock(_ holder: ObjectIdentifier, exclusive: Bool) -> Bool {
+        holders.withLock { holders in
+            guard holders.exclusive == nil || holders.exclusive == holder else { return false }
+            if exclusive {
+                guard holders.shared.subtracting([holder]).isEmpty else { return false }
+                holders = (holder, [])
+            } else {
+                holders.exclusive = nil
+                holders.shared.insert(holder)
+            }
+            return true
+        }
+    }
+
+    func unlock(_ holder: ObjectIdentifier) {
+        holders.withLock { holders in
+            if holders.exclusive == holder { holders.exclusive = nil }
+            holders.shared.remove(holder)
+        }
+    }
+}
+
+private final class MemoryFile: VaultFile {
+    let inode: Inode
+
+    init(_ inode: Inode) { self.inode = inode }
+
+    deinit { unlock() }
+
+    func status() throws(Errno) -> FileStatus { inode.status }
+
+    func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] { inode.read(count, at: offset) }
+
+    func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
+        inode.write(bytes, at: offset)
+        return bytes.count
+    }
+
+    func truncate(to size: Int) throws(Errno) { inode.truncate(to: size) }
+
+    func reserve(_ count: Int, at offset: Int) throws(Errno) {}
+
+    func synchronizeData() throws(Errno) {}
+
+    func synchronize() throws(Errno) {}
+
+    func tryLock(exclusive: Bool) throws(Errno) -> Bool { inode.tryLock(ObjectIdentifier(self), exclusive: exclusive) }
+
+    func unlock() { inode.unlock(ObjectIdentifier(self)) }
+}

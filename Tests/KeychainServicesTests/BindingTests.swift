@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// What the environment says is said in processes of their own: variables belong to a whole process.
+extension SecItemTests {
+    @Suite struct BindingTests {
+        @Test func `without a passphrase the calls do not interact, and read no variable that could hold one`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                setenv("VAULT_PASSPHRASE", Home.passphrase, 1)
+                try check(add() == errSecInteractionNotAllowed && copy() == errSecInteractionNotAllowed)
+            }
+        }
+
+        @Test func `without a vault nothing is found, and adding is not available`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                try check(copy() == errSecItemNotFound && delete() == errSecItemNotFound && update() == errSecItemNotFound)
+                try check(add() == errSecNotAvailable)
+                // A flaw of the request is still the better answer.
+                try check(SecItemCopyMatching(["class": 5] as CFDictionary, nil) == errSecParam)
+                try home.makeVault()
+                try check(add() == errSecSuccess && copy() == errSecSuccess)
+                try FileManager.default.removeItem(atPath: home.path.string)
+                try check(copy() == errSecItemNotFound && add() == errSecNotAvailable)
+            }
+        }
+
+        @Test func `a passphrase file unlocks, also behind a symbolic link and with a newline`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                try home.write(Home.passphrase + "\n", to: "real")
+                let link = home.directory.path.appending("link").string
+                try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real")
+                setenv("VAULT_PASSPHRASE_FILE", link, 1)
+                try check(add() == errSecSuccess && copy() == errSecSuccess && add() == errSecDuplicateItem)
+            }
+        }
+
+        @Test func `a systemd credential unlocks, and a passphrase file comes before it`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                try home.write(Home.passphrase, to: "vault.passphrase")
+                setenv("CREDENTIALS_DIRECTORY", home.directory.path.string, 1)
+                try check(add() == errSecSuccess)
+                Vault.setDefault(nil)
+                try home.write("another", to: "wrong", as: "VAULT_PASSPHRASE_FILE")
+                try check(copy() == errSecAuthFailed)
+            }
+        }
+
+        @Test func `a key file unlocks a vault that was made for it`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                let key = String(repeating: "0123456789abcdef", count: 4)
+                try home.write(key, to: "key", as: "VAULT_KEY_FILE")
+                let keyFile = try KeyFile(SecretBytes(copying: Array(key.utf8).span))
+                try Vault.create(at: home.path, keyFile: keyFile, environment: home.environment).close()
+                try check(add() == errSecSuccess && copy() == errSecSuccess)
+            }
+        }
+
+        @Test func `what cannot be read does not unlock`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                for file in [home.directory.path.appending("none").string, home.directory.path.string, "/dev/zero"] {
+                    setenv("VAULT_PASSPHRASE_FILE", file, 1)
+                    try check(copy() == errSecInteractionNotAllowed)
+                }
+                try home.write("", to: "empty", as: "VAULT_PASSPHRASE_FILE")
+                try check(copy() == errSecInteractionNotAllowed)
+                unsetenv("VAULT_PASSPHRASE_FILE")
+                try home.write("short", to: "key", as: "VAULT_KEY_FILE")
+                try check(copy() == errSecInteractionNotAllowed)
+            }
+        }
+
+        @Test func `the access groups are those of the environment, the first is where items are added`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                setenv("VAULT_ACCESS_GROUPS", "one, two", 1)
+                try check(
+                    add() == errSecSuccess && add(["agrp": "two"]) == errSecSuccess && add(["agrp": "three"]) == errSecMissingEntitlement)
+                try check(copy(["agrp": "one"]) == errSecSuccess)
+            }
+        }
+
+        @Test func `a vault that was bound in code comes before the environment`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                try check(add() == errSecSuccess)
+                Vault.setDefault(try Vault.inMemory(), accessGroups: ["mine"])
+                try check(copy() == errSecItemNotFound && add(["agrp": "mine"]) == errSecSuccess)
+                Vault.setDefault(nil)
+                try check(copy() == errSecSuccess)
+            }
+        }
+
+        @Test func `many threads open the vault once`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                DispatchQueue.concurrentPerform(iterations: 16) { number in
+                    for round in 0..<20 where SecItemAdd(item(["acct": "\(number) \(round)"]), nil) != errSecSuccess { exit(1) }
+                }
+                var all: CFTypeRef?
+                let query: [String: Any] = ["class": "genp", "m_Limit": "m_LimitAll", "r_Attributes": true]
+                try check(SecItemCopyMatching(query as CFDictionary, &all) == errSecSuccess && (all as? [Any])?.count == 320)
+            }
+        }
+
+        /// Rows D40, D41, F44, G23, K16, K17, K19 and K24 of the table. Apple's systems drop what is damaged; here nothing is used of a
+        /// vault whose records are not all as they were written.
+        @Test func `a vault with a damaged record is not available, whatever is asked of it`() async {
+            await #expect(processExitsWith: .success) {
+                for target in Home.Damage.allCases {
+                    let home = try Home()
+                    try home.makeVault()
+                    try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                    try check(add() == errSecSuccess && add(["acct": "b"]) == errSecSuccess)
+                    Vault.setDefault(nil)
+                    try home.damage(target)
+                    for status in [copy(), copy(["r_Data": true, "m_Limit": "m_LimitAll"]), update(), delete(), add(["acct": "c"])] {
+                        try check(status == errSecNotAvailable)
+                    }
+                    Vault.setDefault(nil)
+                }
+            }
+        }
+
+        /// Row K18, and the same rows for the secrets alone, which are opened when they are read.
+        @Test func `a damaged secret and one of another item are not given out, and the item can be deleted`() async {
+            await #expect(processExitsWith: .success) {
+                for swapped in [false, true] {
+                    let home = try Home()
+                    try home.makeVault()
+                    try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                    try check(add() == errSecSuccess && add(["acct": "b"]) == errSecSuccess)
+                    Vault.setDefault(nil)
+                    try home.damageValues(swapping: swapped)
+                    try check(copy(["r_Data": true, "acct": "a"]) == errSecNotAvailable)
+                    try check(copy(["r_Data": true, "m_Limit": "m_LimitAll"]) == errSecNotAvailable)
+                    try check(copy(["acct": "a"]) == errSecSuccess && delete() == errSecSuccess)
+                    Vault.setDefault(nil)
+                }
+            }
+        }
+    }
+}
+
+private struct Failure: Error { let text: String }
+
+/// Ends the process with the number of the line, which is all that its parent gets to see.
+private func check(_ condition: Bool, line: Int32 = #line) throws {
+    if !condition { exit(line % 256) }
+}
+
+private func item(_ more: [String: Any]) -> CFDictionary {
+    (["class": "genp", "acct": "a", "v_Data": Data("secret".utf8)] as [String: Any]).merging(more) { $1 } as CFDictionary
+}
+
+private func add(_ more: [String: Any] = [:]) -> OSStatus { SecItemAdd(item(more), nil) }
+
+private func copy(_ more: [String: Any] = [:]) -> OSStatus {
+    SecItemCopyMatching((["class": "genp"] as [String: Any]).merging(more) { $1 } as CFDictionary, nil)
+}
+
+private func update() -> OSStatus { SecItemUpdate(["class": "genp", "acct": "a"] as CFDictionary, ["labl": "l"] as CFDictionary) }
+
+private func delete() -> OSStatus { SecItemDelete(["class": "genp"] as CFDictionary) }
+
+/// A home of a process's own, to which its variables point.
+private struct Home {
+    static let passphrase = "correct horse"
+
+    enum Damage: CaseIterable { case file, header, marks, record }
+
+    let directory: TemporaryDirectory
+
+    var path: FilePath { directory.path.appending("v") }
+
+    var environment: VaultEnvironment { .seeded("home", clock: SystemClock(), state: directory.path.appending("state")) }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        for name in ["VAULT_PASSPHRASE_FILE", "CREDENTIALS_DIRECTORY", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK"] {
+            unsetenv(name)
+        }
+        setenv("VAULT_FILE", path.string, 1)
+        setenv("XDG_STATE_HOME", directory.path.string, 1)
+        setenv("XDG_RUNTIME_DIR", directory.path.string, 1)
+    }
+
+    func makeVault() throws {
+        try Vault.create(at: path, passphrase: .of(Home.passphrase), cost: .weakest, environment: environment).close()
+    }
+
+    func write(_ text: String, to name: String, as variable: String? = nil) throws {
+        try directory.write(Array(text.utf8), to: name)
+        if let variable { setenv(variable, directory.path.appending(name).string, 1) }
+    }
+
+    func damage(_ target: Damage) throws {
+        var bytes = try directory.read("v")
+        switch target {
+        case .file: bytes = [UInt8](repeating: 0x5a, count: 9000)
+        case .header: bytes[40] ^= 1
+        case .marks: for offset in Layout.markOffsets { bytes[offset + 20] ^= 1 }
+        case .record: bytes[Layout.firstFrame + 100] ^= 1
+        }
+        try directory.write(bytes, to: "v")
+        try LinuxFileSystem.restrict(path)
+    }
+
+    /// Changes a byte of both secrets, or exchanges them.
+    func damageValues(swapping: Bool) throws {
+        let locked = try LockedStore(path, environment: environment)
+        let store = try locked.open(with: try locked.unlock(with: .of(Home.passphrase)))
+        let places = (0..<store.records.end).compactMap { store.records[$0]?.value }
+        guard places.count == 2 else { throw Failure(text: "two values") }
+        var bytes = try directory.read("v")
+        let ranges = places.map { Int($0.offset)..<Int($0.offset) + Int($0.length) }
+        let boxes = ranges.map { Array(bytes[$0]) }
+        for (range, box) in zip(ranges, swapping ? boxes.reversed() : boxes.map { [$0[0] ^ 1] + $0.dropFirst() }) {
+            bytes.replaceSubrange(range, with: box)
+        }
+        try directory.write(bytes, to: "v")
+        try LinuxFileSystem.restrict(path)
+    }
+}
