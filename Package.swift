@@ -15,6 +15,11 @@ if Context.environment["VAULT_WARNINGS_AS_ERRORS"] != nil { settings.append(.tre
 let testSettings = settings
 settings.append(.strictMemorySafety())
 
+// Modules that KeychainServices imports must not be needed by whoever imports it: `canImport(Security)` is true for every target of a graph,
+// also for those that do not depend on this package and know nothing of its C modules. Only an implementation-only import does that for a
+// module without library evolution; the compiler warns of layouts that would leak, and there are none in the public declarations.
+let keychainSettings = settings + [.treatWarning("ImplementationOnlyDeprecated", as: .warning)]
+
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
@@ -50,7 +55,7 @@ let package = Package(
         .target(
             name: "KeychainServices",
             dependencies: ["Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
-            swiftSettings: settings),
+            swiftSettings: keychainSettings),
         .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(
             name: "VaultCLI",

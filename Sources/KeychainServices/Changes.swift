@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
-internal import Vault
-internal import VaultCrypto
+@_implementationOnly import Vault
+@_implementationOnly import VaultCrypto
 
 /// The second dictionary of SecItemUpdate: attributes and data alone.
 struct Changes {
@@ -10,13 +10,13 @@ struct Changes {
     private var flaw: VaultError?
 
     init(_ dictionary: NSDictionary) {
-        for (key, value) in dictionary {
+        for (key, value) in dictionary.entries {
             do throws(VaultError) { try take(key, value) } catch { flaw = flaw ?? error }
         }
     }
 
     private mutating func take(_ key: Any, _ value: Any) throws(VaultError) {
-        guard let name = key as? String else { throw .parameter(.key("")) }
+        guard let name = (key as? NSString).map({ $0 as String }) else { throw .parameter(.key("")) }
         switch name {
         case "v_Data":
             guard let bytes = value as? Data else { throw .parameter(.key(name)) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
-internal import Vault
+@_implementationOnly import Vault
 
 /// A dictionary of the four calls, taken apart by the spelling of its keys, as Apple's SecDbQuery.c does it.
 ///
@@ -33,25 +33,31 @@ struct Request {
 
     init(_ dictionary: NSDictionary, for call: Call) {
         self.call = call
-        for (key, value) in dictionary {
-            do throws(VaultError) { try take(key, value) } catch { flaw = flaw ?? error }
+        var className: String?
+        attributes.reserveCapacity(min(dictionary.count, 16))
+        for (key, value) in dictionary.entries {
+            do throws(VaultError) { try take(key, value, &className) } catch { flaw = flaw ?? error }
         }
         if dictionary.count > 128 { flaw = .parameter(.key("")) }
-        if let error = classFlaw(dictionary["class" as NSString]) { flaw = error }
+        if let error = classFlaw(className) { flaw = error }
         if results.contains(.reference), itemClass == .key { flaw = flaw ?? .unimplemented }
         // Apple's order: what is wrong with the rest of the query comes first.
         if call == .update, !results.isEmpty { flaw = flaw ?? .parameter(.key("r_")) }
     }
 
-    private mutating func take(_ key: Any, _ value: Any) throws(VaultError) {
-        guard let name = key as? String else { throw key is NSNumber ? .noSuchAttribute("\(key)") : .parameter(.key("")) }
+    private mutating func take(_ key: Any, _ value: Any, _ className: inout String?) throws(VaultError) {
+        guard let name = (key as? NSString).map({ $0 as String }) else {
+            throw key is NSNumber ? .noSuchAttribute("\(key)") : .parameter(.key(""))
+        }
         let spelling = name.utf8
         if spelling.count == 4 {
             isForAppClip = isForAppClip || name == "clip"
             try takeAttribute(name, value, into: &attributes)
         } else {
             switch spelling.first {
-            case UInt8(ascii: "c") where name == "class": itemClass = (value as? String).flatMap(ItemClass.init)
+            case UInt8(ascii: "c") where name == "class":
+                className = (value as? NSString).map { $0 as String }
+                itemClass = className.flatMap(ItemClass.init)
             case UInt8(ascii: "r"): try takeResult(name, value)
             case UInt8(ascii: "v"): try takeValue(name, value)
             case UInt8(ascii: "m"): try takeMatch(name, value)
@@ -62,10 +68,10 @@ struct Request {
         }
     }
 
-    private func classFlaw(_ value: Any?) -> VaultError? {
+    private func classFlaw(_ name: String?) -> VaultError? {
         guard itemClass == nil else { return nil }
         // Anything but a string counts as missing, and a persistent reference has a class of its own.
-        guard let name = value as? String else { return persistentReference == nil ? .parameter(.classMissing) : nil }
+        guard let name else { return persistentReference == nil ? .parameter(.classMissing) : nil }
         return name == "idnt" ? .unimplemented : .noSuchClass
     }
 
@@ -173,6 +179,12 @@ extension Request {
     }
 }
 
+extension NSDictionary {
+    /// The keys and values in one order, as the objects that the dictionary holds. A loop over the dictionary itself bridges each of them,
+    /// which takes longer than all the rest of a call.
+    var entries: Zip2Sequence<[Any], [Any]> { zip(allKeys, allValues) }
+}
+
 /// Takes what a four-character key names.
 func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribute: AttributeValue]) throws(VaultError) {
     guard let attribute = Attribute(name: name) else {
@@ -187,7 +199,7 @@ func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribu
         }
     }
     switch (attribute, value) {
-    case (.accessControl, let control as SecAccessControl): attributes[attribute] = .data(control.control.encoded)
+    case (.accessControl, let control as SecAccessControl): attributes[attribute] = .data(control.encoded)
     case (.accessControl, _): throw .parameter(.attributeValue(name))
     case (.multiUser, is NSNull): attributes[attribute] = .data([])
     default:
@@ -200,8 +212,8 @@ extension AttributeValue {
     /// Nil: no attribute takes a value of this type.
     fileprivate init?(_ value: Any) {
         switch value {
-        case let string as String: self = .string(string)
-        case let data as Data: self = .data(Array(data))
+        case let string as NSString: self = .string(string as String)
+        case let data as NSData: self = .data(Array(data as Data))
         case let number as NSNumber:
             if isBoolean(number) {
                 self = .bool(number.boolValue)
@@ -210,7 +222,7 @@ extension AttributeValue {
             } else {
                 self = .real(number.doubleValue)
             }
-        case let date as Date: self = .date(date)
+        case let date as NSDate: self = .date(date as Date)
         default: return nil
         }
     }
@@ -219,7 +231,7 @@ extension AttributeValue {
 /// Whether the value has one of the types that Apple's calls pass on to their daemon.
 private func isPropertyList(_ value: Any) -> Bool {
     switch value {
-    case is String, is Data, is NSNumber, is Date, is NSArray, is NSDictionary, is [Any], is [AnyHashable: Any], is NSNull: true
+    case is NSString, is NSData, is NSNumber, is NSDate, is NSArray, is NSDictionary, is NSNull: true
     default: false
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
-internal import Vault
+@_implementationOnly import Vault
 
 /// The shapes of what the calls give back, which depend on what was asked for together.
 extension Request.Results {
@@ -22,7 +22,7 @@ extension Request.Results {
         var dictionary = item.dictionary
         dictionary["tomb"] = dictionary["tomb"] ?? 0
         dictionary["musr"] = dictionary["musr"] ?? Data()
-        dictionary["accc"] = dictionary["accc"] ?? item.accessibility.map { SecAccessControl(AccessControl($0)) }
+        dictionary["accc"] = dictionary["accc"] ?? item.accessibility.map { SecAccessControl(encoded: AccessControl($0).encoded) }
         complete(&dictionary, item, data)
         return dictionary as NSDictionary
     }
@@ -30,7 +30,7 @@ extension Request.Results {
     func needsSecret(of itemClass: ItemClass?) -> Bool { contains(.data) || contains(.reference) && itemClass == .certificate }
 
     /// Whether one thing alone was asked for that is no dictionary, or nothing.
-    private var isSingle: Bool { [[], .data, .persistentReference, .reference].contains(self) }
+    var isSingle: Bool { !contains(.attributes) && rawValue & (rawValue - 1) == 0 }
 
     private func single(_ item: Item, _ data: Data?) -> AnyObject? {
         switch self {
@@ -77,7 +77,7 @@ extension Item {
         for (attribute, value) in attributes {
             dictionary[attribute.name] =
                 switch (attribute, value) {
-                case (.accessControl, .data(let bytes)): AccessControl(parsing: bytes).map { SecAccessControl($0) }
+                case (.accessControl, .data(let bytes)): SecAccessControl(encoded: bytes)
                 case (_, .string(let string)): string
                 case (_, .data(let bytes)): Data(bytes)
                 case (_, .number(let number)): NSNumber(value: number)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
-internal import Vault
+@_implementationOnly import Vault
 
 /// When an item can be read, and what its user must do for it.
 public final class SecAccessControl: NSObject, @unchecked Sendable {
-    let control: AccessControl
+    // No type of another module: those who import this one may not know it.
+    let encoded: [UInt8]
 
-    init(_ control: AccessControl) { self.control = control }
+    init(encoded: [UInt8]) { self.encoded = encoded }
 
-    override public func isEqual(_ other: Any?) -> Bool { (other as? SecAccessControl)?.control == control }
+    override public func isEqual(_ other: Any?) -> Bool { (other as? SecAccessControl)?.encoded == encoded }
 
-    override public var hash: Int { control.hashValue }
+    override public var hash: Int { encoded.hashValue }
 }
 
 /// What a user must do, with the bits of Apple's `SecAccessControlCreateFlags`.
@@ -58,5 +59,5 @@ public func SecAccessControlCreateWithFlags(
         unsafe error?.pointee = Unmanaged.passRetained(refusal)
         return nil
     }
-    return SecAccessControl(AccessControl(accessibility, constraints: UInt64(flags.rawValue)))
+    return SecAccessControl(encoded: AccessControl(accessibility, constraints: UInt64(flags.rawValue)).encoded)
 }

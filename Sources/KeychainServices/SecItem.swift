@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
-internal import Vault
-internal import VaultCrypto
+@_implementationOnly import Vault
+@_implementationOnly import VaultCrypto
 
 // As every function that Swift imports from C, these may be called without a look at the result.
 
@@ -38,6 +38,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
         var query = request.query
         query.limit = request.limit ?? .one
         query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
+        query.returnsAttributes = !request.results.isSingle
         let items = try store.copyMatching(query)
         guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else { throw .unimplemented }
         // The caller's pointer is valid for the length of the call.

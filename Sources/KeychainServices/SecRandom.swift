@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import VaultCrypto
+@_implementationOnly import VaultCrypto
 
 /// A source of random numbers. There is one: ``kSecRandomDefault``.
 public typealias SecRandomRef = OpaquePointer

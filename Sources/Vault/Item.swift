@@ -61,7 +61,7 @@ public struct Item: Sendable {
         accessible: Accessibility? = nil, secret: Secret? = nil
     ) {
         itemClass = key.itemClass
-        self.attributes = key.attributes.merging(attributes) { $1 }
+        self.attributes = attributes.isEmpty ? key.attributes : key.attributes.merging(attributes) { $1 }
         self.userAttributes = userAttributes
         self.secret = secret
         if let accessible { self.attributes[.accessible] = .string(accessible.rawValue) }

@@ -20,6 +20,7 @@ struct ItemDraft {
         self.init(
             itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked, values: [:],
             user: item.userAttributes)
+        values.reserveCapacity(12)
         try apply(item.attributes)
         try check(userAttributes: item.userAttributes.keys)
         for attribute in Attribute.primaryKey(of: itemClass) where values[attribute.tag] == nil {

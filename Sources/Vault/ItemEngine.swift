@@ -25,7 +25,7 @@ final class ItemEngine {
         items.reserveCapacity(found.count)
         for (_, operation) in found {
             guard store.canUse(operation.protection) else { throw .locked }
-            var item = Item(operation, owner)
+            var item = Item(operation, owner, withAttributes: query.returnsAttributes)
             if query.returnsSecrets { item.secret = try open(operation) }
             items.append(item)
         }
@@ -278,20 +278,22 @@ extension ItemID {
 
 extension Item {
     /// The item of a record, without its secret.
-    init(_ operation: Operation, _ owner: any ItemStore) {
+    init(_ operation: Operation, _ owner: any ItemStore, withAttributes: Bool = true) {
         let itemClass = ItemClass(operation.itemClass) ?? .genericPassword
-        var attributes: [Attribute: AttributeValue] = [:]
-        for (tag, value) in operation.attributes.values {
-            if let attribute = Attribute(tag) { attributes[attribute] = AttributeValue(value) }
-        }
         let (created, modified) = (
             Date(timeIntervalSinceReferenceDate: operation.created), Date(timeIntervalSinceReferenceDate: operation.modified)
         )
-        attributes[.accessible] = .string(Accessibility(operation.protection).rawValue)
-        attributes[.creationDate] = .date(created)
-        attributes[.modificationDate] = .date(modified)
+        var attributes: [Attribute: AttributeValue] = [:]
+        if withAttributes {
+            for (tag, value) in operation.attributes.values {
+                if let attribute = Attribute(tag) { attributes[attribute] = AttributeValue(value) }
+            }
+            attributes[.accessible] = .string(Accessibility(operation.protection).rawValue)
+            attributes[.creationDate] = .date(created)
+            attributes[.modificationDate] = .date(modified)
+        }
         self.init(
-            itemClass, attributes: attributes, userAttributes: operation.attributes.user,
+            itemClass, attributes: attributes, userAttributes: withAttributes ? operation.attributes.user : [:],
             record: ItemRecord(
                 itemClass: itemClass, id: UUID(operation.id), version: operation.version, created: created, modified: modified,
                 hasSecret: operation.value != nil, valueVersion: operation.valueVersion, store: owner))

@@ -36,11 +36,15 @@ struct ReadmeTests {
         }
     }
 
-    @Test func `the example of the readme is the one that is compiled and run`() throws {
-        let compiled = try String(contentsOfFile: Vectors.directory + "/../VaultTests/ReadmeExample.swift", encoding: .utf8)
-        let example = try #require(try Self.blocks("swift").first)
-        let lines = example.split(separator: "\n").filter { !$0.hasPrefix("//") && !$0.hasPrefix("import") }
-        #expect(compiled.contains(lines.joined(separator: "\n")))
+    @Test func `the examples of the readme are those that are compiled and run`() throws {
+        let examples = try Self.blocks("swift")
+        let targets = ["VaultTests", "KeychainServicesTests"]
+        #expect(examples.count == targets.count)
+        for (example, target) in zip(examples, targets) {
+            let compiled = try String(contentsOfFile: Vectors.directory + "/../\(target)/ReadmeExample.swift", encoding: .utf8)
+            let lines = example.split(separator: "\n").filter { !$0.hasPrefix("//") && !$0.hasPrefix("import") }
+            #expect(compiled.contains(lines.joined(separator: "\n")))
+        }
     }
 
     @Test func `the readme is short`() throws {
