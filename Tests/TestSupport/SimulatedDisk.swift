@@ -109,24 +109,44 @@ public final class SimulatedDisk: VaultFileSystem {
     /// Whether there is anything that a power cut could lose.
     public var hasUnsyncedState: Bool {
         state.withLock { state in
-            state.names.values.contains { inode in inode.state.withLock { !$0.dirty.isEmpty || $0.cache.count != $0.disk.count } }
-                || state.names.keys.sorted() != state.durableNames.keys.sorted()
-                || state.names.contains { $0.value !== state.durableNames[$0.key] }
+            state.names.values.contains { inode in inode.state.withLock { $0.isUnsynced } } || !hasSameNames(state)
         }
     }
 
     /// A disk as a power cut at this moment could leave it.
     public func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
         state.withLock { state in
-            let names = random.chance(50) ? state.names : state.durableNames
-            var survivors: [String: Inode] = [:]
-            for (name, inode) in names {
-                survivors[name] = inode.state.withLock { Inode(inode.number, Inode.State(settled: $0.cut(random))) }
-            }
-            let copy = SimulatedDisk(survivors, next: state.nextInode)
-            copy.lie(about: state.lies)
-            return copy
+            remains(of: random.chance(50) ? state.names : state.durableNames, state) { $0.cut(random) }
         }
+    }
+
+    /// Every disk that a power cut at this moment could leave, each subset of the un-synced sectors in each size, if they are few; else a sample.
+    public func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
+        let all: [SimulatedDisk]? = state.withLock { state in
+            let views = hasSameNames(state) ? [state.names] : [state.names, state.durableNames]
+            var disks: [SimulatedDisk] = []
+            for names in views {
+                let unsynced = names.filter { $0.value.state.withLock { $0.isUnsynced } }
+                // Of several files at once a sample says as much.
+                guard unsynced.count <= 1 else { return nil }
+                let contents = unsynced.first.map { $0.value.state.withLock { $0.cuts(atMost: limit) } } ?? [[]]
+                guard let contents, disks.count + contents.count <= limit else { return nil }
+                for content in contents { disks.append(remains(of: names, state) { $0.isUnsynced ? content : $0.cache }) }
+            }
+            return disks
+        }
+        return all ?? (0..<sample).map { _ in afterPowerCut(random) }
+    }
+
+    private func remains(of names: [String: Inode], _ state: State, _ content: (Inode.State) -> [UInt8]) -> SimulatedDisk {
+        let survivors = names.mapValues { inode in inode.state.withLock { Inode(inode.number, Inode.State(settled: content($0))) } }
+        let copy = SimulatedDisk(survivors, next: state.nextInode)
+        copy.lie(about: state.lies)
+        return copy
+    }
+
+    private func hasSameNames(_ state: State) -> Bool {
+        state.names.count == state.durableNames.count && state.names.allSatisfy { $0.value === state.durableNames[$0.key] }
     }
 
     /// A killed process has ended: what it held is released, and others go on.
@@ -241,7 +261,26 @@ extension SimulatedDisk.Inode.State {
         disk.replaceSubrange(start..<end, with: cache[start..<end])
     }
 
-    /// The content that a power cut could leave.
+    var isUnsynced: Bool { !dirty.isEmpty || cache.count != disk.count }
+
+    /// Every content that a power cut could leave, with one size between the old and the new. Nil: more than the limit.
+    func cuts(atMost limit: Int) -> [[UInt8]]? {
+        let sectors = dirty.sorted()
+        guard lowest == nil, sectors.count < 10 else { return nil }
+        let sizes = Set([disk.count, (disk.count + cache.count) / 2, cache.count])
+        guard sizes.count << sectors.count <= limit else { return nil }
+        return (0..<1 << sectors.count).flatMap { subset in
+            sizes.map { size in
+                var result = disk
+                for (index, sector) in sectors.enumerated() where subset >> index & 1 == 1 {
+                    SimulatedDisk.Inode.State.store(sector, of: cache, in: &result)
+                }
+                return result.count >= size ? Array(result[..<size]) : result + [UInt8](repeating: 0, count: size - result.count)
+            }
+        }
+    }
+
+    /// A content that a power cut could leave.
     func cut(_ random: SeededRandom) -> [UInt8] {
         var result = disk
         if let lowest, random.chance(50), lowest < result.count { result.removeLast(result.count - lowest) }

@@ -75,7 +75,9 @@ final class CrashWorld {
             do throws(StorageError) {
                 if handles[process] == nil { handles[process] = try open(disk, "process \(process)") }
                 guard let store = handles[process] else { continue }
-                switch random.number(in: 0...9) {
+                // Only a rename shows that a directory was not synced.
+                let action = lies.contains(.directorySync) && random.chance(50) ? 8 : random.number(in: 0...9)
+                switch action {
                 case 0...5: try commit(store)
                 case 6: try store.refresh()
                 case 7: try store.settleMarks()
@@ -223,9 +225,28 @@ final class CrashWorld {
 
     private func report(_ text: String) { violation = violation ?? Violation(description: text) }
 
-    private func look(_ disk: SimulatedDisk, _ when: String) throws {
-        do throws(StorageError) { try check(try open(disk, "look"), when) } catch { report("\(error) \(when)") }
+    /// - Parameter goingOn: also write to the disk, which must be a copy.
+    private func look(_ disk: SimulatedDisk, _ when: String, goingOn: Bool = false) throws {
+        do throws(StorageError) {
+            let store = try open(disk, "look")
+            try check(store, when)
+            if violation == nil, goingOn { try goOn(store, disk) }
+        } catch {
+            report("\(error) \(when)")
+        }
         if let violation { throw violation }
+    }
+
+    /// Whoever comes after a crash can write, and what they wrote is there at the next opening.
+    private func goOn(_ store: VaultStore, _ disk: SimulatedDisk) throws(StorageError) {
+        let marker = history.count + 1_000_000
+        try store.write {
+            try? store.transaction { () throws(StorageError) in
+                var content: [ItemID: [UInt8]] = [:]
+                try self.change(self.items[0], in: store, &content, marker: marker)
+            }
+        }
+        guard identify(try open(disk, "after")) == marker else { return report("a write after a crash is lost") }
     }
 
     // MARK: Faults
@@ -242,9 +263,9 @@ final class CrashWorld {
         isLooking = true
         defer { isLooking = false }
         if disk.hasUnsyncedState {
-            for _ in 0..<2 {
+            for remains in disk.powerCuts(atMost: 16, else: 3, random) where violation == nil {
                 states += 1
-                try? look(disk.afterPowerCut(random), "after a power cut before \(step)")
+                try? look(remains, "after a power cut before \(step)", goingOn: random.chance(10))
             }
         }
         if violation != nil { return .killed }
