@@ -6,12 +6,17 @@ internal import Foundation
 /// The second dictionary of SecItemUpdate: attributes and data alone.
 struct Changes {
     private var attributes: [Attribute: AttributeValue] = [:]
-    private var data: Data?
+    private var data: NSData?
     private var flaw: VaultError?
+    /// As ``Request/refusal``.
+    private(set) var refusal: VaultError?
 
     init(_ dictionary: NSDictionary) {
         for (key, value) in dictionary.entries {
-            do throws(VaultError) { try take(key, value) } catch { flaw = flaw ?? error }
+            do throws(VaultError) { try take(key, value) } catch {
+                flaw = flaw ?? error
+                if key as? String == "accc" { refusal = error }
+            }
         }
     }
 
@@ -19,7 +24,7 @@ struct Changes {
         guard let name = (key as? NSString).map({ $0 as String }) else { throw .parameter(.key("")) }
         switch name {
         case "v_Data":
-            guard let bytes = value as? Data else { throw .parameter(.key(name)) }
+            guard let bytes = value as? NSData else { throw .parameter(.key(name)) }
             data = bytes
         case "ggrp": throw .parameter(.key(name))
         case _ where name.utf8.count == 4: try takeAttribute(name, value, into: &attributes)
@@ -29,7 +34,7 @@ struct Changes {
 
     /// The changes for the engine.
     func changes() throws(VaultError) -> ItemChanges {
-        var changes = ItemChanges(attributes: attributes, secret: try data.map(Secret.init(copying:)))
+        var changes = ItemChanges(attributes: attributes, secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
         changes.flaw = flaw
         return changes
     }
@@ -37,7 +42,11 @@ struct Changes {
 
 extension Secret {
     /// Apple's signature has the secret in ordinary memory already; this is the copy that the vault keeps.
-    convenience init(copying data: Data) throws(VaultError) {
-        do throws(CryptoError) { self.init(try SecretBytes(copying: data.span)) } catch { throw .storage(StorageError(error)) }
+    convenience init(copying data: NSData) throws(VaultError) {
+        // The bytes stay where they are as long as the data is held.
+        let bytes = unsafe UnsafeRawBufferPointer(start: data.bytes, count: data.length)
+        do throws(CryptoError) { self.init(try SecretBytes(copying: unsafe Span<UInt8>(_unsafeBytes: bytes))) } catch {
+            throw .storage(StorageError(error))
+        }
     }
 }

@@ -7,36 +7,50 @@ enum DefaultStore {
     private static let log = Logger(label: "KeychainServices")
 
     /// Runs a call and turns what it throws into Apple's status.
-    static func perform(_ request: Request, _ call: (any ItemStore) throws(VaultError) -> Void) -> OSStatus {
+    ///
+    /// - Parameter check: what is wrong with the request itself is a better answer than that there is no vault.
+    static func perform(
+        adding: Bool = false, check: (AccessGroups) throws(VaultError) -> Void, _ call: (any ItemStore) throws(VaultError) -> Void
+    ) -> OSStatus {
         let vault: Vault
-        do throws(VaultError) { vault = try DefaultVault.get(opening: open) } catch {
-            // What is wrong with the request itself is the better answer.
-            return request.flaw?.status ?? status(of: error, adding: request.isAdding)
+        do throws(VaultError) { vault = try get() } catch {
+            let unavailable = error
+            do throws(VaultError) { try check(DefaultVault.accessGroups) } catch { return error.status }
+            return status(of: unavailable, adding: adding)
         }
         do throws(VaultError) {
             do throws(VaultError) { try call(vault) } catch {
+                switch error {
+                // It was changed while it was read.
+                case .itemChanged: try call(vault)
                 // The file was replaced, or this is a forked child: nothing was done, and a new handle may do it.
-                guard error.asksForReopening, DefaultVault.forget(vault) else { throw error }
-                try call(try DefaultVault.get(opening: open))
+                case _ where error.asksForReopening && DefaultVault.forget(vault): try call(try get())
+                default: throw error
+                }
             }
             return errSecSuccess
         } catch {
-            if error == .storage(.noVault) { return status(of: error, adding: request.isAdding) }
+            if error == .storage(.noVault) { return status(of: error, adding: adding) }
             if case .storage = error { log.error("\(error)") }
             return error.status
         }
     }
 
-    private static func open() throws(VaultError) -> Vault {
-        guard let path = Vault.defaultPath else { throw .storage(.noVault) }
-        let locked = try LockedVault(at: path)
-        let secret: UnlockingSecret?
-        do throws(VaultError) { secret = try .ofProcess() } catch {
-            log.error("what should unlock the vault cannot be read: \(error)")
-            throw .locked
+    private static func get() throws(VaultError) -> Vault {
+        // Said when the lock has been given back: a log may itself look for a secret.
+        var unreadable: VaultError?
+        defer { if let unreadable { log.error("what should unlock the vault cannot be read: \(unreadable)") } }
+        return try DefaultVault.get { groups throws(VaultError) in
+            guard let path = Vault.defaultPath else { throw .storage(.noVault) }
+            let locked = try LockedVault(at: path)
+            let secret: UnlockingSecret?
+            do throws(VaultError) { secret = try .ofProcess() } catch {
+                unreadable = error
+                throw .locked
+            }
+            guard let secret else { throw .locked }
+            return try locked.unlock(with: secret, accessGroups: groups)
         }
-        guard let secret else { throw .locked }
-        return try locked.unlock(with: secret, accessGroups: .ofProcess)
     }
 
     private static func status(of error: VaultError, adding: Bool) -> OSStatus {

@@ -17,15 +17,14 @@ struct Request {
     }
 
     private let call: Call
-    var isAdding: Bool { call == .add }
-    private(set) var itemClass: ItemClass?
+    private var givenClass: ItemClass?
     private(set) var attributes: [Attribute: AttributeValue] = [:]
-    private(set) var data: Data?
+    private(set) var data: NSData?
     private(set) var results: Results = []
     private(set) var limit: Query.Limit?
     private(set) var flaw: VaultError?
-    /// Of an app clip's item: refused before anything else is looked at.
-    private(set) var isForAppClip = false
+    /// What Apple's library refuses before it asks its daemon, which looks at the access groups first.
+    private(set) var refusal: VaultError?
     private var persistentReference: [UInt8]?
     private var conditions: Set<Query.MatchCondition> = []
     private var hostOrSubdomain: String?
@@ -40,7 +39,7 @@ struct Request {
         }
         if dictionary.count > 128 { flaw = .parameter(.key("")) }
         if let error = classFlaw(className) { flaw = error }
-        if results.contains(.reference), itemClass == .key { flaw = flaw ?? .unimplemented }
+        if results.contains(.reference), itemClass == .key, call == .add || call == .copyMatching { flaw = flaw ?? .unimplemented }
         // Apple's order: what is wrong with the rest of the query comes first.
         if call == .update, !results.isEmpty { flaw = flaw ?? .parameter(.key("r_")) }
     }
@@ -50,26 +49,29 @@ struct Request {
             throw key is NSNumber ? .noSuchAttribute("\(key)") : .parameter(.key(""))
         }
         let spelling = name.utf8
+        guard spelling.count > 1 else { throw .parameter(.key(name)) }
         if spelling.count == 4 {
-            isForAppClip = isForAppClip || name == "clip"
-            try takeAttribute(name, value, into: &attributes)
+            do throws(VaultError) { try takeAttribute(name, value, into: &attributes) } catch {
+                if name == "clip" || name == "accc" { refusal = error }
+                throw error
+            }
         } else {
             switch spelling.first {
             case UInt8(ascii: "c") where name == "class":
                 className = (value as? NSString).map { $0 as String }
-                itemClass = className.flatMap(ItemClass.init)
+                givenClass = className.flatMap(ItemClass.init)
             case UInt8(ascii: "r"): try takeResult(name, value)
             case UInt8(ascii: "v"): try takeValue(name, value)
             case UInt8(ascii: "m"): try takeMatch(name, value)
             case UInt8(ascii: "u"): try takeUse(name, value)
-            case UInt8(ascii: "f") where spelling.count > 1: break
+            case UInt8(ascii: "f"): break
             default: throw .parameter(.key(name))
             }
         }
     }
 
     private func classFlaw(_ name: String?) -> VaultError? {
-        guard itemClass == nil else { return nil }
+        guard givenClass == nil else { return nil }
         // Anything but a string counts as missing, and a persistent reference has a class of its own.
         guard let name else { return persistentReference == nil ? .parameter(.classMissing) : nil }
         return name == "idnt" ? .unimplemented : .noSuchClass
@@ -91,7 +93,7 @@ struct Request {
     private mutating func takeValue(_ name: String, _ value: Any) throws(VaultError) {
         switch name {
         case "v_Data":
-            guard let bytes = value as? Data else { throw .parameter(.key(name)) }
+            guard let bytes = value as? NSData else { throw .parameter(.key(name)) }
             data = bytes
         case "v_PersistentRef":
             guard call != .add, let bytes = value as? Data else { throw .parameter(.persistentReference) }
@@ -110,8 +112,8 @@ struct Request {
             guard !isPropertyList(value) else { throw .parameter(.key(name)) }
             conditions.insert(.policy)
         case "m_Issuers":
-            guard let names = value as? [Data] else { throw .parameter(.key(name)) }
-            conditions.insert(names.contains { $0.first == 0x30 } ? .issuers : .withoutEffect)
+            let names = value as? [Any] ?? []
+            conditions.insert(names.contains { ($0 as? Data)?.first == 0x30 } ? .issuers : .withoutEffect)
         case "m_HostOrSubdomainOfHost":
             guard let host = value as? String else { throw .parameter(.key(name)) }
             hostOrSubdomain = host
@@ -136,7 +138,7 @@ struct Request {
         case let name as String where name == "m_LimitAll": return .all
         case let number as NSNumber where !isBoolean(number):
             let count = number.intValue
-            return count == 1 ? .one : count < 0 ? .all : .count(count)
+            return count == 1 ? .one : .count(count)
         default: throw .parameter(.limit)
         }
     }
@@ -144,10 +146,15 @@ struct Request {
     private mutating func takeUse(_ name: String, _ value: Any) throws(VaultError) {
         switch name {
         // Nothing here ever asks a user, so that "fail" and "allow" are the same.
-        case "u_AuthUI" where call != .copyMatching && value as? String == "u_AuthUIS": throw .parameter(.key(name))
+        case "u_AuthUI" where call != .copyMatching && value as? String == "u_AuthUIS":
+            refusal = .parameter(.key(name))
+            throw .parameter(.key(name))
         case "u_AuthUI", "u_OpPrompt": break
         case "u_NoAuthUI":
             guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
+        // Nothing here asks the context; a program that has a class of this name for other reasons may pass an object of it.
+        case "u_AuthCtx":
+            guard !isPropertyList(value) else { throw .parameter(.key(name)) }
         case "u_CredRef":
             guard value is Data else { throw .parameter(.key(name)) }
         case "u_Tomb":
@@ -167,9 +174,14 @@ struct Request {
 }
 
 extension Request {
+    /// The class, which a persistent reference may say as well.
+    var itemClass: ItemClass? {
+        givenClass ?? persistentReference.flatMap { ItemClass(rawValue: String(decoding: $0.prefix(4), as: UTF8.self)) }
+    }
+
     /// The query for the engine.
     var query: Query {
-        var query = Query(itemClass, attributes: attributes, limit: limit)
+        var query = Query(givenClass, attributes: attributes, limit: limit)
         query.persistentReference = persistentReference
         query.conditions = conditions
         query.hostOrSubdomain = hostOrSubdomain
@@ -201,6 +213,7 @@ func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribu
     switch (attribute, value) {
     case (.accessControl, let control as SecAccessControl): attributes[attribute] = .data(control.encoded)
     case (.accessControl, _): throw .parameter(.attributeValue(name))
+    case (.issuer, _) where !(value is NSData): throw .parameter(.attributeValue(name))
     case (.multiUser, is NSNull): attributes[attribute] = .data([])
     default:
         guard let value = AttributeValue(value) else { throw .parameter(.attributeValue(name)) }
@@ -219,6 +232,9 @@ extension AttributeValue {
                 self = .bool(number.boolValue)
             } else if let integer = Int64(exactly: number) {
                 self = .number(integer)
+            } else if unsafe number.objCType.pointee == CChar(UInt8(ascii: "Q")) {
+                // A number of the other half would be rounded.
+                return nil
             } else {
                 self = .real(number.doubleValue)
             }

@@ -7,7 +7,7 @@ extension Request.Results {
     /// What SecItemAdd gives back: exactly what was asked for.
     ///
     /// - Parameter data: the bytes that were stored, as the caller gave them.
-    func added(_ item: Item, _ data: Data?) -> AnyObject? {
+    func added(_ item: Item, _ data: NSData?) -> AnyObject? {
         if isSingle { return single(item, data) }
         var dictionary = contains(.attributes) ? item.dictionary : [:]
         complete(&dictionary, item, data)
@@ -32,16 +32,16 @@ extension Request.Results {
     /// Whether one thing alone was asked for that is no dictionary, or nothing.
     var isSingle: Bool { !contains(.attributes) && rawValue & (rawValue - 1) == 0 }
 
-    private func single(_ item: Item, _ data: Data?) -> AnyObject? {
+    private func single(_ item: Item, _ data: NSData?) -> AnyObject? {
         switch self {
-        case .data: data.map { $0 as NSData }
+        case .data: data
         case .persistentReference: item.persistentReference.map { $0 as NSData }
         case .reference: item.certificate(data)
         default: nil
         }
     }
 
-    private func complete(_ dictionary: inout [String: Any], _ item: Item, _ data: Data?) {
+    private func complete(_ dictionary: inout [String: Any], _ item: Item, _ data: NSData?) {
         if contains(.data) { dictionary["v_Data"] = data }
         if contains(.persistentReference) { dictionary["v_PersistentRef"] = item.persistentReference }
         if contains(.reference) {
@@ -52,13 +52,11 @@ extension Request.Results {
 }
 
 extension Item {
-    /// The secret, which leaves its protection here because Apple's signature says so.
-    fileprivate var data: Data? {
+    /// The secret, which leaves its protection here, once, because Apple's signature says so.
+    fileprivate var data: NSData? {
         secret?.withBytes { bytes in
-            var data = Data(count: bytes.count)
-            var copy = data.mutableSpan
-            for index in bytes.indices { copy[index] = bytes[index] }
-            return data
+            // The bytes are there for the length of the call, and copied in it.
+            unsafe bytes.withUnsafeBytes { unsafe NSData(bytes: $0.baseAddress, length: $0.count) }
         }
     }
 
@@ -67,8 +65,8 @@ extension Item {
     fileprivate var accessibility: Accessibility? { attributes[.accessible]?.text.flatMap(Accessibility.init) }
 
     /// Passwords have no object of their own on Apple's systems either.
-    fileprivate func certificate(_ data: Data?) -> SecCertificate? {
-        itemClass == .certificate ? data.flatMap { SecCertificate($0) } : nil
+    fileprivate func certificate(_ data: NSData?) -> SecCertificate? {
+        itemClass == .certificate ? data.flatMap { SecCertificate($0 as Data) } : nil
     }
 
     /// The attributes under Apple's names, each in the type that the caller gave it.

@@ -11,12 +11,15 @@ public import Foundation
 ///   - attributes: the class, attributes, `kSecValueData`, and the `kSecReturn…` keys.
 ///   - result: gets what was asked for; untouched when nothing was, and on every error. Nil is fine.
 /// - Returns: errSecSuccess; errSecDuplicateItem when an item has the same primary key; errSecParam, errSecNoSuchAttr, errSecNoSuchClass,
-///   errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented, and errSecNotAvailable when there is no vault.
+///   errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented; errSecDataTooLarge above 16 MiB of data or 64 KiB of
+///   attributes; errSecNotAvailable when there is no vault.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     let request = Request(attributes, for: .add)
-    guard !request.isForAppClip else { return errSecParam }
-    return DefaultStore.perform(request) { store throws(VaultError) in
+    if let refusal = request.refusal { return refusal.status }
+    return DefaultStore.perform(adding: true) { groups throws(VaultError) in
+        try request.item().check(addedAsOneOf: groups)
+    } _: { store throws(VaultError) in
         let item = try store.add(try request.item())
         // The caller's pointer is valid for the length of the call.
         if !request.results.isEmpty { unsafe result?.pointee = request.results.added(item, request.data) }
@@ -33,12 +36,14 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     let request = Request(query, for: .copyMatching)
-    guard !request.isForAppClip else { return errSecParam }
-    return DefaultStore.perform(request) { store throws(VaultError) in
-        var query = request.query
-        query.limit = request.limit ?? .one
-        query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
-        query.returnsAttributes = !request.results.isSingle
+    if let refusal = request.refusal { return refusal.status }
+    var query = request.query
+    query.limit = request.limit ?? .one
+    query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
+    query.returnsAttributes = !request.results.isSingle
+    return DefaultStore.perform { groups throws(VaultError) in
+        try query.check(findingAsOneOf: groups)
+    } _: { store throws(VaultError) in
         let items = try store.copyMatching(query)
         guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else { throw .unimplemented }
         // The caller's pointer is valid for the length of the call.
@@ -60,7 +65,10 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
     let request = Request(query, for: .update)
     let changes = Changes(attributesToUpdate)
-    return DefaultStore.perform(request) { store throws(VaultError) in
+    if let refusal = request.refusal ?? changes.refusal { return refusal.status }
+    return DefaultStore.perform { groups throws(VaultError) in
+        try request.query.check(changing: changes.changes(), asOneOf: groups)
+    } _: { store throws(VaultError) in
         try store.update(matching: request.query, with: try changes.changes())
     }
 }
@@ -72,7 +80,12 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     let request = Request(query, for: .delete)
-    return DefaultStore.perform(request) { store throws(VaultError) in try store.delete(matching: request.query) }
+    if let refusal = request.refusal { return refusal.status }
+    return DefaultStore.perform { groups throws(VaultError) in
+        try request.query.check(deletingAsOneOf: groups)
+    } _: { store throws(VaultError) in
+        try store.delete(matching: request.query)
+    }
 }
 
 // On Apple's systems a String and an NSString are one key of a [AnyHashable: Any] and one member of a Set<AnyHashable>. Libraries count on
@@ -85,7 +98,9 @@ extension Request {
     /// The item that a call to SecItemAdd describes.
     fileprivate func item() throws(VaultError) -> Item {
         // Without a class the flaw is thrown before anything is made of it.
-        var item = Item(ItemKey(itemClass ?? .genericPassword, attributes), secret: try data.map(Secret.init(copying:)))
+        var item = Item(
+            ItemKey(itemClass ?? .genericPassword, attributes),
+            secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
         item.flaw = flaw
         return item
     }

@@ -17,7 +17,6 @@ public var kSecRandomDefault: SecRandomRef? { nil }
 public func SecRandomCopyBytes(_ rnd: SecRandomRef?, _ count: Int, _ bytes: UnsafeMutableRawPointer) -> Int32 {
     guard count >= 0 else { return errSecParam }
     // The caller promises that the memory is there and its own.
-    var span = unsafe MutableSpan<UInt8>(_unsafeStart: bytes.assumingMemoryBound(to: UInt8.self), count: count)
-    SystemRandom().fill(&span)
+    unsafe SystemRandom.fill(UnsafeMutableRawBufferPointer(start: bytes, count: count))
     return errSecSuccess
 }

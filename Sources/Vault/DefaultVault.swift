@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Glibc
 internal import Synchronization
+internal import VaultStorage
 
 extension Vault {
     /// Makes every `SecItem…` call of this process use the vault.
@@ -8,10 +9,10 @@ extension Vault {
     /// Without a call to this, the first `SecItem…` call opens the vault at ``defaultPath`` with ``UnlockingSecret/ofProcess()``.
     ///
     /// - Parameters:
-    ///   - vault: nil goes back to what the environment says, and to the next call that opens it.
-    ///   - accessGroups: those of the calls; the first is where they add. Nil: those that the vault was opened with.
+    ///   - vault: nil goes back to what the environment says, and the next call opens it.
+    ///   - accessGroups: those of the calls; the first is where they add. Nil: those that the vault was opened with, or `$VAULT_ACCESS_GROUPS`.
     public static func setDefault(_ vault: Vault?, accessGroups: AccessGroups? = nil) {
-        DefaultVault.bind(accessGroups.flatMap { vault?.withAccessGroups($0) } ?? vault)
+        DefaultVault.bind(accessGroups.flatMap { vault?.withAccessGroups($0) } ?? vault, accessGroups)
     }
 }
 
@@ -20,31 +21,48 @@ package enum DefaultVault {
     private struct State {
         var bound: Vault?
         var opened: Vault?
+        var groups: AccessGroups?
+        /// A key derivation that came to nothing, so that not every caller waits for one of their own.
+        var failure: (error: VaultError, uptime: Duration)?
         var closesAtExit = false
     }
 
     private static let state = Mutex(State())
+    private static let failureLifetime = Duration.seconds(2)
 
-    static func bind(_ vault: Vault?) {
-        state.withLock { state in
-            state.bound = vault
-            state.opened = nil
-        }
+    static func bind(_ vault: Vault?, _ groups: AccessGroups?) {
+        // The old one goes when the lock has been given back: closing it may take a while.
+        withExtendedLifetime(
+            state.withLock { state in
+                defer { state = State(bound: vault, groups: vault == nil ? groups : nil, closesAtExit: closeAtExit(state)) }
+                return (state.bound, state.opened)
+            }
+        ) {}
     }
 
+    private static func closeAtExit(_ state: State) -> Bool {
+        if !state.closesAtExit { atexit { DefaultVault.close() } }
+        return true
+    }
+
+    /// The access groups of the calls when no vault was bound.
+    package static var accessGroups: AccessGroups { state.withLock { $0.groups } ?? .ofProcess }
+
     /// - Parameter open: derives the key, while whoever comes meanwhile waits for the same vault.
-    package static func get(opening open: () throws(VaultError) -> Vault) throws(VaultError) -> Vault {
+    package static func get(opening open: (AccessGroups) throws(VaultError) -> Vault) throws(VaultError) -> Vault {
         let result: Result<Vault, VaultError> = state.withLock { state in
             if let vault = state.bound ?? state.opened { return .success(vault) }
+            let uptime = SystemClock().uptime
+            if let failure = state.failure, uptime - failure.uptime < failureLifetime { return .failure(failure.error) }
             do throws(VaultError) {
-                let vault = try open()
+                let vault = try open(state.groups ?? .ofProcess)
                 state.opened = vault
-                if !state.closesAtExit {
-                    state.closesAtExit = true
-                    atexit { DefaultVault.close() }
-                }
+                state.failure = nil
+                state.closesAtExit = closeAtExit(state)
                 return .success(vault)
             } catch {
+                let wasDerived = error == .storage(.wrongPassphrase) || error == .storage(.resourceUnavailable)
+                state.failure = wasDerived ? (error, SystemClock().uptime) : nil
                 return .failure(error)
             }
         }
@@ -53,14 +71,17 @@ package enum DefaultVault {
 
     /// Lets the next call open the vault again. Returns false for one that was bound: only who opened it can open it again.
     package static func forget(_ vault: Vault) -> Bool {
-        state.withLock { state in
-            if state.opened === vault { state.opened = nil }
-            return state.bound == nil
+        let (old, isBound) = state.withLock { state in
+            let old = state.opened === vault ? state.opened : nil
+            if old != nil { state.opened = nil }
+            return (old, state.bound != nil)
         }
+        withExtendedLifetime(old) {}
+        return !isBound
     }
 
-    /// Brings the file in order as the last act of a process, unless another thread is in the middle of something.
+    /// Brings the file in order as the last act of a process, unless somebody is in the middle of something.
     private static func close() {
-        _ = state.withLockIfAvailable { $0.opened?.close() }
+        state.withLockIfAvailable { $0.bound ?? $0.opened }??.closeAtOnce()
     }
 }

@@ -16,7 +16,11 @@ struct ItemDraft {
     }
 
     /// A new item, with its defaults.
-    init(_ item: Item, defaultGroup: String) throws(VaultError) {
+    ///
+    /// - Throws: in Apple's order: no groups, the item's own flaws, a foreign group.
+    init(_ item: Item, addedAsOneOf groups: AccessGroups) throws(VaultError) {
+        guard let defaultGroup = groups.first else { throw .accessGroupDenied }
+        if let flaw = item.flaw { throw flaw }
         self.init(
             itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked, values: [:],
             user: item.userAttributes)
@@ -28,12 +32,15 @@ struct ItemDraft {
         }
         if values[Attribute.synchronizable.tag] == nil { values[Attribute.synchronizable.tag] = .integer(0) }
         if values[Attribute.accessGroup.tag] == nil { values[Attribute.accessGroup.tag] = .string(defaultGroup) }
+        try check(groups)
     }
 
     var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
 
-    var accessGroup: String? {
-        if case .string(let group) = values[Attribute.accessGroup.tag] { group } else { nil }
+    /// What the item must fulfil before it is written, whether it is new or changed.
+    func check(_ groups: AccessGroups) throws(VaultError) {
+        guard case .string(let group) = values[Attribute.accessGroup.tag], groups.allowsWriting(group) else { throw .accessGroupDenied }
+        try checkAccessControl()
     }
 
     func matchKey(_ attribute: Attribute) -> MatchKey? {
@@ -53,10 +60,8 @@ struct ItemDraft {
         var (accessibility, control): (Accessibility?, AccessControl?)
         for (attribute, value) in attributes {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
-            if attribute == .synchronizable, value == .string("syna") {
-                values[attribute.tag] = .integer(0)
-                continue
-            }
+            // "Either" says nothing of an item.
+            if attribute == .synchronizable, value == .string("syna") { continue }
             guard let encoded = value.encoded(as: attribute.kind(in: itemClass)) else {
                 throw .parameter(.attributeValue(attribute.name))
             }
@@ -92,14 +97,14 @@ struct ItemDraft {
     }
 
     /// - Throws: `.unimplemented` for constraints that nobody would enforce.
-    func checkAccessControl() throws(VaultError) {
+    private func checkAccessControl() throws(VaultError) {
         guard case .data(let bytes) = values[Attribute.accessControl.tag], let control = AccessControl(parsing: bytes),
-            let constraints = control.constraints, constraints != 0
+            let constraints = control.constraints
         else { return }
         guard values[Attribute.synchronizable.tag] != .integer(1) else {
             throw .parameter(.attributeValue(Attribute.accessControl.name))
         }
-        throw .unimplemented
+        guard constraints == 0 else { throw .unimplemented }
     }
 
     private func check(userAttributes names: some Sequence<String>) throws(VaultError) {

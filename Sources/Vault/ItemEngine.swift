@@ -73,17 +73,12 @@ final class ItemEngine {
     }
 
     private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ItemDraft {
-        guard let defaultGroup = groups.first else { throw .accessGroupDenied }
-        if let flaw = item.flaw { throw flaw }
-        let draft = try ItemDraft(item, defaultGroup: defaultGroup)
-        try check(draft, groups)
+        let draft = try ItemDraft(item, addedAsOneOf: groups)
+        try checkKey(of: draft)
         return draft
     }
 
-    /// What a record must fulfil before it is written, whether it is new or changed.
-    private func check(_ draft: ItemDraft, _ groups: AccessGroups) throws(VaultError) {
-        guard let group = draft.accessGroup, groups.allowsWriting(group) else { throw .accessGroupDenied }
-        try draft.checkAccessControl()
+    private func checkKey(of draft: ItemDraft) throws(VaultError) {
         // It would be sealed by nothing that the user knows.
         guard draft.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else { throw .storage(.noMatchingSlot) }
         guard store.canUse(draft.protection) else { throw .locked }
@@ -154,13 +149,7 @@ final class ItemEngine {
     private static let tick = 0.001
 
     func update(matching query: Query, with changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> Int {
-        let parsed = try ParsedQuery(query, changingAsOneOf: groups)
-        if let group = changes.attributes[.accessGroup]?.text, !groups.allowsWriting(group) { throw .accessGroupDenied }
-        try query.checkForChange()
-        // A bad update is reported even when nothing matches.
-        if let flaw = changes.flaw { throw flaw }
-        var probe = ItemDraft(itemClass: parsed.itemClass, protection: .whenUnlocked, values: [:], user: [:])
-        try probe.apply(changes)
+        let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for (_, operation) in found { _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones) }
@@ -177,7 +166,8 @@ final class ItemEngine {
         var draft = ItemDraft(
             itemClass: itemClass, protection: old.protection, values: old.attributes.values, user: old.attributes.user)
         try draft.apply(changes)
-        try check(draft, groups)
+        try draft.check(groups)
+        try checkKey(of: draft)
         var new = old
         new.version += 1
         new.modified = max(store.now, old.modified + ItemEngine.tick)
@@ -222,8 +212,7 @@ final class ItemEngine {
     // MARK: Deleting
 
     func delete(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
-        let parsed = try ParsedQuery(query, changingAsOneOf: groups)
-        try query.checkForChange()
+        let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for (_, operation) in found {

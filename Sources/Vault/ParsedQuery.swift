@@ -61,8 +61,24 @@ struct ParsedQuery {
         self.groups = groups.names
     }
 
+    /// The query of an update. A bad update is found out even when nothing matches.
+    init(_ query: Query, changing changes: ItemChanges, asOneOf groups: AccessGroups) throws(VaultError) {
+        try self.init(query, changingAsOneOf: groups)
+        if let group = changes.attributes[.accessGroup]?.text, !groups.allowsWriting(group) { throw .accessGroupDenied }
+        try query.checkForChange()
+        if let flaw = changes.flaw { throw flaw }
+        var probe = ItemDraft(itemClass: itemClass, protection: .whenUnlocked, values: [:], user: [:])
+        try probe.apply(changes)
+    }
+
+    /// The query of a delete.
+    init(_ query: Query, deletingAsOneOf groups: AccessGroups) throws(VaultError) {
+        try self.init(query, changingAsOneOf: groups)
+        try query.checkForChange()
+    }
+
     /// The query of an update or a delete: here Apple's systems look at the group first.
-    init(_ query: Query, changingAsOneOf groups: AccessGroups) throws(VaultError) {
+    private init(_ query: Query, changingAsOneOf groups: AccessGroups) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         if let value = query.attributes[.accessGroup]?.text, !groups.allowsWriting(value) { throw .accessGroupDenied }
         var query = query
@@ -158,5 +174,25 @@ extension Operation {
 
     func text(of attribute: Attribute) -> String? {
         attributes[attribute.tag].flatMap { AttributeValue($0).text }
+    }
+}
+
+// What can be said of a request when there is no vault to ask.
+
+extension Item {
+    /// - Throws: what adding the item would, whatever is in the vault.
+    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ItemDraft(self, addedAsOneOf: groups) }
+}
+
+extension Query {
+    /// - Throws: what ``ItemStore/copyMatching(_:)`` would, whatever is in the vault.
+    package func check(findingAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ParsedQuery(self, groups: groups) }
+
+    package func check(changing changes: ItemChanges, asOneOf groups: AccessGroups) throws(VaultError) {
+        _ = try ParsedQuery(self, changing: changes, asOneOf: groups)
+    }
+
+    package func check(deletingAsOneOf groups: AccessGroups) throws(VaultError) {
+        _ = try ParsedQuery(self, deletingAsOneOf: groups)
     }
 }

@@ -160,4 +160,6 @@ public final class Vault: ItemStore {
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
     /// scope does it too. What goes wrong here takes nothing back that was acknowledged.
     public func close() { core.close() }
+
+    func closeAtOnce() { core.closeAtOnce() }
 }

@@ -100,10 +100,19 @@ final class VaultCore: @unchecked Sendable {
 
     func close() { mutex.withLock { _ in _ = settle(isLeaving: true) } }
 
+    /// As ``close()``, but waits for nobody: neither for another thread nor for another writer.
+    func closeAtOnce() {
+        guard !engine.store.isForked else { return }
+        _ = mutex.withLockIfAvailable { _ in
+            engine.store.patience = .zero
+            settle(isLeaving: true)
+        }
+    }
+
     /// Returns false when another writer was in the way of what is only done in passing.
     @discardableResult
     private func settle(isLeaving: Bool) -> Bool {
-        guard !ForkMark.isForkedChild else { return true }
+        guard !engine.store.isForked else { return true }
         if isLeaving { try? engine.store.compactIfWorthwhile(isLeaving: true) }
         do throws(StorageError) { try engine.store.settleMarks(patience: isLeaving ? nil : .zero) } catch { return error != .busy }
         return true
@@ -112,7 +121,8 @@ final class VaultCore: @unchecked Sendable {
     /// After a second without a change both marks are brought up to date, so that any truncation of the file would show.
     private func settleSoon() {
         lastChange = engine.store.uptime
-        guard !isSettling else { return }
+        // In a forked child Dispatch has no threads.
+        guard !isSettling, ForkMark.process == 1 else { return }
         isSettling = true
         wait(.seconds(1))
     }

@@ -21,8 +21,8 @@ extension RandomSource {
 
 /// The kernel's generator through libsodium's `randombytes_buf`.
 ///
-/// Public randomness is drawn 4 KiB at a time: one call for a 24-byte nonce costs more than sealing 32 bytes. An instance belongs to one process;
-/// what was drawn ahead would be used twice by a forked child.
+/// Public randomness is drawn 4 KiB at a time: one call for a 24-byte nonce costs more than sealing 32 bytes. What was drawn ahead belongs to one
+/// process: a forked child would use it a second time.
 public final class SystemRandom: RandomSource {
     private struct Pool {
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -31,10 +31,15 @@ public final class SystemRandom: RandomSource {
 
     private let pool = Mutex(Pool())
 
-    public init() { ForkMark.arm() }
+    private let process = ForkMark.process
+
+    public init() {}
+
+    /// Fills memory with random bytes that may be a key: nothing of them stays anywhere else.
+    public static func fill(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.randomize(bytes) }
 
     public func fill(_ bytes: inout MutableSpan<UInt8>) {
-        if bytes.count > 1024 || ForkMark.isForkedChild {
+        if bytes.count > 1024 || process != ForkMark.process {
             unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.randomize($0) }
             return
         }

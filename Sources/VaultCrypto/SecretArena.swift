@@ -29,6 +29,8 @@ enum SecretArena {
     @safe private struct State {
         var regions: [Region] = unsafe []
         var unlockedBytes = 0
+        /// The process that mapped them.
+        var process = ForkMark.process
     }
 
     private static let state = Mutex(State())
@@ -42,7 +44,9 @@ enum SecretArena {
         guard Sodium.ready else { throw .unavailable }
         let needed = (count + canaryLength + granule - 1) / granule * granule
         let base: UnsafeMutableRawPointer? = unsafe state.withLock { state in
-            unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state)
+            // In a forked child the regions of the parent do not exist; something else may lie there.
+            if state.process != ForkMark.process { state = State() }
+            return unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state)
         }
         guard let base = unsafe base else { throw .outOfMemory }
         // The slot holds `count` bytes and the canary.
@@ -52,9 +56,9 @@ enum SecretArena {
         return unsafe base
     }
 
-    static func release(_ base: UnsafeMutableRawPointer, count: Int) {
-        // The pages do not exist in a forked child: touching them would be fatal.
-        guard !ForkMark.isForkedChild else { return }
+    /// - Parameter process: in which the secret was made. In its children there is nothing to release.
+    static func release(_ base: UnsafeMutableRawPointer, count: Int, process: UInt64) {
+        guard process == ForkMark.process else { return }
         let (low, high) = unsafe ((base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self))
         // Memory is not what it should be: whatever went on would go on with it.
         guard low == canary.0, high == canary.1 else { fatalError("a secret was written past its end") }
@@ -135,34 +139,5 @@ enum SecretArena {
     private static func unmap(_ region: Region, _ state: inout State) {
         if unsafe !region.isLocked { unsafe state.unlockedBytes -= region.length }
         unsafe munmap(region.body - pageLength, region.length + 2 * pageLength)
-    }
-}
-
-/// Tells a forked child that it is one, without a system call.
-public enum ForkMark {
-    /// A page that the kernel empties in a child (MADV_WIPEONFORK).
-    @safe private struct Page: @unchecked Sendable {
-        let byte: UnsafeMutablePointer<UInt8>?
-
-        init() {
-            guard let base = unsafe clinux_map(4096), unsafe clinux_wipe_on_fork(base, 4096) == 0 else {
-                unsafe self.byte = nil
-                return
-            }
-            let byte = unsafe base.bindMemory(to: UInt8.self, capacity: 4096)
-            unsafe byte.pointee = 1
-            unsafe self.byte = byte
-        }
-    }
-
-    private static let page = Page()
-
-    /// Sets the mark; call it once before what must not be used in a child is made.
-    public static func arm() { _ = page }
-
-    /// Whether this process was forked from the one that armed the mark.
-    public static var isForkedChild: Bool {
-        guard let byte = unsafe page.byte else { return false }
-        return unsafe byte.pointee == 0
     }
 }

@@ -6,6 +6,7 @@ import CSodium
 /// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler refuses them.
 @safe public struct SecretBytes: ~Copyable, @unchecked Sendable {
     private let base: UnsafeMutableRawPointer
+    private let process: UInt64
 
     /// The number of bytes, 0 or more.
     public let count: Int
@@ -13,7 +14,7 @@ import CSodium
     /// - Throws: `.outOfMemory` when the system gives no more; `.unavailable` when libsodium cannot start.
     public init(zeroed count: Int) throws(CryptoError) {
         precondition(count >= 0)
-        ForkMark.arm()
+        process = ForkMark.process
         unsafe self.base = try unsafe SecretArena.allocate(count)
         self.count = count
     }
@@ -33,7 +34,7 @@ import CSodium
         unsafe randombytes_buf(base, count)
     }
 
-    deinit { unsafe SecretArena.release(base, count: count) }
+    deinit { unsafe SecretArena.release(base, count: count, process: process) }
 
     public borrowing func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try body(unsafe Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))

@@ -55,6 +55,7 @@ public final class VaultStore {
     /// Whether this handle ever changed something: one that only read has nothing to tidy up when it goes.
     var isWriter = false
     var isPoisoned = false
+    private let process = ForkMark.process
     var isReadOnly: Bool
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: (generation: UInt64, position: LogPosition)?
@@ -105,6 +106,12 @@ public final class VaultStore {
         }
     }
 
+    /// How long this handle waits for another writer.
+    public var patience: Duration {
+        get { lock.patience }
+        set { lock.patience = newValue }
+    }
+
     public var sequence: UInt64 { tip.position.sequence }
 
     /// Wipes the vault key and the key of the items that are readable while unlocked only.
@@ -139,8 +146,11 @@ public final class VaultStore {
 
     // MARK: Reading
 
+    /// Whether this process is a child of the one that opened the vault: the memory of the keys is not there.
+    public var isForked: Bool { process != ForkMark.process }
+
     func check() throws(StorageError) {
-        guard !ForkMark.isForkedChild else { throw .forked }
+        guard !isForked else { throw .forked }
         guard !isPoisoned else { throw .poisoned }
     }
 

@@ -9,7 +9,7 @@ final class WriterLock {
 
     private let location: VaultLocation
     private let clock: any VaultClock
-    private let patience: Duration
+    var patience: Duration
     private var file: (any VaultFile)?
 
     init(_ location: VaultLocation, clock: any VaultClock, patience: Duration) {
@@ -68,9 +68,14 @@ final class WriterLock {
 
     private func opened(creating: Bool) throws(StorageError) -> any VaultFile {
         if let file { return file }
-        let made = try attempt(.lock) { () throws(Errno) in
-            creating
+        let made: any VaultFile
+        do throws(Errno) {
+            made =
+                creating
                 ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: false)
+        } catch {
+            // A file can be made in every directory but one that was removed.
+            throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)
         }
         let status = try attempt(.lock) { () throws(Errno) in try made.status() }
         guard status.kind == .regular else { throw .refused(.notARegularFile) }

@@ -221,7 +221,9 @@ extension Case {
         Case("F36", .add(stored()), .update(genp(), ["agrp": "B"]), .copy(genp(["r_Attributes": true]), gives: .dictionary(["agrp": "B"]))),
         Case("F37", .add(stored()), .update(genp(), ["agrp": "Z"], -34018), .copy(genp(["agrp": "A"]))),
         Case("F38", .add(stored(["agrp": "A"])), .add(stored(["agrp": "B"])), .update(genp(["agrp": "A"]), ["agrp": "B"], -25299)),
-        Case("F39", .add(stored()), .update(genp(), ["musr": sixteen]), .copy(genp())),
+        Case(
+            "F39", .add(stored()), .update(genp(), ["musr": sixteen]),
+            .copy(genp(["r_Attributes": true]), gives: .dictionary(["musr": Data()]))),
         Case("F41", .add(stored()), .update(genp(), ["sync": true]), .copy(genp(), -25300), .copy(genp(["sync": true]))),
         Case("F43", .add(stored(["sync": true])), .update(genp(), ["labl": "l"], -25300)),
         Case("F45", .add(stored()), .update(genp(), ["acct": "a"])),

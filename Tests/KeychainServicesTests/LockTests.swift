@@ -151,6 +151,9 @@ extension SecItemTests {
             #expect(add() == errSecSuccess)
             #expect(SecItemUpdate(["class": "genp"] as CFDictionary, ["accc": control] as CFDictionary) == errSecUnimplemented)
             #expect(add(["acct": "b", "sync": true, "accc": control]) == errSecParam)
+            // One without flags was given as a constraint all the same.
+            let plain = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
+            #expect(add(["acct": "b", "sync": true, "accc": plain]) == errSecParam)
         }
     }
 }
