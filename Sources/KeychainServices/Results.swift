@@ -9,22 +9,26 @@ extension Request.Results {
     /// - Parameter data: the bytes that were stored, as the caller gave them.
     func added(_ item: Item, _ data: NSData?) -> AnyObject? {
         if isSingle { return single(item, data) }
-        var dictionary = contains(.attributes) ? item.dictionary : [:]
+        var dictionary = ResultDictionary()
+        if contains(.attributes) { dictionary.add(item.attributes) }
         complete(&dictionary, item, data)
-        return dictionary as NSDictionary
+        return dictionary.object
     }
 
     /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``needsSecret(of:)``. Nil: nothing.
     func found(_ item: Item) -> AnyObject? {
         let data = item.data
         if isSingle { return single(item, data) }
-        // Whatever is asked for together brings the attributes with it, and these some that Apple's systems always have.
-        var dictionary = item.dictionary
-        dictionary["tomb"] = dictionary["tomb"] ?? 0
-        dictionary["musr"] = dictionary["musr"] ?? Data()
-        dictionary["accc"] = dictionary["accc"] ?? item.accessibility.map { SecAccessControl(encoded: AccessControl($0).encoded) }
+        // Whatever is asked for together brings the attributes with it, and these with them.
+        var dictionary = ResultDictionary()
+        dictionary.add(item.attributes)
+        if item.attributes[.tombstone] == nil { dictionary.add(kSecAttrTombstone, 0 as NSNumber) }
+        if item.attributes[.multiUser] == nil { dictionary.add(kSecAttrMultiUser, NSData()) }
+        if item.attributes[.accessControl] == nil, let accessibility = item.accessibility {
+            dictionary.add(kSecAttrAccessControl, SecAccessControl(encoded: AccessControl(accessibility).encoded))
+        }
         complete(&dictionary, item, data)
-        return dictionary as NSDictionary
+        return dictionary.object
     }
 
     func needsSecret(of itemClass: ItemClass?) -> Bool { contains(.data) || contains(.reference) && itemClass == .certificate }
@@ -35,20 +39,58 @@ extension Request.Results {
     private func single(_ item: Item, _ data: NSData?) -> AnyObject? {
         switch self {
         case .data: data
-        case .persistentReference: item.persistentReference.map { $0 as NSData }
+        case .persistentReference: item.persistentReference
         case .reference: item.certificate(data)
         default: nil
         }
     }
 
-    private func complete(_ dictionary: inout [String: Any], _ item: Item, _ data: NSData?) {
-        if contains(.data) { dictionary["v_Data"] = data }
-        if contains(.persistentReference) { dictionary["v_PersistentRef"] = item.persistentReference }
+    private func complete(_ dictionary: inout ResultDictionary, _ item: Item, _ data: NSData?) {
+        if contains(.data) { dictionary.add(kSecValueData, data) }
+        if contains(.persistentReference) { dictionary.add(kSecValuePersistentRef, item.persistentReference) }
         if contains(.reference) {
-            dictionary["class"] = item.itemClass.rawValue
-            dictionary["v_Ref"] = item.certificate(data)
+            dictionary.add(kSecClass, item.itemClass.rawValue as NSString)
+            dictionary.add(kSecValueRef, item.certificate(data))
         }
     }
+}
+
+/// Foundation's dictionary, made of its own objects: one that is bridged from Swift's takes three times as long.
+private struct ResultDictionary {
+    private var keys: [NSObject] = []
+    private var objects: [AnyObject] = []
+
+    private static nonisolated(unsafe) let names = Dictionary(
+        uniqueKeysWithValues: Attribute.allCases.map { ($0, $0.name as NSString) })
+
+    mutating func add(_ key: NSString, _ object: AnyObject?) {
+        guard let object else { return }
+        keys.append(key)
+        objects.append(object)
+    }
+
+    /// Adds the attributes under Apple's names, each in the type that the caller gave it.
+    mutating func add(_ attributes: [Attribute: AttributeValue]) {
+        keys.reserveCapacity(attributes.count + 5)
+        objects.reserveCapacity(attributes.count + 5)
+        for (attribute, value) in attributes {
+            guard let name = ResultDictionary.names[attribute] else { continue }
+            let object: AnyObject =
+                switch (attribute, value) {
+                case (.accessControl, .data(let bytes)): SecAccessControl(encoded: bytes)
+                case (_, .string(let string)): string as NSString
+                case (_, .data(let bytes)): Data(bytes) as NSData
+                case (_, .number(let number)): NSNumber(value: number)
+                case (_, .real(let real)): NSNumber(value: real)
+                case (_, .bool(let bool)): NSNumber(value: bool)
+                case (_, .date(let date)): date as NSDate
+                }
+            add(name, object)
+        }
+    }
+
+    // Both arrays have as many elements as are passed.
+    var object: NSDictionary { unsafe NSDictionary(objects: objects, forKeys: keys, count: keys.count) }
 }
 
 extension Item {
@@ -60,30 +102,12 @@ extension Item {
         }
     }
 
-    fileprivate var persistentReference: Data? { record.map { Data($0.persistentReference) } }
+    fileprivate var persistentReference: NSData? { record.map { Data($0.persistentReference) as NSData } }
 
     fileprivate var accessibility: Accessibility? { attributes[.accessible]?.text.flatMap(Accessibility.init) }
 
     /// Passwords have no object of their own on Apple's systems either.
     fileprivate func certificate(_ data: NSData?) -> SecCertificate? {
         itemClass == .certificate ? data.flatMap { SecCertificate($0 as Data) } : nil
-    }
-
-    /// The attributes under Apple's names, each in the type that the caller gave it.
-    fileprivate var dictionary: [String: Any] {
-        var dictionary: [String: Any] = [:]
-        for (attribute, value) in attributes {
-            dictionary[attribute.name] =
-                switch (attribute, value) {
-                case (.accessControl, .data(let bytes)): SecAccessControl(encoded: bytes)
-                case (_, .string(let string)): string
-                case (_, .data(let bytes)): Data(bytes)
-                case (_, .number(let number)): NSNumber(value: number)
-                case (_, .real(let real)): NSNumber(value: real)
-                case (_, .bool(let bool)): NSNumber(value: bool)
-                case (_, .date(let date)): date
-                }
-        }
-        return dictionary
     }
 }
