@@ -60,7 +60,7 @@ private struct ResultDictionary {
     private var keys: [NSObject] = []
     private var objects: [AnyObject] = []
 
-    private static nonisolated(unsafe) let names = Dictionary(
+    @safe private static nonisolated(unsafe) let names = Dictionary(
         uniqueKeysWithValues: Attribute.allCases.map { ($0, $0.name as NSString) })
 
     mutating func add(_ key: NSString, _ object: AnyObject?) {
