@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// Every operation of the disk that a change needs made to fail, one after the other.
+struct FaultTests {
+    enum Change: String, CaseIterable, Sendable {
+        case add, replace, delete, settle, compact, changePassphrase, bindToDevice
+    }
+
+    private static let openings = Mutex(0)
+
+    static let errors: [Errno] = [.ioError, .noSpace, Errno(rawValue: 122)]
+
+    @Test(arguments: Change.allCases, errors)
+    func `a change that a fault stops leaves the old content, says so, and does not stop the next one`(change: Change, errno: Errno) throws
+    {
+        let vault = try VaultBuilder()
+        var number = 0
+        while try fails(change, at: number, errno, vault) { number += 1 }
+        // Each has a lock, a look at the file, and writes and syncs or a rename.
+        #expect(number >= 4, "\(change) has \(number) steps")
+    }
+
+    /// Returns false when the change has no step of this number.
+    private func fails(_ change: Change, at number: Int, _ errno: Errno, _ vault: VaultBuilder) throws -> Bool {
+        let place: Comment = "\(change), step \(number), \(errno)"
+        let disk = SimulatedDisk()
+        disk.put(vault.bytes, as: VaultBuilder.name)
+        let store = try open(disk, vault)
+        // What is settled was acknowledged before.
+        if change == .settle { try VaultBuilder.add("four", to: store, account: "account 3") }
+        let before = try content(store)
+        let failed = failStep(number, with: errno, on: disk)
+        var failure: StorageError?
+        do { try perform(change, store) } catch { failure = try #require(error as? StorageError, place) }
+        disk.judge.withLock { $0 = nil }
+        guard let step = failed() else {
+            #expect(failure == nil, place)
+            return false
+        }
+        if let failure { check(failure, step, place) }
+        let wanted = change == .settle ? before : try wanted(change, vault)
+        // What is there now, and what a power cut would leave of it.
+        for (remains, when) in [(disk, "now"), (disk.afterPowerCut(SeededRandom("\(place)")), "after a power cut")] {
+            let after = try content(try open(remains, vault))
+            switch failure {
+            case nil: #expect(after == wanted, "\(place) \(when)")
+            case .indeterminate: #expect(after == before || after == wanted, "\(place) \(when)")
+            default: #expect(after == before, "\(place) \(when)")
+            }
+        }
+        if failure != nil, step == .dataSync || step == .fileSync || step == .directorySync { checkPoisoned(store, change, place) }
+        let next = try open(disk, vault)
+        try VaultBuilder.add("next", to: next, account: "next")
+        #expect(try content(try open(disk, vault)).contains("next"), place)
+        return true
+    }
+
+    private func check(_ failure: StorageError, _ step: SimulatedDisk.Step, _ place: Comment) {
+        switch failure {
+        case .inputOutput, .indeterminate: break
+        default: Issue.record("\(place) at \(step) ends with \(failure)")
+        }
+    }
+
+    /// The pages of a failed sync may be lost and count as clean: nothing may be built on them.
+    private func checkPoisoned(_ store: VaultStore, _ change: Change, _ place: Comment) {
+        // A copy that could not be synced is thrown away, and the file is as it was.
+        guard change != .compact, change != .changePassphrase, change != .bindToDevice else { return }
+        #expect(throws: StorageError.poisoned, place) { try VaultBuilder.add("again", to: store, account: "again") }
+    }
+
+    @Test(arguments: errors) func `a vault whose making a fault stops is there whole or not at all`(errno: Errno) throws {
+        var number = 0
+        while true {
+            let disk = SimulatedDisk()
+            let failed = failStep(number, with: errno, on: disk)
+            var failure: StorageError?
+            do throws(StorageError) {
+                _ = try VaultStore.create(
+                    at: disk.root.appending("v"), unlockedBy: .passphrase(try passphrase()), cost: .weakest,
+                    environment: .seeded("create", on: disk))
+            } catch { failure = error }
+            disk.judge.withLock { $0 = nil }
+            guard failed() != nil else { break }
+            if disk.inode("v") != nil {
+                let locked = try LockedStore(disk.root.appending("v"), environment: .seeded("look", on: disk))
+                _ = try locked.open(with: try locked.unlock(with: try passphrase()))
+            } else {
+                #expect(failure != nil, "step \(number)")
+                #expect(try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains("tmp") })
+            }
+            number += 1
+        }
+        #expect(number >= 5)
+    }
+
+    private func passphrase() throws(StorageError) -> Passphrase {
+        do { return try Passphrase.of("p") } catch { throw .resourceUnavailable }
+    }
+
+    // MARK: Performing
+
+    private func perform(_ change: Change, _ store: VaultStore) throws {
+        switch change {
+        case .add: try VaultBuilder.add("four", to: store, account: "account 3")
+        case .replace: try VaultBuilder.replace(1, with: "two again", in: store)
+        case .delete:
+            try store.write {
+                try? store.transaction { () throws(StorageError) in
+                    guard var operation = store.records[2] else { return }
+                    operation.kind = .delete
+                    operation.version += 1
+                    operation.attributes = EncodedAttributes()
+                    try store.stage(operation, value: .none)
+                }
+            }
+        case .settle: try store.settleMarks()
+        case .compact: try store.compact()
+        case .changePassphrase:
+            try store.changePassphrase(from: .of(VaultBuilder.passphrase), to: .of("another"), cost: .weakest)
+        case .bindToDevice:
+            var failure: StorageError?
+            try store.write {
+                do throws(StorageError) {
+                    try store.transaction { () throws(StorageError) in
+                        guard var operation = store.records[0] else { return }
+                        operation.protection = .whenUnlockedThisDeviceOnly
+                        operation.deviceID = try store.deviceIdentifier()
+                        operation.version += 1
+                        guard let secret = try? Secret(text: "bound") else { return }
+                        try store.stage(operation, value: .set(secret))
+                    }
+                } catch { failure = error }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    private func wanted(_ change: Change, _ vault: VaultBuilder) throws -> [String] {
+        let disk = SimulatedDisk()
+        disk.put(vault.bytes, as: VaultBuilder.name)
+        let store = try open(disk, vault)
+        try perform(change, store)
+        return try content(store)
+    }
+
+    private func content(_ store: VaultStore) throws -> [String] {
+        try store.records.sorted.filter { try !store.isForeign($0) }.map {
+            String(decoding: try store.openValue(of: $0)?.exposed ?? [], as: UTF8.self)
+        }.sorted()
+    }
+
+    private func open(_ disk: SimulatedDisk, _ vault: VaultBuilder) throws -> VaultStore {
+        // Each opening draws numbers of its own, as processes do.
+        let environment = VaultEnvironment.seeded("fault \(Self.openings.withLock { $0 += 1; return $0 })", on: disk, state: disk.root)
+        let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
+        let keys = try VaultKeys(vaultKey: vault.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+        return try locked.open(with: UnlockedKeys(keys: keys))
+    }
+
+    /// Lets the step of this number fail. The result says which it was, if it came to it.
+    private func failStep(_ number: Int, with errno: Errno, on disk: SimulatedDisk) -> () -> SimulatedDisk.Step? {
+        let state = Counter()
+        disk.judge.withLock {
+            $0 = { step in
+                state.value.withLock { value in
+                    defer { value.count += 1 }
+                    guard value.count == number else { return .done }
+                    value.failed = step
+                    return .fails(errno)
+                }
+            }
+        }
+        return { state.value.withLock { $0.failed } }
+    }
+
+    private final class Counter: Sendable {
+        let value = Mutex<(count: Int, failed: SimulatedDisk.Step?)>((0, nil))
+    }
+}
