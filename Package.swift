@@ -73,6 +73,9 @@ let package = Package(
                 system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
+        .executableTarget(
+            name: "vault-torture", dependencies: ["Vault", "VaultStorage", "TestSupport"], path: "Tests/Torture",
+            swiftSettings: testSettings),
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
@@ -86,7 +89,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",
-            dependencies: ["VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", system],
+            dependencies: [
+                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", "vault-torture", system,
+            ],
             exclude: ["Transcripts"], swiftSettings: testSettings),
     ]
 )

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Vault
+
+/// Many workers at once, a third of them killed on the way, and the judge of what they wrote down.
+struct Races {
+    let place: Place
+    let processes: Int
+    let threads: Int
+    let seconds: Int
+
+    init(_ place: Place, processes: Int, threads: Int, seconds: Int) {
+        (self.place, self.processes, self.threads, self.seconds) = (place, processes, threads, seconds)
+    }
+
+    func run() throws -> Bool {
+        try place.make().close()
+        let workers = try (0..<processes).map { try place.spawn(["work", "p\($0)", "\(threads)", "\(seconds)"]) }
+        var killed = 0
+        for worker in workers.prefix(processes / 3) {
+            usleep(useconds_t(seconds * 1_000_000 / (processes / 3 + 1)))
+            kill(worker.processIdentifier, SIGKILL)
+            killed += 1
+        }
+        workers.forEach { $0.waitUntilExit() }
+        let failed = workers.dropFirst(processes / 3).filter { $0.terminationStatus != 0 }
+        var faults = failed.map { "a worker ended with \($0.terminationStatus)" }
+        let vault = try place.open()
+        let events = try place.logs()
+        faults += try judge(events.flatMap { $0 }, vault)
+        do { _ = try vault.verify(deep: true) } catch { faults.append("the vault does not verify: \(error)") }
+        faults.forEach { say("races: \($0)") }
+        let count = events.joined().count
+        say("races: \(processes) processes, \(threads) threads each, \(killed) killed, \(count) events, \(faults.count) faults")
+        return faults.isEmpty && count > 0
+    }
+
+    private func judge(_ events: [Event], _ vault: Vault) throws -> [String] {
+        var faults: [String] = []
+        // What was added and acknowledged is there, as it was.
+        for event in events where event.kind == .add {
+            var query = Query(.genericPassword, service: "own", account: event.key)
+            query.returnsSecrets = true
+            if (try? vault.copyMatching(query).first?.text) != event.value { faults.append("\(event.key) was added and is lost") }
+        }
+        for key in 0..<Worker.keys { faults += judge(events.filter { $0.kind != .add && $0.key == "\(key)" }, key: "\(key)", vault) }
+        return faults
+    }
+
+    /// The history of one item is linearizable: versions are its order, and no order contradicts the clock.
+    private func judge(_ events: [Event], key: String, _ vault: Vault) -> [String] {
+        var faults: [String] = []
+        let begun = Set(events.filter { $0.kind == .set }.map(\.value))
+        var written: [UInt64: String] = [:]
+        for event in events where event.kind == .set && event.version > 0 {
+            if let other = written[event.version] {
+                faults.append("key \(key): version \(event.version) is both \(other) and \(event.value)")
+            }
+            written[event.version] = event.value
+        }
+        for event in events where event.kind == .read {
+            if let value = written[event.version], value != event.value {
+                faults.append("key \(key): \(event.value) was read for \(value)")
+            }
+            if !begun.contains(event.value) { faults.append("key \(key): \(event.value) was read and never written") }
+        }
+        // Whatever begins after another ended has a version that is higher, or as high if it is a read.
+        let known = events.filter { $0.version > 0 }
+        let byEnd = known.sorted { $0.end < $1.end }
+        var (next, highest) = (0, UInt64(0))
+        for event in known.sorted(by: { $0.begin < $1.begin }) {
+            while next < byEnd.count, byEnd[next].end < event.begin {
+                highest = max(highest, byEnd[next].version)
+                next += 1
+            }
+            if event.version < highest || event.kind == .set && event.version == highest {
+                faults.append("key \(key): version \(event.version) came after \(highest)")
+            }
+        }
+        let final = (try? vault.copyMatching(Query(.genericPassword, service: "shared", account: key)).first)?.record?.version ?? 0
+        let last = known.map(\.version).max() ?? 0
+        if final < last { faults.append("key \(key): the last version is \(final), and \(last) was acknowledged") }
+        return faults
+    }
+}

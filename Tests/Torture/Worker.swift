@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Vault
+
+/// One process: its threads set, read, add, delete, compact and change the passphrase, and write down what they did.
+struct Worker {
+    let place: Place
+    let name: String
+    let threads: Int
+    let seconds: Int
+
+    static let keys = 6
+
+    init(_ place: Place, name: String, threads: Int, seconds: Int) {
+        (self.place, self.name, self.threads, self.seconds) = (place, name, threads, seconds)
+    }
+
+    func run() throws {
+        let vault = try place.open()
+        let stop = now() + UInt64(seconds) * 1_000_000_000
+        DispatchQueue.concurrentPerform(iterations: threads) { thread in
+            do { try work(vault, "\(name).\(thread)", until: stop) } catch {
+                say("worker \(name).\(thread): \(error)")
+                exit(3)
+            }
+        }
+        vault.close()
+    }
+
+    private func work(_ vault: Vault, _ name: String, until stop: UInt64) throws {
+        let (random, log) = (SystemRandomNumbers(), try place.log(name))
+        var count = 0
+        while now() < stop {
+            count += 1
+            let key = "\(random.below(Self.keys))"
+            let value = "\(name)/\(count)"
+            switch random.below(100) {
+            case 0..<30: try set(key, value, vault, log)
+            case 30..<60: try read(key, vault, log)
+            case 60..<75: try add(value, vault, log)
+            case 75..<85: try setTogether(value, vault)
+            case 85..<95: try readTogether(vault)
+            case 95..<97: try addAndDelete(value, vault)
+            case 97: try vault.compact()
+            default: try changePassphrase(vault, random)
+            }
+        }
+    }
+
+    private func write(_ event: Event, _ log: FileHandle) throws { try log.write(contentsOf: Data(event.line.utf8)) }
+
+    private func set(_ key: String, _ value: String, _ vault: Vault, _ log: FileHandle) throws {
+        let begin = now()
+        // First what may come of it, for the case that this process is killed in the middle.
+        try write(Event(.set, key, value, version: 0, begin: begin, end: .max), log)
+        let item = Item(.genericPassword(service: "shared", account: key), secret: try Secret(text: value))
+        let version = try vault.set(item).record?.version ?? 0
+        try write(Event(.set, key, value, version: version, begin: begin, end: now()), log)
+    }
+
+    private func read(_ key: String, _ vault: Vault, _ log: FileHandle) throws {
+        let begin = now()
+        var query = Query(.genericPassword, service: "shared", account: key)
+        query.returnsSecrets = true
+        do {
+            guard let item = try vault.copyMatching(query).first else { return }
+            try write(Event(.read, key, item.text, version: item.record?.version ?? 0, begin: begin, end: now()), log)
+        } catch VaultError.itemNotFound { return }
+    }
+
+    private func add(_ value: String, _ vault: Vault, _ log: FileHandle) throws {
+        let begin = now()
+        try vault.add(Item(.genericPassword(service: "own", account: value), secret: try Secret(text: value)))
+        try write(Event(.add, value, value, version: 1, begin: begin, end: now()), log)
+    }
+
+    private func addAndDelete(_ value: String, _ vault: Vault) throws {
+        try vault.add(Item(.genericPassword(service: "gone", account: value), secret: "gone"))
+        try vault.delete(matching: Query(.genericPassword, service: "gone", account: value))
+    }
+
+    /// Three items that are always the same: whoever sees them differ sees a half state.
+    private func setTogether(_ value: String, _ vault: Vault) throws {
+        let secret = try Secret(text: value)
+        try vault.transaction { transaction throws(VaultError) in
+            for account in ["a", "b", "c"] {
+                try transaction.set(Item(.genericPassword(service: "together", account: account), secret: secret))
+            }
+        }
+    }
+
+    private func readTogether(_ vault: Vault) throws {
+        var query = Query(.genericPassword, service: "together")
+        query.returnsSecrets = true
+        do {
+            let values = Set(try vault.copyMatching(query).map { try $0.text })
+            guard values.count == 1 else {
+                say("half a transaction was seen: \(values)")
+                exit(4)
+            }
+        } catch VaultError.itemNotFound { return }
+    }
+
+    private func changePassphrase(_ vault: Vault, _ random: SystemRandomNumbers) throws {
+        let names = random.below(2) == 0 ? Place.passphrases : Place.passphrases.reversed()
+        // Whoever changed it meanwhile was faster.
+        do { try vault.changePassphrase(from: .of(names[0]), to: .of(names[1]), cost: .weakest) } catch VaultError.storage(.wrongPassphrase)
+        {}
+    }
+}
+
+struct SystemRandomNumbers {
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound) }
+}

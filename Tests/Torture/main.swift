@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Vault
+
+// A vault under many processes at once, some of which are killed: `Scripts/crash --races` and `--kill`.
+//
+//   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
+//   vault-torture kill DIRECTORY CYCLES
+//
+// The same program is its own workers: `work` and `readers` of a directory that has a vault.
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }
+
+guard arguments.count >= 2 else {
+    say("usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES")
+    exit(2)
+}
+let place = Place(directory: arguments[1])
+switch arguments[0] {
+case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
+case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
+case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4)).run()
+case "write": try Kills.write(place, cycle: number(2))
+default: exit(2)
+}
