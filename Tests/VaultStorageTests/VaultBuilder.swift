@@ -202,12 +202,19 @@ struct VaultBuilder {
 
 extension VaultBuilder {
     /// The same vault after a compaction.
-    func compacted() throws -> VaultBuilder {
+    func compacted() throws -> VaultBuilder { try after { try $0.compact() } }
+
+    /// The same vault with another passphrase.
+    func withChangedPassphrase() throws -> VaultBuilder {
+        try after { try $0.changePassphrase(from: .of(Self.passphrase), to: .of("another"), cost: .weakest) }
+    }
+
+    private func after(_ change: (VaultStore) throws -> Void) throws -> VaultBuilder {
         let disk = SimulatedDisk()
         disk.put(bytes, as: Self.name)
         let locked = try LockedStore(disk.root.appending(Self.name), environment: .seeded("compaction", on: disk))
         let store = try locked.open(with: try locked.unlock(with: .of(Self.passphrase)))
-        try store.compact()
+        try change(store)
         guard let inode = disk.inode(Self.name) else { throw StorageError.noVault }
         return VaultBuilder(inode.bytes, keys)
     }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// A vault of twenty items under every change that can be listed: `Scripts/tamper` makes all of them, the tests a part.
+struct TamperMatrixTests {
+    /// Of the single bytes and truncations, each so-and-so-many-th is tried.
+    private static let stride = ProcessInfo.processInfo.environment["VAULT_TAMPER_STRIDE"].flatMap { Int($0) } ?? 97
+
+    private static let values = (0..<20).map { "value number \($0)" }
+
+    /// What somebody with the key finds in a changed file.
+    private enum Outcome: Equatable {
+        case same
+        case refused(StorageError)
+        case undetected
+    }
+
+    private let vault: VaultBuilder
+    private let content: Set<String>
+
+    init() throws {
+        vault = try VaultBuilder(seed: "matrix", values: Self.values)
+        content = Set(["value number 0 again"] + Self.values.dropFirst())
+    }
+
+    private func look(_ bytes: [UInt8], key: VaultBuilder? = nil) -> Outcome {
+        let disk = SimulatedDisk()
+        disk.put(bytes, as: VaultBuilder.name)
+        do throws(StorageError) {
+            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
+            let keys = try secured { () throws(CryptoError) in
+                try VaultKeys(vaultKey: (key ?? vault).keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+            }
+            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            var found: Set<String> = []
+            for operation in store.records.sorted {
+                guard let value = try store.openValue(of: operation) else { return .undetected }
+                found.insert(String(decoding: value.exposed, as: UTF8.self))
+            }
+            _ = try store.verify(deep: true)
+            return found == content ? .same : .undetected
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    /// The classes of error that a changed byte may have. A changed version number is that of a newer program.
+    private func isFitting(_ error: StorageError) -> Bool {
+        switch error {
+        case .damaged, .unsupported: true
+        default: false
+        }
+    }
+
+    /// The two marks: one of them alone may be lost.
+    private static let marks = Layout.headerLength..<Layout.firstFrame
+
+    @Test(arguments: 0..<10) func `a changed byte is refused or changes nothing`(kind: Int) {
+        var tried = 0
+        for offset in Swift.stride(from: kind * Self.stride / 10, to: vault.bytes.count, by: Self.stride) {
+            var bytes = vault.bytes
+            switch kind {
+            case 8: bytes[offset] = 0
+            case 9: bytes[offset] = 0xff
+            default: bytes[offset] ^= 1 << UInt8(kind)
+            }
+            guard bytes[offset] != vault.bytes[offset] else { continue }
+            tried += 1
+            switch look(bytes) {
+            case .same: #expect(Self.marks.contains(offset), "byte \(offset), kind \(kind), changes nothing")
+            case .refused(let error): #expect(isFitting(error), "byte \(offset), kind \(kind): \(error)")
+            case .undetected: Issue.record("byte \(offset), kind \(kind) was not detected")
+            }
+        }
+        #expect(tried > vault.bytes.count / Self.stride / 8)
+    }
+
+    @Test func `every truncation is refused, whatever is done to the marks`() throws {
+        let (first, second) = (Layout.markOffsets[0], Layout.markOffsets[1])
+        let areas = [first, second].map { Array(vault.bytes[$0..<$0 + Layout.markAreaLength]) }
+        let zeros = [UInt8](repeating: 0, count: Layout.markAreaLength)
+        // Each mark as it is, gone, or the other's.
+        for (a, b) in [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)] {
+            var changed = vault
+            changed.replace(first..<first + Layout.markAreaLength, with: [areas[0], zeros, areas[1]][a])
+            changed.replace(second..<second + Layout.markAreaLength, with: [areas[1], zeros, areas[0]][b])
+            #expect(look(changed.bytes) == .same, "marks \(a) \(b)")
+            for size in Swift.stride(from: a + b, to: vault.bytes.count, by: Self.stride) {
+                guard case .refused(let error) = look(Array(changed.bytes[..<size])) else {
+                    Issue.record("cut to \(size) with the marks \(a) \(b) was not detected")
+                    continue
+                }
+                #expect(isFitting(error), "cut to \(size): \(error)")
+            }
+        }
+        var none = vault
+        for index in 0..<2 { none.destroyMark(index) }
+        #expect(look(none.bytes) == .refused(.damaged(.marks)))
+    }
+
+    @Test func `a frame that is removed, doubled or moved is refused`() {
+        let frames = vault.frames
+        for (index, frame) in frames.enumerated() {
+            var changes: [(String, [UInt8])] = []
+            let (before, own, after) = (vault.bytes[..<frame.lowerBound], vault.bytes[frame], vault.bytes[frame.upperBound...])
+            changes.append(("removed", Array(before + after)))
+            changes.append(("doubled", Array(before + own + own + after)))
+            for other in frames[(index + 1)...] {
+                let middle = vault.bytes[frame.upperBound..<other.lowerBound]
+                changes.append(("swapped", Array(before + vault.bytes[other] + middle + own + vault.bytes[other.upperBound...])))
+            }
+            for (name, bytes) in changes {
+                // Behind the last commit that a mark names anything looks like one that was never finished.
+                let isTail = name == "doubled" && index == frames.count - 1
+                let outcome = look(bytes)
+                #expect(isTail ? outcome == .same : isRefused(outcome), "frame \(index) \(name): \(outcome)")
+            }
+        }
+    }
+
+    @Test func `a frame, a mark or a slot of another vault or another time is refused`() throws {
+        let other = try VaultBuilder(seed: "other", values: Self.values)
+        let compacted = try vault.compacted()
+        for (name, foreign) in [("another vault", other), ("another generation", compacted)] {
+            for (index, frame) in vault.frames.enumerated() {
+                let spliced = foreign.frames[min(index, foreign.frames.count - 1)]
+                let bytes = Array(vault.bytes[..<frame.lowerBound] + foreign.bytes[spliced] + vault.bytes[frame.upperBound...])
+                #expect(isRefused(look(bytes)), "frame \(index) of \(name)")
+            }
+            for mark in Layout.markOffsets {
+                var bytes = vault.bytes
+                bytes.replaceSubrange(mark..<mark + Layout.markAreaLength, with: foreign.bytes[mark..<mark + Layout.markAreaLength])
+                // One mark that is not the vault's counts as torn.
+                #expect(look(bytes) == .same || isRefused(look(bytes)), "mark of \(name)")
+                var both = foreign.bytes
+                both.replaceSubrange(Layout.firstFrame..., with: vault.bytes[Layout.firstFrame...])
+                #expect(isRefused(look(both)), "header and marks of \(name)")
+            }
+        }
+        // The slot of a passphrase that was changed opens the vault key; the header knows that it is not its own.
+        var replayed = try vault.withChangedPassphrase()
+        replayed.replace(Layout.slotsOffset..<Layout.annexOffset, with: Array(vault.bytes[Layout.slotsOffset..<Layout.annexOffset]))
+        replayed.repairSum()
+        #expect(look(replayed.bytes) == .refused(.damaged(.headerMAC)))
+    }
+
+    @Test func `an older mark does not hide newer commits, and garbage behind the end changes nothing`() throws {
+        let positions = try vault.positions()
+        for position in positions {
+            for index in 0..<2 {
+                var older = vault
+                try older.mark(index, position)
+                #expect(look(older.bytes) == .same, "mark \(index) of commit \(position.sequence)")
+            }
+            var both = vault
+            for index in 0..<2 { try both.mark(index, position) }
+            // Replayed together they name a prefix; what follows is whole, chained and is taken as committed.
+            #expect(look(both.bytes) == .same, "both marks of commit \(position.sequence)")
+        }
+        let random = SeededRandom("garbage")
+        for count in [1, 3, 4, 79, 80, 320, 4096] {
+            for garbage in [random.bytes(count), [UInt8](repeating: 0, count: count), [UInt8](repeating: 0xff, count: count)] {
+                #expect(look(vault.bytes + garbage) == .same, "\(count) bytes of garbage")
+            }
+        }
+    }
+
+    private func isRefused(_ outcome: Outcome) -> Bool {
+        if case .refused(let error) = outcome { isFitting(error) } else { false }
+    }
+}
