@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+import VaultFormat
+
+/// Whatever a parser accepts, it writes again byte by byte. `Scripts/fuzz` looks for more.
+struct FuzzCaseTests {
+    private static var cases: [[UInt8]] {
+        get throws {
+            let directory = Vectors.directory + "/../Fuzzing/Cases"
+            return try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0 != ".gitkeep" }.map {
+                Array(try Data(contentsOf: URL(filePath: directory + "/" + $0)))
+            }
+        }
+    }
+
+    @Test func `what the fuzzer once found holds`() throws {
+        for input in try Self.cases { #expect(FuzzTarget.holds(input), "\(input.prefix(32))") }
+    }
+
+    @Test(arguments: FuzzTarget.allCases) func `parts of vaults that were changed here and there hold`(target: FuzzTarget) throws {
+        let random = SeededRandom("fuzz \(target)")
+        let names = Vectors.names("vaults", suffix: "")
+        var accepted = 0
+        for name in names.shuffled(by: random).prefix(24) {
+            let bytes = try Vectors.bytes(name)
+            let start = [0, 256, 4096, 12288, 12372, 12392, 12372][Int(target.rawValue)]
+            let length = [4096, 256, 4096, 80, 400, 300, 200][Int(target.rawValue)]
+            guard bytes.count >= start + 64 else { continue }
+            let part = Array(bytes[start..<min(bytes.count, start + length)])
+            for round in 0..<40 {
+                var input = part
+                // Few changes, so that some get past the first looks.
+                for _ in 0..<random.number(in: 0...min(round, 3)) { input[random.number(in: 0...input.count - 1)] = UInt8(random.uniform(256)) }
+                #expect(FuzzTarget.holds([target.rawValue] + input), "\(name), round \(round)")
+                accepted += 1
+            }
+        }
+        #expect(accepted > 100)
+    }
+}
+
+extension Array {
+    fileprivate func shuffled(by random: SeededRandom) -> [Element] {
+        var rest = self
+        return indices.map { _ in rest.remove(at: random.number(in: 0...rest.count - 1)) }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Scripts/fuzz compiles this file with the parsers themselves and libFuzzer; the tests replay what it found.
+#if !FUZZING
+    import VaultFormat
+#endif
+
+/// What is fuzzed, chosen by the first byte of an input: whatever a parser accepts, it must write again byte by byte.
+enum FuzzTarget: UInt8, CaseIterable {
+    case header, slot, mark, frameHead, metadata, attributes, padding
+
+    /// Returns false when an accepted input is not what would be written.
+    static func holds(_ input: [UInt8]) -> Bool {
+        guard let first = input.first else { return true }
+        let target = allCases[Int(first) % allCases.count]
+        return target.holds(Array(input.dropFirst()))
+    }
+
+    private func holds(_ bytes: [UInt8]) -> Bool {
+        switch self {
+        case .header:
+            // The magic and the lengths are given, so that a mutation gets past them.
+            guard let header = try? Header(parsing: bytes.span) else { return true }
+            return bytes.starts(with: header.encoded())
+        case .slot:
+            guard let slot = try? KeySlot(parsing: bytes.span) else { return true }
+            var output: [UInt8] = []
+            slot.append(to: &output)
+            return output == bytes
+        case .mark:
+            guard let mark = try? CommitMark(parsing: bytes.span) else { return true }
+            let written = mark.encoded()
+            return bytes.starts(with: written)
+        case .frameHead:
+            guard let head = try? FrameHead(parsing: bytes.span, available: bytes.count) else { return true }
+            return bytes.starts(with: head.encoded())
+        case .metadata: return holdsMetadata(bytes)
+        case .attributes:
+            guard let attributes = try? EncodedAttributes(parsing: bytes, bytes.indices) else { return true }
+            let again = EncodedAttributes(attributes.values, user: attributes.user)
+            // What a newer version added is kept as it is and not among the values.
+            return again.bytes == bytes || again.keepingUnknown(of: attributes).bytes == bytes || !isCanonical(attributes)
+        case .padding:
+            guard let content = try? Padding.content(of: bytes.span, minimum: Layout.valueMinimum) else { return true }
+            var output: [UInt8] = []
+            Padding.append(bytes[content].span, minimum: Layout.valueMinimum, to: &output)
+            return output == bytes
+        }
+    }
+
+    private func holdsMetadata(_ bytes: [UInt8]) -> Bool {
+        var reader = ByteReader(bytes)
+        guard let metadata = try? FrameMetadata(parsing: &reader) else { return true }
+        var output: [UInt8] = []
+        FrameMetadata.appendHead(
+            generation: metadata.generation, sequence: metadata.sequence, operationCount: metadata.operationCount, to: &output)
+        for _ in 0..<metadata.operationCount {
+            guard let operation = try? Operation(parsing: &reader) else { return true }
+            operation.append(to: &output)
+        }
+        return bytes.starts(with: output) && output.count + reader.remaining == bytes.count
+    }
+
+    /// Strings of the same characters in other code points are one name to Swift's dictionaries, and two in the file.
+    private func isCanonical(_ attributes: EncodedAttributes) -> Bool {
+        var names = 0
+        attributes.forEach { tag, _, _ in if tag == .user { names += 1 } }
+        return names == attributes.user.count
+    }
+}
