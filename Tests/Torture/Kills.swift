@@ -24,6 +24,24 @@ struct Kills {
         }
     }
 
+    /// Looks for what was acknowledged, writes once more, and returns how much of it is lost.
+    static func check(_ place: Place, _ names: [String]) throws -> Int {
+        let vault = try place.open()
+        var lost = 0
+        for name in names.suffix(40) {
+            var query = Query(.genericPassword, service: "kill", account: name)
+            query.returnsSecrets = true
+            if (try? vault.copyMatching(query).first?.text) != name {
+                say("kill: \(name) was acknowledged and is lost")
+                lost += 1
+            }
+        }
+        _ = try vault.verify(deep: true)
+        _ = try? vault.delete(matching: Query(.genericPassword, service: "kill"))
+        vault.close()
+        return lost
+    }
+
     func run() throws -> Bool {
         try place.make().close()
         var (acknowledged, lost) = (0, 0)
@@ -41,18 +59,7 @@ struct Kills {
             let lines = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
             let names = lines.split(separator: "\n", omittingEmptySubsequences: true).map(String.init)
             acknowledged += names.count
-            let vault = try place.open()
-            for name in names.suffix(40) {
-                var query = Query(.genericPassword, service: "kill", account: name)
-                query.returnsSecrets = true
-                if (try? vault.copyMatching(query).first?.text) != name {
-                    say("kill: \(name) was acknowledged and is lost")
-                    lost += 1
-                }
-            }
-            _ = try vault.verify(deep: true)
-            _ = try? vault.delete(matching: Query(.genericPassword, service: "kill"))
-            vault.close()
+            lost += try Kills.check(place, names)
         }
         say("kill: \(cycles) killed writers, \(acknowledged) acknowledged writes, \(lost) lost")
         return lost == 0 && acknowledged > cycles

@@ -8,7 +8,7 @@ import Vault
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
 //
-// The same program is its own workers: `work` and `readers` of a directory that has a vault.
+// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }
@@ -18,10 +18,20 @@ guard arguments.count >= 2 else {
     exit(2)
 }
 let place = Place(directory: arguments[1])
-switch arguments[0] {
-case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
-case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
-case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4)).run()
-case "write": try Kills.write(place, cycle: number(2))
-default: exit(2)
+do {
+    switch arguments[0] {
+    case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
+    case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
+    case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4)).run()
+    case "make": try place.make().close()
+    case "check":
+        var names: [String] = []
+        while let name = readLine() { names.append(name) }
+        exit(try Kills.check(place, names) == 0 ? 0 : 1)
+    case "write": try Kills.write(place, cycle: number(2))
+    default: exit(2)
+    }
+} catch {
+    say("\(arguments[0]): \(error)")
+    exit(3)
 }
