@@ -83,6 +83,28 @@ struct TamperTests {
     }
 }
 
+struct SlotBoxTests {
+    /// Only who knows the passphrase can make such a slot: a faulty program, or one that copies a slot from vault to vault.
+    @Test(arguments: [32, 48]) func `a slot whose box names another vault or another slot is damaged`(offset: Int) throws {
+        let vault = try VaultBuilder()
+        var slot = try vault.header.slots[0]
+        let passphrase = try Passphrase.of(VaultBuilder.passphrase)
+        let vaultID = try vault.header.vaultID
+        let keys = try SlotKeys(slot, secret: passphrase.secret.bytes, vaultID: vaultID)
+        var plain = vault.keys.vaultKey.exposed + vaultID + slot.slotID
+        func seal() {
+            var box: [UInt8] = []
+            SecretBox.seal(plain.span, nonce: slot.nonce.span, key: keys.masterKey, appendingTo: &box)
+            slot.box = box
+        }
+        seal()
+        #expect(try slot.open(passphrase.secret.bytes, vaultID: vaultID) != nil)
+        plain[offset] ^= 1
+        seal()
+        #expect(throws: StorageError.damaged(.keySlot)) { _ = try slot.open(passphrase.secret.bytes, vaultID: vaultID) }
+    }
+}
+
 struct FixtureTests {
     /// Written by version 0.1.0; stays for ever.
     @Test func `a vault of every released version opens`() throws {
