@@ -32,7 +32,9 @@ struct FuzzCaseTests {
             for round in 0..<40 {
                 var input = part
                 // Few changes, so that some get past the first looks.
-                for _ in 0..<random.number(in: 0...min(round, 3)) { input[random.number(in: 0...input.count - 1)] = UInt8(random.uniform(256)) }
+                for _ in 0..<random.number(in: 0...min(round, 3)) {
+                    input[random.number(in: 0...input.count - 1)] = UInt8(random.uniform(256))
+                }
                 #expect(FuzzTarget.holds([target.rawValue] + input), "\(name), round \(round)")
                 accepted += 1
             }
