@@ -52,16 +52,24 @@ struct Kills {
             process.arguments = ["write", place.directory, "\(cycle)"]
             process.standardOutput = pipe
             try process.run()
-            // Some die while they open the vault.
-            usleep(useconds_t.random(in: 3_000...60_000))
+            // So-and-so-many acknowledgements later, in the middle of whatever comes next. Some die while they open the vault.
+            let moment = Int.random(in: 0...40)
+            var output = Data()
+            while output.count(where: { $0 == UInt8(ascii: "\n") }) < moment, case let more = pipe.fileHandleForReading.availableData,
+                !more.isEmpty
+            {
+                output += more
+            }
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
-            let lines = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            let names = lines.split(separator: "\n", omittingEmptySubsequences: true).map(String.init)
+            output += try pipe.fileHandleForReading.readToEnd() ?? Data()
+            // The last line may be half a line.
+            let lines = output.lastIndex(of: UInt8(ascii: "\n")).map { output[...$0] } ?? Data()
+            let names = String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             acknowledged += names.count
             lost += try Kills.check(place, names)
         }
         say("kill: \(cycles) killed writers, \(acknowledged) acknowledged writes, \(lost) lost")
-        return lost == 0
+        return lost == 0 && acknowledged > cycles
     }
 }

@@ -15,16 +15,16 @@ struct Races {
 
     func run() throws -> Bool {
         try place.make().close()
-        let workers = try (0..<processes).map { try place.spawn(["work", "p\($0)", "\(threads)", "\(seconds)"]) }
-        var killed = 0
-        for worker in workers.prefix(processes / 3) {
-            usleep(useconds_t(seconds * 1_000_000 / (processes / 3 + 1)))
-            kill(worker.processIdentifier, SIGKILL)
-            killed += 1
+        let workers = try (0..<processes).map { number in
+            // A third of them die, by one of their threads, while the others of them are in the middle of something.
+            let lifetime = number < processes / 3 ? Int.random(in: 1...150) : .max
+            return try place.spawn(["work", "p\(number)", "\(threads)", "\(seconds)", "\(lifetime)"])
         }
         workers.forEach { $0.waitUntilExit() }
-        let failed = workers.dropFirst(processes / 3).filter { $0.terminationStatus != 0 }
+        let killed = workers.count { $0.terminationReason == .uncaughtSignal && $0.terminationStatus == SIGKILL }
+        let failed = workers.filter { $0.terminationStatus != 0 && $0.terminationStatus != SIGKILL }
         var faults = failed.map { "a worker ended with \($0.terminationStatus)" }
+        if killed == 0 { faults.append("no worker was killed") }
         let vault = try place.open()
         let events = try place.logs()
         faults += try judge(events.flatMap { $0 }, vault)

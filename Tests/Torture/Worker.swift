@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Synchronization
 import TestSupport
 import Vault
 
@@ -9,12 +10,17 @@ struct Worker {
     let name: String
     let threads: Int
     let seconds: Int
+    /// How many things all of its threads do before one of them kills the process.
+    let lifetime: Int
+    private let done = Counter()
 
     static let keys = 6
 
-    init(_ place: Place, name: String, threads: Int, seconds: Int) {
-        (self.place, self.name, self.threads, self.seconds) = (place, name, threads, seconds)
+    init(_ place: Place, name: String, threads: Int, seconds: Int, lifetime: Int) {
+        (self.place, self.name, self.threads, self.seconds, self.lifetime) = (place, name, threads, seconds, lifetime)
     }
+
+    private final class Counter: Sendable { let value = Atomic(0) }
 
     func run() throws {
         let vault = try place.open()
@@ -32,6 +38,7 @@ struct Worker {
         let (random, log) = (SystemRandomNumbers(), try place.log(name))
         var count = 0
         while now() < stop {
+            if done.value.add(1, ordering: .relaxed).newValue == lifetime { kill(getpid(), SIGKILL) }
             count += 1
             let key = "\(random.below(Self.keys))"
             let value = "\(name)/\(count)"

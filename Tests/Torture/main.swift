@@ -22,7 +22,7 @@ do {
     switch arguments[0] {
     case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
     case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
-    case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4)).run()
+    case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
     case "make": try place.make().close()
     case "check":
         var names: [String] = []

@@ -4,7 +4,7 @@ import Testing
 /// Short forms of `Scripts/crash --kill` and `--races`.
 struct TortureTests {
     @Test func `a writer that is killed at any moment loses nothing that it acknowledged`() throws {
-        let result = try Shell().run("vault-torture kill place 6")
+        let result = try Shell().run("vault-torture kill place 25")
         #expect(result.status == 0, "\(result.output)\(result.error)")
         #expect(result.output.contains(" 0 lost"))
     }
