@@ -22,13 +22,13 @@ struct Commit {
 
 /// The two marks as a file has them; nil where one is not valid.
 struct Marks {
-    var found: [LogPosition?]
+    private(set) var found: [LogPosition?] = []
+    private let bytes: [UInt8]
 
-    init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
-        found = []
+    init(_ bytes: [UInt8], generation: UInt64, keys: borrowing GenerationKeys) {
+        self.bytes = bytes
         for offset in Layout.markOffsets {
-            let start = offset - Layout.markOffsets[0]
-            let area = bytes.extracting(start..<start + Layout.markAreaLength)
+            let area = bytes.span.extracting(Marks.area(at: offset))
             let mac = keys.markMAC(area.extracting(0..<CommitMark.macOffset))
             guard isEqualInConstantTime(mac.bytes.span, area.extracting(CommitMark.macOffset..<CommitMark.length)),
                 let mark = try? CommitMark(parsing: area), mark.generation == generation
@@ -44,10 +44,22 @@ struct Marks {
     var highest: LogPosition? { found.compactMap(\.self).max { $0.sequence < $1.sequence } }
 
     /// The offset of the older one, an invalid one counting as older still.
-    var olderOffset: Int {
-        guard let first = found[0] else { return Layout.markOffsets[0] }
-        guard let second = found[1] else { return Layout.markOffsets[1] }
-        return first.sequence <= second.sequence ? Layout.markOffsets[0] : Layout.markOffsets[1]
+    var olderOffset: Int { Layout.markOffsets[isFirstOlder ? 0 : 1] }
+
+    var newerOffset: Int { Layout.markOffsets[isFirstOlder ? 1 : 0] }
+
+    /// The newer one as it was read.
+    var newer: [UInt8] { bytes.span.extracting(Marks.area(at: newerOffset)).array(0..<CommitMark.length) }
+
+    private var isFirstOlder: Bool {
+        guard let first = found[0] else { return true }
+        guard let second = found[1] else { return false }
+        return first.sequence <= second.sequence
+    }
+
+    private static func area(at offset: Int) -> Range<Int> {
+        let start = offset - Layout.markOffsets[0]
+        return start..<start + Layout.markAreaLength
     }
 
     static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys) -> [UInt8] {

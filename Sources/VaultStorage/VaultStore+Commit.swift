@@ -229,7 +229,8 @@ extension VaultStore {
         let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
-        guard bytes.count == end - start, let highest = try readMarks().highest else { throw .damaged(.marks) }
+        let marks = try readMarks()
+        guard bytes.count == end - start, let highest = marks.highest else { throw .damaged(.marks) }
         var reader = LogReader(file: file, size: end, generation: header.generation, window: bytes, at: start)
         let found = try reader.walk(from: base, highest: highest, depth: .everything, keys: generationKeys, apply: ignore)
         guard found.last?.position.tag == tag else {
@@ -238,9 +239,11 @@ extension VaultStore {
             return try settleUnsettled()
         }
         try synchronizing { () throws(Errno) in
+            try file.writeAll(marks.newer.span, at: marks.newerOffset)
             try file.writeAll(bytes.span, at: start)
             try file.synchronizeData()
         }
+        syncedMark = highest
         settle(through: .max)
     }
 
@@ -263,10 +266,9 @@ extension VaultStore {
             throw error
         }
         var task = FileTask.write
+        let marked: LogPosition
         do throws(Errno) {
-            let mark = Marks.encode(base.position, generation: header.generation, clean: false, keys: generationKeys)
-            let older = try olderMark()
-            try file.writeAll(mark.span, at: older)
+            marked = try writeMark(naming: base.position, clean: false)
             try file.writeAll(draft.builder.bytes.span, at: start)
             task = .synchronize
             try file.synchronizeData()
@@ -279,19 +281,30 @@ extension VaultStore {
         base = Commit(
             position: draft.builder.position, tagOffset: draft.builder.lastTagOffset, count: tip.count + draft.transactions,
             frames: tip.frames + draft.builder.frames)
+        syncedMark = marked
         unsettled = []
         sizeSeen = end
         hasCommitted = true
         isWriter = true
     }
 
-    private func olderMark() throws(Errno) -> Int {
-        guard let marks = try marks() else { throw .ioError }
-        return marks.olderOffset
+    /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the writing of a mark can be
+    /// interrupted, and the other one must hold then.
+    ///
+    /// - Returns: what the written mark names once it is synced.
+    private func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
+        guard let marks = try marks(), let newest = marks.highest else { throw .ioError }
+        guard newest == syncedMark else {
+            try file.writeAll(marks.newer.span, at: marks.newerOffset)
+            return newest
+        }
+        let mark = Marks.encode(position, generation: header.generation, clean: clean, keys: generationKeys)
+        try file.writeAll(mark.span, at: marks.olderOffset)
+        return position
     }
 
     /// Takes back what a failed commit wrote. Always throws: the commit failed, or nobody knows.
-    private func cutBack(to start: Int, after error: Errno, _ task: FileTask) throws(StorageError) {
+    private func cutBack(to start: Int, after error: Errno, _ task: FileTask) throws(StorageError) -> Never {
         if task == .synchronize { isPoisoned = true }
         reservedThrough = 0
         do throws(Errno) {
@@ -342,11 +355,10 @@ extension VaultStore {
         try lock.lock(patience: patience)
         defer { lock.unlock() }
         try catchUp(repairing: true)
-        let mark = Marks.encode(tip.position, generation: header.generation, clean: true, keys: generationKeys)
         try synchronizing { () throws(Errno) in
-            let first = try olderMark()
-            for offset in [first, Layout.markOffsets[0] + Layout.markOffsets[1] - first] {
-                try file.writeAll(mark.span, at: offset)
+            for _ in 0..<3 {
+                guard try marks()?.found != [tip.position, tip.position] else { break }
+                syncedMark = try writeMark(naming: tip.position, clean: true)
                 try file.synchronizeData()
             }
         }

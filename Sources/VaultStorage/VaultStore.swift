@@ -46,6 +46,8 @@ public final class VaultStore {
 
     /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
     var base: Commit
+    /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
+    var syncedMark: LogPosition?
     /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
     var unsettled: [Commit] = []
     var sizeSeen = 0
@@ -207,7 +209,7 @@ public final class VaultStore {
         let length = Layout.firstFrame - Layout.markOffsets[0]
         let bytes = try file.read(length, at: Layout.markOffsets[0])
         guard bytes.count == length else { return nil }
-        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
+        return Marks(bytes, generation: header.generation, keys: generationKeys)
     }
 
     /// Reads what lies behind the tip.
@@ -303,6 +305,7 @@ public final class VaultStore {
         let genesis = LogPosition(
             sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
         base = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
+        syncedMark = nil
         unsettled = []
         reservedThrough = 0
         isNameDurable = false

@@ -45,6 +45,9 @@ public final class SimulatedDisk: VaultFileSystem {
 
         public var bytes: [UInt8] { state.withLock { $0.cache } }
 
+        /// Changes a byte on the disk alone: the cache counts as clean what never got there.
+        public func spoilOnDisk(_ offset: Int) { state.withLock { $0.disk[offset] ^= 1 } }
+
         /// Replaces the content, on the disk as well.
         public func overwrite(_ bytes: [UInt8]) {
             state.withLock { state in

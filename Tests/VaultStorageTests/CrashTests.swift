@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
+import VaultFormat
 
 @testable import VaultStorage
 
@@ -27,15 +29,55 @@ struct CrashTests {
         if Self.states > 20_000 { print("crash: group \(group): \(states) states, \(commits) commits, 0 violations") }
     }
 
-    /// Controls: with these disks the promise cannot be kept, and the oracle must say so soon.
-    @Test(arguments: [SimulatedDisk.Step.dataSync, .directorySync])
-    func `a disk that lies about a sync is found out within a hundred states`(step: SimulatedDisk.Step) throws {
+    @Test func `a writer that dies in the middle of a mark leaves one, though the other was never on the disk`() throws {
+        let builder = try VaultBuilder()
+        for dead in 1...3 {
+            let disk = SimulatedDisk()
+            disk.put(builder.bytes, as: VaultBuilder.name)
+            let inode = try #require(disk.inode(VaultBuilder.name))
+            inode.spoilOnDisk(Layout.markOffsets[1])
+            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("writer", on: disk))
+            let writes = Mutex(0)
+            disk.judge.withLock { judge in
+                judge = { step in
+                    guard step == .write else { return .done }
+                    return writes.withLock { count in
+                        count += 1
+                        return count == dead ? .killed : .done
+                    }
+                }
+            }
+            #expect(throws: StorageError.self) { try VaultBuilder.add("four", to: store, account: "account 4") }
+            let remains = disk.powerCuts(atMost: 64, else: 0, SeededRandom("cut"))
+            #expect(!remains.isEmpty)
+            for disk in remains {
+                #expect(throws: Never.self) {
+                    try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
+                }
+            }
+        }
+    }
+
+    /// Controls: with these disks and this writer the promise cannot be kept, and the oracle must say so soon.
+    @Test(arguments: Control.allCases) func `what breaks the promise is found out within a hundred states`(control: Control) throws {
         var (found, states) = (false, 0)
         for seed in 0..<100 where !found {
-            let world = try CrashWorld("lie \(seed)", lies: [step])
+            let world = try CrashWorld("control \(seed)", lies: control.lies, marksAhead: control == .marksAhead)
             do { try world.run(rounds: 24) } catch is CrashWorld.Violation { found = true } catch {}
             states += world.states
         }
         #expect(found && states <= 100, "\(states) states")
+    }
+
+    enum Control: CaseIterable {
+        case acknowledgesBeforeSync, forgetsDirectorySync, marksAhead
+
+        var lies: Set<SimulatedDisk.Step> {
+            switch self {
+            case .acknowledgesBeforeSync: [.dataSync]
+            case .forgetsDirectorySync: [.directorySync]
+            case .marksAhead: []
+            }
+        }
     }
 }

@@ -24,9 +24,9 @@ final class CrashWorld {
         let disk = SimulatedDisk()
         guard let passphrase = try? Passphrase.of("p"),
             let store = try? VaultStore.create(
-                at: disk.root.appending("v"), unlockedBy: .passphrase(passphrase), cost: .weakest,
+                at: disk.root.appending(VaultBuilder.name), unlockedBy: .passphrase(passphrase), cost: .weakest,
                 environment: .seeded("template", on: disk)),
-            let inode = disk.inode("v")
+            let inode = disk.inode(VaultBuilder.name)
         else { return nil }
         switch store.keys.vaultKey {
         case .some(let key): return (try? Secret(bytes: key.exposed)).map { Template(bytes: inode.bytes, vaultKey: $0) }
@@ -44,6 +44,7 @@ final class CrashWorld {
     private var acknowledged = 0
     private var failed: Set<Int> = []
     private let lies: Set<SimulatedDisk.Step>
+    private let marksAhead: Bool
     private let copiesWithoutLock: Bool
     private var isLooking = false
     private var isPowerCut = false
@@ -53,14 +54,18 @@ final class CrashWorld {
     /// Per cent, of a kill, a power cut, a failed sync, a full disk and bad weather.
     private let rates: [Int]
 
-    init(_ seed: String, lies: Set<SimulatedDisk.Step> = []) throws {
+    /// - Parameters:
+    ///   - lies: syncs that claim success without doing anything.
+    ///   - marksAhead: marks name the commit that is yet to be synced.
+    init(_ seed: String, lies: Set<SimulatedDisk.Step> = [], marksAhead: Bool = false) throws {
         random = SeededRandom(seed)
         guard let template = CrashWorld.template else { throw Violation(description: "no template") }
         vaultKey = template.vaultKey
         disk = SimulatedDisk()
-        disk.put(template.bytes, as: "v")
+        disk.put(template.bytes, as: VaultBuilder.name)
         disk.lie(about: lies)
         self.lies = lies
+        self.marksAhead = marksAhead
         copiesWithoutLock = random.chance(50)
         let random = random
         items = (0..<5).map { _ in ItemID(random: random.bytes(16)) }
@@ -103,11 +108,7 @@ final class CrashWorld {
     private func open(_ disk: SimulatedDisk, _ seed: String) throws(StorageError) -> VaultStore {
         var environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk)
         if copiesWithoutLock { environment.lockFreeCopyLength = 0 }
-        let locked = try LockedStore(disk.root.appending("v"), environment: environment)
-        let keys = try secured { () throws(CryptoError) in
-            try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-        }
-        return try locked.open(with: UnlockedKeys(keys: keys))
+        return try VaultStore.open(on: disk, vaultKey: vaultKey, environment: environment)
     }
 
     private func judge(_ error: StorageError, _ process: Int) throws {
@@ -262,6 +263,7 @@ final class CrashWorld {
         guard !isLooking, step != .read else { return .done }
         isLooking = true
         defer { isLooking = false }
+        if marksAhead, step == .dataSync { try? markTheNewest() }
         if disk.hasUnsyncedState {
             for remains in disk.powerCuts(atMost: 16, else: 3, random) where violation == nil {
                 states += 1
@@ -279,6 +281,17 @@ final class CrashWorld {
         case .write, .reserve: return random.chance(rates[3]) ? .fails(.noSpace) : .done
         default: return .done
         }
+    }
+
+    /// What a writer does who counts on the order in which sectors reach the disk.
+    private func markTheNewest() throws {
+        guard let inode = disk.inode(VaultBuilder.name) else { return }
+        var builder = try VaultBuilder(inode.bytes, VaultBuilder.Keys(vaultKey, Header(parsing: inode.bytes.span).vaultID))
+        guard let newest = try builder.positions().last else { return }
+        try builder.mark(0, newest)
+        let file = try disk.openDirectory(disk.root).open(VaultBuilder.name, writable: true)
+        let area = Layout.markOffsets[0]..<Layout.markOffsets[0] + CommitMark.length
+        try file.writeAll(builder.bytes.span.extracting(area), at: area.lowerBound)
     }
 
     private struct Unchecked: @unchecked Sendable {

@@ -161,9 +161,7 @@ struct FaultTests {
     private func open(_ disk: SimulatedDisk, _ vault: VaultBuilder) throws -> VaultStore {
         // Each opening draws numbers of its own, as processes do.
         let environment = VaultEnvironment.seeded("fault \(Self.openings.withLock { $0 += 1; return $0 })", on: disk, state: disk.root)
-        let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
-        let keys = try VaultKeys(vaultKey: vault.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-        return try locked.open(with: UnlockedKeys(keys: keys))
+        return try VaultStore.open(on: disk, vaultKey: vault.keys.vaultKey, environment: environment)
     }
 
     /// Lets the step of this number fail. The result says which it was, if it came to it.

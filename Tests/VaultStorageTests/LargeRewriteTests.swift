@@ -17,9 +17,7 @@ struct LargeRewriteTests {
         func open(_ seed: String) throws -> VaultStore {
             var environment = VaultEnvironment.seeded(seed, on: disk)
             environment.lockFreeCopyLength = 0
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
-            let keys = try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-            return try locked.open(with: UnlockedKeys(keys: keys))
+            return try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: environment)
         }
         return (try open("copier"), try open("writer"), disk, builder)
     }

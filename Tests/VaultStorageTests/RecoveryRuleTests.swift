@@ -34,11 +34,7 @@ struct RecoveryRuleTests {
         let disk = SimulatedDisk()
         disk.put(builder.bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
-            let keys = try secured { () throws(CryptoError) in
-                try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-            }
-            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
             let found = store.sequence
             guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "a reader wrote" }
             try store.write {}

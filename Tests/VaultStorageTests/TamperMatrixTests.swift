@@ -34,11 +34,7 @@ struct TamperMatrixTests {
         let disk = SimulatedDisk()
         disk.put(bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
-            let keys = try secured { () throws(CryptoError) in
-                try VaultKeys(vaultKey: (key ?? vault).keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-            }
-            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            let store = try VaultStore.open(on: disk, vaultKey: (key ?? vault).keys.vaultKey, environment: .seeded("reader", on: disk))
             var found: Set<String> = []
             for operation in store.records.sorted {
                 guard let value = try store.openValue(of: operation) else { return .undetected }

@@ -16,11 +16,7 @@ struct TamperTests {
         let disk = SimulatedDisk()
         disk.put(bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
-            let keys = try secured { () throws(CryptoError) in
-                try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-            }
-            let store = try locked.open(with: UnlockedKeys(keys: keys))
+            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
             var values: [String] = []
             for operation in store.records.sorted.sorted(by: { $0.ordinal < $1.ordinal }) {
                 guard let value = try store.openValue(of: operation) else { return [] }
@@ -74,9 +70,7 @@ struct TamperTests {
             let disk = SimulatedDisk()
             disk.put(bytes, as: VaultBuilder.name)
             let environment = VaultEnvironment.seeded("compaction", on: disk)
-            guard let locked = try? LockedStore(disk.root.appending(VaultBuilder.name), environment: environment) else { continue }
-            let keys = try VaultKeys(vaultKey: builder.keys.vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-            guard let store = try? locked.open(with: UnlockedKeys(keys: keys)) else { continue }
+            guard let store = try? VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: environment) else { continue }
             #expect(throws: StorageError.self, "byte \(offset)") { try store.compact() }
             #expect(disk.inode(VaultBuilder.name)?.bytes == bytes)
         }

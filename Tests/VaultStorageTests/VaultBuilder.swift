@@ -233,3 +233,14 @@ extension VaultBuilder {
         for index in 0..<2 { try mark(index, last) }
     }
 }
+
+extension VaultStore {
+    /// Opens without a derivation: the vault key is known.
+    static func open(on disk: SimulatedDisk, vaultKey: Secret, environment: VaultEnvironment) throws(StorageError) -> VaultStore {
+        let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
+        let keys = try secured { () throws(CryptoError) in
+            try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
+        }
+        return try locked.open(with: UnlockedKeys(keys: keys))
+    }
+}
