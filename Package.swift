@@ -79,7 +79,7 @@ let package = Package(
         .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
-            name: "VaultStorageTests", dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            name: "VaultStorageTests", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
@@ -91,10 +91,29 @@ let package = Package(
             name: "VaultCLITests",
             dependencies: [
                 "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", "vault-torture", system,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["Transcripts"], swiftSettings: testSettings),
     ]
 )
+
+// Scripts/fuzz builds its inputs' judges, which the tests use as well, with the sanitizers, in the place of the tests.
+if Context.environment["VAULT_FUZZING"] != nil {
+    package.targets.removeAll { $0.type == .test }
+    package.targets.append(
+        .target(
+            name: "Fuzzing",
+            dependencies: [
+                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests",
+            sources: [
+                "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift", "VaultStorageTests/FuzzedLog.swift",
+                "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
+            ],
+            swiftSettings: testSettings))
+}
 
 // Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the documentation.
 if Context.environment["VAULT_DOCUMENTATION"] != nil {

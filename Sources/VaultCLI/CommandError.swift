@@ -116,7 +116,7 @@ extension CommandError {
         case .inputOutput(let errno, let task): self.init(.inputOutput, "cannot \(task.phrase): \(errno.description.lowercased())")
         case .indeterminate(let errno):
             self.init(
-                .unknownOutcome, "a sync failed (\(errno.description.lowercased())): the change is there, or it is not",
+                .unknownOutcome, "the disk failed at the end (\(errno.description.lowercased())): the change is there, or it is not",
                 hint: "look with 'vault find'")
         case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
         case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")

@@ -17,6 +17,11 @@ public enum CommandLineTool {
         _ = clinux_forbid_core_dumps()
         clinux_reset_crash_handlers()
         clinux_ignore_file_size_signal()
+        setHandlerOfLastResort {
+            // It may be before a change or after.
+            Output.fail(CommandError(.unknownOutcome, "the kernel gives no random numbers", hint: "look with 'vault find'"))
+            _exit(ExitStatus.unknownOutcome.rawValue)
+        }
         guard argumentsAreText else {
             Output.fail(.usage("an argument is not UTF-8"))
             exit(ExitStatus.usage.rawValue)
@@ -40,12 +45,16 @@ public enum CommandLineTool {
                 try Output.write(exitCodes)
                 return .done
             }
-            var command = try VaultCommand.parseAsRoot(withGenerateLength(arguments))
+            var command = try parse(arguments)
             try command.run()
             return .done
         } catch {
             return report(error)
         }
+    }
+
+    static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+        try VaultCommand.parseAsRoot(withGenerateLength(arguments))
     }
 
     /// `--generate` alone means 24 characters. Behind `--` it is somebody's service.
@@ -62,21 +71,23 @@ public enum CommandLineTool {
     }
 
     private static func report(_ error: any Error) -> ExitStatus {
-        let failure: CommandError
-        switch error {
-        case let error as CommandError: failure = error
-        case let error as VaultError: failure = CommandError(error)
-        case let error as StorageError: failure = CommandError(error)
-        case let error as CryptoError: failure = CommandError(error)
-        default:
-            let message = VaultCommand.message(for: error)
-            guard VaultCommand.exitCode(for: error) != .success else {
-                return (try? Output.line(VaultCommand.fullMessage(for: error))) == nil ? .inputOutput : .done
-            }
-            failure = CommandError(.usage, plain(message), hint: "see 'vault help'")
+        guard let failure = failure(error) else {
+            return (try? Output.line(VaultCommand.fullMessage(for: error))) == nil ? .inputOutput : .done
         }
         Output.fail(failure)
         return failure.status
+    }
+
+    /// Nil: somebody asked for help, and that is it.
+    static func failure(_ error: any Error) -> CommandError? {
+        switch error {
+        case let error as CommandError: error
+        case let error as VaultError: CommandError(error)
+        case let error as StorageError: CommandError(error)
+        case let error as CryptoError: CommandError(error)
+        case _ where VaultCommand.exitCode(for: error) == .success: nil
+        default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: "see 'vault help'")
+        }
     }
 
     /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is not repeated.

@@ -22,6 +22,14 @@ enum Sodium {
     }
 }
 
+/// Says what happens when libsodium cannot go on: when the kernel gives no random numbers, or after a fault of this module.
+///
+/// The corresponding C function is `sodium_set_misuse_handler`; without a handler, and when the handler returns, the process aborts.
+public func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
+    // The handler is a function without a context and lives for ever.
+    _ = unsafe sodium_set_misuse_handler(handler)
+}
+
 extension Span<UInt8> {
     /// Lends the bytes with an address even when there are none: libsodium's parameters are annotated as nonnull.
     func withPointer<R>(_ body: (UnsafePointer<UInt8>, Int) -> R) -> R {

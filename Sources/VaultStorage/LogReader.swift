@@ -119,7 +119,7 @@ struct LogReader {
             let metadata = try FrameMetadata(parsing: &reader)
             guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
             var operations: [Operation] = []
-            operations.reserveCapacity(metadata.operationCount)
+            operations.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
             for _ in 0..<metadata.operationCount {
                 let operation = try Operation(parsing: &reader)
                 if let value = operation.value, Int(value.offset) > offset + head.length - Int(value.length) { throw .outOfBounds(.value) }

@@ -249,9 +249,15 @@ extension VaultStore {
             throw error == .fileExists ? .alreadyExists : .inputOutput(error, .write)
         }
         do throws(Errno) { try location.directory.synchronize() } catch { throw .indeterminate(error) }
-        let store = try VaultStore(location, page: page, keys: keys, environment: environment)
-        store.isNameDurable = true
-        return store
+        do throws(StorageError) {
+            let store = try VaultStore(location, page: page, keys: keys, environment: environment)
+            store.isNameDurable = true
+            return store
+        } catch {
+            // The vault is made, and cannot be read.
+            if case .inputOutput(let errno, _) = error { throw .indeterminate(errno) }
+            throw error
+        }
     }
 }
 

@@ -58,7 +58,8 @@ public final class VaultStore {
     var isWriter = false
     var isPoisoned = false
     private let process = ForkMark.process
-    var isReadOnly: Bool
+    /// Why the file can only be read; nil when it can be written.
+    private var readOnlyReason: Errno?
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: (generation: UInt64, position: LogPosition)?
     /// The size at which a compaction failed; the next try comes when the file has grown by half.
@@ -78,7 +79,7 @@ public final class VaultStore {
         self.environment = environment
         self.location = location
         lock = WriterLock(location, clock: environment.clock, patience: environment.patience)
-        (file, isReadOnly) = try VaultStore.openFile(location)
+        (file, readOnlyReason) = try VaultStore.openFile(location)
         identity = try attempt(.open) { [file] () throws(Errno) in try file.status() }
         self.page = page
         header = page.header
@@ -98,13 +99,13 @@ public final class VaultStore {
             on: environment.fileSystem)
     }
 
-    private static func openFile(_ location: VaultLocation) throws(StorageError) -> (any VaultFile, isReadOnly: Bool) {
-        do throws(StorageError) { return (try location.open(writable: true), false) } catch {
+    private static func openFile(_ location: VaultLocation) throws(StorageError) -> (any VaultFile, readOnlyReason: Errno?) {
+        do throws(StorageError) { return (try location.open(writable: true), nil) } catch {
             // A read-only file system or file can still be read.
             guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
                 throw error
             }
-            return (try location.open(writable: false), true)
+            return (try location.open(writable: false), errno)
         }
     }
 
@@ -157,7 +158,7 @@ public final class VaultStore {
     }
 
     func checkWritable() throws(StorageError) {
-        guard !isReadOnly else { throw .inputOutput(.permissionDenied, .write) }
+        if let readOnlyReason { throw .inputOutput(readOnlyReason, .write) }
     }
 
     /// Catches up with what other processes wrote, without a lock.
@@ -267,10 +268,10 @@ public final class VaultStore {
     /// Starts over with the file that the path names now.
     func reopen() throws(StorageError) {
         let known = newestDurable
-        let (file, isReadOnly) = try VaultStore.openFile(location)
+        let (file, readOnlyReason) = try VaultStore.openFile(location)
         do throws(StorageError) {
             try adopt(file, try HeaderPage(of: file))
-            self.isReadOnly = isReadOnly
+            self.readOnlyReason = readOnlyReason
             forgetRecords()
             try follow()
             guard let known else { return }

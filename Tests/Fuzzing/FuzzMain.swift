@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
 
-/// libFuzzer's entry. An input that does not hold ends the process, and libFuzzer keeps it.
-@_cdecl("LLVMFuzzerTestOneInput") public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-    precondition(FuzzTarget.holds(Array(UnsafeBufferPointer(start: start, count: count))), "an accepted input is written otherwise")
+// libFuzzer's entries. `$VAULT_FUZZ` says what is fuzzed, `$VAULT_FUZZ_CORPUS` where the inputs go that it begins with.
+
+private let target = ProcessInfo.processInfo.environment["VAULT_FUZZ"]
+
+@_cdecl("LLVMFuzzerInitialize")
+public func initialize(
+    _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>>>
+) -> CInt {
+    guard let directory = ProcessInfo.processInfo.environment["VAULT_FUZZ_CORPUS"] else { return 0 }
+    let seeds =
+        switch target {
+        case "format": FuzzedFormat.seeds
+        case "log": FuzzedLog.seeds
+        default: FuzzedCommand.seeds
+        }
+    for (number, seed) in seeds.enumerated() {
+        guard FileManager.default.createFile(atPath: "\(directory)/seed-\(number)", contents: Data(seed)) else { return 1 }
+    }
+    return 0
+}
+
+/// An input that does not hold ends the process, and libFuzzer keeps it.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let input = Array(UnsafeBufferPointer(start: start, count: count))
+    let holds =
+        switch target {
+        case "format": FuzzedFormat.holds(input)
+        case "log": FuzzedLog.holds(input)
+        default: FuzzedCommand.holds(input)
+        }
+    precondition(holds, "the property does not hold")
     return 0
 }

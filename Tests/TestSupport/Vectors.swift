@@ -21,6 +21,11 @@ public enum Vectors {
         return names.filter { $0.hasSuffix(suffix) }.sorted().map { folder + "/" + $0 }
     }
 
+    /// What Scripts/fuzz once found.
+    public static func fuzzCases(_ target: String) throws -> [[UInt8]] {
+        try names("../Fuzzing/Cases/" + target, suffix: "").filter { !$0.hasSuffix(".gitkeep") }.map(bytes)
+    }
+
     /// The lines `name = value` of a file.
     public static func table(_ name: String) throws -> [String: String] {
         var table: [String: String] = [:]

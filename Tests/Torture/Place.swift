@@ -14,7 +14,7 @@ struct Place {
 
     private var environment: VaultEnvironment {
         var environment = VaultEnvironment.system
-        environment.stateDirectory = FilePath(directory).appending("state")
+        environment.stateDirectory = FilePath(directory).appending("state/vault")
         return environment
     }
 
@@ -26,12 +26,15 @@ struct Place {
     /// Opens the vault with the passphrase that it has at the moment.
     func open() throws -> Vault {
         while true {
-            for passphrase in Self.passphrases {
-                do { return try Vault.open(at: vault, unlockingWith: .of(passphrase), environment: environment) } catch VaultError.storage(
-                    .wrongPassphrase)
-                { continue }
-            }
+            for passphrase in Self.passphrases { if let vault = try open(with: passphrase) { return vault } }
         }
+    }
+
+    /// Nil: that is not its passphrase.
+    func open(with passphrase: String) throws -> Vault? {
+        do { return try Vault.open(at: vault, unlockingWith: .of(passphrase), environment: environment) } catch VaultError.storage(
+            .wrongPassphrase)
+        { return nil }
     }
 
     func log(_ name: String) throws -> FileHandle {

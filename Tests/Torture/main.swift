@@ -3,10 +3,12 @@ import Foundation
 import TestSupport
 import Vault
 
-// A vault under many processes at once, some of which are killed: `Scripts/crash --races` and `--kill`.
+// A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash --races`, `--kill` and
+// `--faults`.
 //
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
+//   vault-torture faults DIRECTORY VAULT-COMMAND [all]
 //
 // The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut.
 
@@ -14,7 +16,7 @@ let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }
 
 guard arguments.count >= 2 else {
-    say("usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES")
+    say("usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES | faults DIRECTORY COMMAND [all]")
     exit(2)
 }
 let place = Place(directory: arguments[1])
@@ -22,6 +24,9 @@ do {
     switch arguments[0] {
     case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
     case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
+    case "faults":
+        let faults = Faults(place: place, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
+        exit(try faults.run() ? 0 : 1)
     case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
     case "make": try place.make().close()
     case "check":

@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Foundation
 import TestSupport
 import Testing
 import VaultFormat
 
 /// Whatever a parser accepts, it writes again byte by byte. `Scripts/fuzz` looks for more.
 struct FuzzCaseTests {
-    private static var cases: [[UInt8]] {
-        get throws {
-            let directory = Vectors.directory + "/../Fuzzing/Cases"
-            return try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0 != ".gitkeep" }.map {
-                Array(try Data(contentsOf: URL(filePath: directory + "/" + $0)))
-            }
-        }
-    }
-
     @Test func `what the fuzzer once found holds`() throws {
-        for input in try Self.cases { #expect(FuzzTarget.holds(input), "\(input.prefix(32))") }
+        for input in try Vectors.fuzzCases("format") { #expect(FuzzedFormat.holds(input), "\(input.prefix(32))") }
     }
 
-    @Test(arguments: FuzzTarget.allCases) func `parts of vaults that were changed here and there hold`(target: FuzzTarget) throws {
+    @Test(arguments: FuzzedFormat.allCases) func `parts of vaults that were changed here and there hold`(target: FuzzedFormat) throws {
         let random = SeededRandom("fuzz \(target)")
         let names = Vectors.names("vaults", suffix: "")
         var accepted = 0
@@ -35,7 +25,7 @@ struct FuzzCaseTests {
                 for _ in 0..<random.number(in: 0...min(round, 3)) {
                     input[random.number(in: 0...input.count - 1)] = UInt8(random.uniform(256))
                 }
-                #expect(FuzzTarget.holds([target.rawValue] + input), "\(name), round \(round)")
+                #expect(FuzzedFormat.holds([target.rawValue] + input), "\(name), round \(round)")
                 accepted += 1
             }
         }

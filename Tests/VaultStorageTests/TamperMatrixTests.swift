@@ -78,6 +78,35 @@ struct TamperMatrixTests {
         #expect(tried > vault.bytes.count / Self.stride / 8)
     }
 
+    @Test func `no changed byte makes the reader take more memory than twice the file`() async {
+        await #expect(processExitsWith: .success) {
+            let matrix = try TamperMatrixTests()
+            let count = matrix.vault.bytes.count
+            guard matrix.look(matrix.vault.bytes) == .same else { exit(10) }
+            let before = try Self.mostMemory()
+            for offset in 0..<count
+            where offset % Self.stride == 0 || matrix.vault.frames.contains(where: { (0..<24).contains(offset - $0.lowerBound) }) {
+                for value: UInt8 in [0, 0x7f, 0xff] {
+                    var bytes = matrix.vault.bytes
+                    bytes[offset] = value
+                    _ = matrix.look(bytes)
+                }
+            }
+            let hostile = try Self.mostMemory()
+            // The same looks at what is whole, and as much again, which the allocator may keep.
+            guard hostile - before <= 2 * count + 1 << 20 else { exit(11) }
+            let ballast = [UInt8](repeating: 1, count: 8 << 20)
+            guard try Self.mostMemory() - hostile >= ballast.count else { exit(12) }
+        }
+    }
+
+    /// The largest address space that this process ever had, in bytes.
+    private static func mostMemory() throws -> Int {
+        let status = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/status")).readToEnd() ?? Data()
+        let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmPeak:") }
+        return try #require(line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }) * 1024
+    }
+
     @Test func `every truncation is refused, whatever is done to the marks`() throws {
         let (first, second) = (Layout.markOffsets[0], Layout.markOffsets[1])
         let areas = [first, second].map { Array(vault.bytes[$0..<$0 + Layout.markAreaLength]) }

@@ -7,7 +7,7 @@ import VaultFormat
 @testable import VaultStorage
 
 /// Makes vault files byte for byte, the same in every run, and breaks them with the right keys in hand.
-struct VaultBuilder {
+struct VaultBuilder: Sendable {
     static let passphrase = "correct horse battery staple"
     static let name = "v"
 
@@ -15,7 +15,7 @@ struct VaultBuilder {
     let keys: Keys
 
     /// The keys of a vault, which only a test may hold like this.
-    final class Keys {
+    final class Keys: Sendable {
         let vaultKey: Secret
         let vault: VaultKeys
 

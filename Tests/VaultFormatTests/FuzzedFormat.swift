@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import VaultFormat
 
-// Scripts/fuzz compiles this file with the parsers themselves and libFuzzer; the tests replay what it found.
-#if !FUZZING
-    import VaultFormat
-#endif
-
-/// What is fuzzed, chosen by the first byte of an input: whatever a parser accepts, it must write again byte by byte.
-enum FuzzTarget: UInt8, CaseIterable {
+/// The parsers of the format, one of them chosen by the first byte of an input: whatever a parser accepts, it must write again byte by byte.
+enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
+
+    /// Inputs to begin with: the parts of every vector.
+    static var seeds: [[UInt8]] {
+        let vaults = Vectors.names("vaults", suffix: "").compactMap { try? Vectors.bytes($0) }
+        return vaults.flatMap { vault in
+            zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
+                [target.rawValue] + vault.dropFirst(part.0).prefix(part.1)
+            }
+        }
+    }
 
     /// Returns false when an accepted input is not what would be written.
     static func holds(_ input: [UInt8]) -> Bool {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Vault
+import VaultStorage
+
+/// Each command with each of its system calls made to fail, one at a time, by `strace`.
+///
+/// Whatever fails, the command says so and ends with a code of its own; the vault holds what it held before, or, if the command ended well, what
+/// it was asked for; and whoever comes next can write.
+struct Faults {
+    /// The system calls by which the command reaches the disk, the random numbers and the locked memory.
+    private static let calls = [
+        Call("openat", "EIO", "EMFILE", "EROFS", isOfManyFiles: true), Call("pread64", "EIO", isOfManyFiles: true),
+        Call("newfstatat", "EIO", isOfManyFiles: true), Call("fcntl", "EIO", "ENOLCK", isOfManyFiles: true),
+        Call("pwrite64", "EDQUOT", "EIO", "ENOSPC", "EINTR", writes: true),
+        Call("fdatasync", "EIO", "ENOSPC", "EDQUOT", "EINTR", writes: true), Call("fsync", "EIO", "ENOSPC", "EINTR", writes: true),
+        Call("fallocate", "ENOSPC", "EIO", "EDQUOT", "EOPNOTSUPP", writes: true), Call("ftruncate", "EIO"),
+        Call("linkat", "EIO", "ENOSPC", "EPERM"),
+        Call("renameat", "EIO", "ENOSPC", writes: true), Call("renameat2", "EIO", "EINVAL"), Call("unlinkat", "EIO"),
+        Call("mkdir", "EIO", "ENOSPC"), Call("write", "EIO", "ENOSPC", writes: true), Call("getrandom", "EIO", "ENOSYS"),
+        Call("mlock", "ENOMEM"),
+    ]
+
+    private struct Call {
+        let name: String
+        let errors: [String]
+        /// The loader and the libraries use it as well: only that of the vault's own files is to fail.
+        let isOfManyFiles: Bool
+        let writes: Bool
+
+        /// Whether a command cannot always know what became of a change when it fails.
+        var leavesDoubt: Bool { ["fdatasync", "fsync", "ftruncate", "getrandom"].contains(name) }
+
+        init(_ name: String, _ errors: String..., isOfManyFiles: Bool = false, writes: Bool = false) {
+            (self.name, self.errors, self.isOfManyFiles, self.writes) = (name, errors, isOfManyFiles, writes)
+        }
+    }
+
+    private static let ownFiles = ["torture.vault", ".torture.vault.lock", "."].flatMap { ["-P", $0] }
+
+    private static let commands: [(arguments: [String], input: String)] = [
+        (["init", "--vault", "new.vault", "--kdf", "interactive"], ""), (["add", "service", "new"], "a new secret"),
+        (["set", "service", "kept"], "another secret"), (["update", "service", "kept", "--accessible", "when-unlocked,this-device"], ""),
+        (["delete", "service", "kept", "--yes"], ""), (["get", "service", "kept"], ""), (["find"], ""),
+        (["passwd", "--kdf", "interactive", "--new-passphrase-file", "second"], ""), (["compact"], ""), (["verify", "--deep"], ""),
+        (["import", "--files", "files"], ""), (["export", "--files", "exported", "--service", "service"], ""), (["status"], ""),
+    ]
+
+    let place: Place
+    let binary: String
+    /// Every error of every call, not only the first one of those that write.
+    let isThorough: Bool
+
+    private struct Outcome {
+        var status: Int32
+        var message: String
+        var trace: String
+    }
+
+    func run() throws -> Bool {
+        let vault = try place.make()
+        for (account, secret) in [("kept", "a secret"), ("other", "a secret of the other")] {
+            try vault.add(Item(.genericPassword(service: "service", account: account), secret: Secret(bytes: Array(secret.utf8))))
+        }
+        vault.close()
+        for name in Place.passphrases { try write(name, to: name) }
+        try FileManager.default.createDirectory(atPath: place.directory + "/files", withIntermediateDirectories: false)
+        try write("a file", to: "files/one")
+        var (runs, faults) = (0, 0)
+        for (arguments, input) in Self.commands {
+            let before = try content(of: place)
+            let (clean, ended) = try start(arguments, input, tracing: ["-e", "trace=" + Self.calls.map(\.name).joined(separator: ",")])
+            guard ended.status == 0 else { throw Failure(text: "\(arguments[0]) fails by itself: \(ended.message)") }
+            let after = try content(of: clean)
+            for call in Self.calls where ended.trace.contains(" \(call.name)(") && (isThorough || call.writes) {
+                for error in isThorough ? call.errors : [call.errors[0]] {
+                    var number = 1
+                    while true {
+                        let fault = ["-e", "trace=\(call.name)", "-e", "inject=\(call.name):error=\(error):when=\(number)"]
+                        let (ran, outcome) = try start(arguments, input, tracing: fault + (call.isOfManyFiles ? Self.ownFiles : []))
+                        guard outcome.trace.contains("(INJECTED)") else { break }
+                        runs += 1
+                        for fault in try judge(outcome, ran, mayBeInDoubt: call.leavesDoubt || arguments[0] == "init", before, after) {
+                            say("fault: \(arguments.joined(separator: " ")): \(error) at \(call.name) \(number): \(fault)")
+                            faults += 1
+                        }
+                        number += 1
+                    }
+                }
+            }
+        }
+        say("faults: \(runs) system calls that failed, \(faults) faults")
+        return faults == 0 && runs > Self.commands.count
+    }
+
+    private struct Failure: Error { let text: String }
+
+    private func write(_ text: String, to name: String) throws {
+        let path = place.directory + "/" + name
+        guard FileManager.default.createFile(atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]) else {
+            throw Failure(text: "cannot write \(path)")
+        }
+    }
+
+    /// Runs the command on a copy of the place.
+    private func start(_ arguments: [String], _ input: String, tracing: [String]) throws -> (place: Place, outcome: Outcome) {
+        let copy = Place(directory: place.directory + "-copy")
+        try? FileManager.default.removeItem(atPath: copy.directory)
+        try FileManager.default.copyItem(atPath: place.directory, toPath: copy.directory)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/strace")
+        process.currentDirectoryURL = URL(filePath: copy.directory)
+        let trace = copy.directory + "/trace"
+        process.arguments = ["-f", "--seccomp-bpf", "--quiet=all", "-o", trace] + tracing + [binary] + arguments
+        process.environment = [
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": copy.directory, "XDG_STATE_HOME": copy.directory + "/state",
+            "VAULT_FILE": copy.vault.string, "VAULT_PASSPHRASE_FILE": copy.directory + "/" + Place.passphrases[0],
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
+        let (standardInput, errors) = (Pipe(), Pipe())
+        process.standardInput = standardInput
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = errors
+        try process.run()
+        try standardInput.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+        try standardInput.fileHandleForWriting.close()
+        let message = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        let calls = String(decoding: try Data(contentsOf: URL(filePath: trace)), as: UTF8.self)
+        return (copy, Outcome(status: status, message: message, trace: calls))
+    }
+
+    private func judge(
+        _ outcome: Outcome, _ ran: Place, mayBeInDoubt: Bool, _ before: [String], _ after: [String]
+    ) throws -> [String] {
+        var faults: [String] = []
+        switch outcome.status {
+        case 0, 30: break
+        case 31: if !mayBeInDoubt { faults.append("an outcome that could be known") }
+        default: faults.append("status \(outcome.status)")
+        }
+        if outcome.status != 0, !outcome.message.hasPrefix("vault: ") { faults.append("no message but '\(outcome.message)'") }
+        if outcome.message.contains("secret") { faults.append("a secret in '\(outcome.message)'") }
+        do {
+            let content = try content(of: ran) { vault in
+                _ = try vault.verify(deep: true)
+                try vault.add(Item(.genericPassword(service: "next", account: "next"), secret: Secret(bytes: [1])))
+            }
+            let expected =
+                switch outcome.status {
+                case 0: [after]
+                case 31: [before, after]
+                default: [before]
+                }
+            if !expected.contains(content) { faults.append("status \(outcome.status) and \(content)") }
+        } catch { faults.append("the next one gets \(error)") }
+        return faults
+    }
+
+    /// Everything that a command can change: the passphrase, the items, and the files beside the vault.
+    private func content(of place: Place, then use: (Vault) throws -> Void = { _ in }) throws -> [String] {
+        var query = Query(.genericPassword)
+        query.returnsSecrets = true
+        for passphrase in Place.passphrases {
+            guard let vault = try place.open(with: passphrase) else { continue }
+            let items = try vault.copyMatching(query).map { "\($0[.account] ?? "") \($0[.accessible] ?? "") \(try $0.text)" }
+            try use(vault)
+            vault.close()
+            let files = ["new.vault", "exported"].filter { FileManager.default.fileExists(atPath: place.directory + "/" + $0) }
+            return [passphrase] + items.sorted() + files
+        }
+        throw VaultError.storage(.wrongPassphrase)
+    }
+}
