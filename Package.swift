@@ -115,6 +115,16 @@ if Context.environment["VAULT_FUZZING"] != nil {
             swiftSettings: testSettings))
 }
 
+// Scripts/check --sanitize: see Tests/ThreadSanitizer/Mutex.c.
+if Context.environment["VAULT_THREAD_SANITIZER"] != nil {
+    let slowPaths = ["9_lockSlowyys6UInt32VF", "11_unlockSlowyyF", "12_tryLockSlowSbyF"]
+    package.targets.append(
+        .target(
+            name: "ThreadSanitizer", path: "Tests/ThreadSanitizer",
+            linkerSettings: [.unsafeFlags(slowPaths.flatMap { ["-Xlinker", "--wrap=$s15Synchronization12_MutexHandleV\($0)"] })]))
+    package.targets.first { $0.name == "TestSupport" }?.dependencies.append("ThreadSanitizer")
+}
+
 // Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the documentation.
 if Context.environment["VAULT_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
