@@ -16,6 +16,8 @@ final class ItemIndex: RecordObserver {
     private let hash = ShortHash()
     private var chains: [Key: HashChains] = [:]
 
+    var isIndexing: Bool { !chains.isEmpty }
+
     func recordsWereReset() { chains = [:] }
 
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?) {

@@ -32,30 +32,30 @@ public struct ByteReader {
 
 extension Span<UInt8> {
     /// The little-endian integer at `offset`; the caller has checked that it is there.
-    public func integer<I: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: I.Type = I.self) -> I {
+    @inlinable public func integer<I: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: I.Type = I.self) -> I {
         var value: I = 0
         for index in 0..<MemoryLayout<I>.size { value |= I(truncatingIfNeeded: self[offset + index]) << I(8 * index) }
         return value
     }
 
     /// Whether every byte of the range is zero.
-    public func isZero(_ range: Range<Int>) -> Bool {
+    @inlinable public func isZero(_ range: Range<Int>) -> Bool {
         for index in range where self[index] != 0 { return false }
         return true
     }
 
     /// A copy of the bytes in the range.
-    public func array(_ range: Range<Int>) -> [UInt8] {
+    @inlinable public func array(_ range: Range<Int>) -> [UInt8] {
         var output: [UInt8] = []
         output.append(extracting(range))
         return output
     }
 
     /// A copy of sixteen bytes.
-    public func sixteen(at offset: Int) -> [16 of UInt8] { .init { self[offset + $0] } }
+    @inlinable public func sixteen(at offset: Int) -> [16 of UInt8] { .init { self[offset + $0] } }
 
     /// Whether both spans hold the same bytes.
-    public func elementsEqual(_ other: Span<UInt8>) -> Bool {
+    @inlinable public func elementsEqual(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for index in indices where self[index] != other[index] { return false }
         return true
@@ -63,16 +63,17 @@ extension Span<UInt8> {
 }
 
 extension [UInt8] {
-    public mutating func append<I: FixedWidthInteger & UnsignedInteger>(integer value: I) {
+    @inlinable public mutating func append<I: FixedWidthInteger & UnsignedInteger>(integer value: I) {
         for index in 0..<MemoryLayout<I>.size { append(UInt8(truncatingIfNeeded: value >> I(8 * index))) }
     }
 
-    public mutating func append(_ bytes: Span<UInt8>) {
-        reserveCapacity(count + bytes.count)
-        for index in bytes.indices { append(bytes[index]) }
+    @inlinable public mutating func append(_ bytes: Span<UInt8>) {
+        append(addingCapacity: bytes.count) { output in
+            for index in bytes.indices { output.append(bytes[index]) }
+        }
     }
 
-    public mutating func append<let n: Int>(_ bytes: [n of UInt8]) { append(bytes.span) }
+    @inlinable public mutating func append<let n: Int>(_ bytes: [n of UInt8]) { append(bytes.span) }
 
-    public mutating func appendZeros(_ count: Int) { append(contentsOf: repeatElement(0, count: count)) }
+    @inlinable public mutating func appendZeros(_ count: Int) { append(contentsOf: repeatElement(0, count: count)) }
 }

@@ -9,11 +9,13 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     /// Tag 4000: a name and a value of the user's own, any number of times.
     public static let user = AttributeTag(rawValue: 0x4000)
 
-    /// The tags that this version defines.
-    public static let known: Set<AttributeTag> = {
-        let ranges: [ClosedRange<UInt16>] = [0x0001...0x0009, 0x0010...0x001B, 0x0020...0x0025, 0x0030...0x0036, 0x0040...0x0056]
-        return Set(ranges.joined().map(AttributeTag.init)).union([user])
-    }()
+    /// Whether this version defines the tag.
+    public var isKnown: Bool {
+        switch rawValue {
+        case 0x0001...0x0009, 0x0010...0x001B, 0x0020...0x0025, 0x0030...0x0036, 0x0040...0x0056, AttributeTag.user.rawValue: true
+        default: false
+        }
+    }
 
     public var isCritical: Bool { rawValue & 0x8000 != 0 }
 
@@ -82,8 +84,16 @@ public struct EncodedAttributes: Hashable, Sendable {
         bytes = output
     }
 
-    /// Checks bytes from a file: every attribute well formed, in order, once, and none critical that is unknown.
     public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
+        try EncodedAttributes.check(source, range)
+        self.init(checked: source.span.extracting(range))
+    }
+
+    /// Takes bytes that ``check(_:_:)`` found acceptable.
+    init(checked bytes: Span<UInt8>) { self.bytes = bytes.array(bytes.indices) }
+
+    /// Checks bytes from a file: every attribute well formed, in order, once, and none critical that is unknown.
+    static func check(_ source: [UInt8], _ range: Range<Int>) throws(FormatError) {
         let span = source.span
         var cursor = AttributeCursor(source, range)
         var last: (tag: AttributeTag, name: Range<Int>)?
@@ -95,7 +105,6 @@ public struct EncodedAttributes: Hashable, Sendable {
             }
             last = (field.tag, name)
         }
-        bytes = Array(source[range])
     }
 
     /// Visits every attribute with the place of its payload in ``bytes``.
@@ -124,7 +133,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     public var values: [AttributeTag: EncodedValue] {
         var values: [AttributeTag: EncodedValue] = [:]
         forEach { tag, kind, payload in
-            guard tag != .user, AttributeTag.known.contains(tag) else { return }
+            guard tag != .user, tag.isKnown else { return }
             values[tag] = EncodedAttributes.decode(kind, bytes.span.extracting(payload))
         }
         return values
@@ -152,7 +161,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
         collect(self) { _ in true }
         let known = fields.count
-        collect(other) { !AttributeTag.known.contains($0) }
+        collect(other) { !$0.isKnown }
         guard fields.count > known else { return self }
         fields.sort { ($0.0, $0.1) < ($1.0, $1.1) }
         return EncodedAttributes(sorted: Array(fields.map(\.2).joined()))
@@ -170,7 +179,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// Returns where a user attribute's name lies.
     private static func check(_ field: AttributeCursor.Field, in span: Span<UInt8>) throws(FormatError) -> Range<Int> {
         let payload = field.payload
-        guard AttributeTag.known.contains(field.tag) else {
+        guard field.tag.isKnown else {
             guard !field.tag.isCritical else { throw .unsupported(.attributeTag) }
             return payload.lowerBound..<payload.lowerBound
         }

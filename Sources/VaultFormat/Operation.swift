@@ -9,6 +9,8 @@ public enum OperationKind: UInt8, Sendable {
 /// The class of an item. Class 0 holds the vault's own settings.
 public enum ItemClass: UInt8, Sendable, CaseIterable {
     case settings = 0, genericPassword, internetPassword, certificate, key
+
+    static let last = ItemClass.key.rawValue
 }
 
 /// When an item can be read: Apple's `kSecAttrAccessible`, with its raw value in each description.
@@ -152,52 +154,86 @@ public struct Operation: Equatable, Sendable {
 
     /// Reads one operation at the reader's place.
     public init(parsing reader: inout ByteReader) throws(FormatError) {
+        let source = reader.bytes
+        let range = try Operation.check(&reader)
+        self.init(checked: source.span.extracting(range))
+    }
+
+    /// Checks one operation at the reader's place and steps over it, which is all that opening a vault needs.
+    ///
+    /// - Returns: where it lies, for ``init(checked:)``.
+    public static func check(_ reader: inout ByteReader) throws(FormatError) -> Range<Int> {
         let start = try reader.take(Layout.operationLength, .metadata).lowerBound
         let source = reader.bytes
         let bytes = source.span
         guard let kind = OperationKind(rawValue: bytes[start]) else { throw .unsupported(.operationKind) }
-        guard let itemClass = ItemClass(rawValue: bytes[start + 1]) else { throw .invalid(.itemClass) }
+        guard bytes[start + 1] <= ItemClass.last else { throw .invalid(.itemClass) }
         guard let protection = Protection(rawValue: bytes[start + 2]) else { throw .invalid(.protection) }
-        guard bytes[start + 3] <= 1 else { throw .invalid(.operationFlags) }
+        let hasValue = bytes[start + 3]
+        guard hasValue <= 1 else { throw .invalid(.operationFlags) }
         let attributesLength = Int(bytes.integer(at: start + 4, as: UInt32.self))
         guard attributesLength <= Layout.attributesLimit else { throw .outOfBounds(.attributes) }
-        self.kind = kind
-        self.itemClass = itemClass
-        self.protection = protection
-        id = ItemID(bytes.extracting(start + 8..<start + 24))
-        guard id.isVersion4 else { throw .invalid(.itemID) }
-        version = bytes.integer(at: start + 24)
-        valueVersion = bytes.integer(at: start + 32)
-        ordinal = bytes.integer(at: start + 40)
-        created = try Operation.date(bytes.integer(at: start + 48))
-        modified = try Operation.date(bytes.integer(at: start + 56))
+        guard ItemID(bytes.extracting(start + 8..<start + 24)).isVersion4 else { throw .invalid(.itemID) }
+        let version: UInt64 = bytes.integer(at: start + 24)
+        let valueVersion: UInt64 = bytes.integer(at: start + 32)
+        try checkDate(bytes.integer(at: start + 48))
+        try checkDate(bytes.integer(at: start + 56))
         let offset: UInt64 = bytes.integer(at: start + 64)
         let length: UInt32 = bytes.integer(at: start + 72)
-        let tag = bytes.sixteen(at: start + 76)
-        deviceID = bytes.sixteen(at: start + 92)
-        if bytes[start + 3] == 1 {
-            let shortest = Layout.boxOverhead + Layout.valueMinimum
-            let longest = Layout.boxOverhead + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
-            guard (shortest...longest).contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max),
-                valueVersion >= 1, valueVersion <= version
+        if hasValue == 1 {
+            guard boxLengths.contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max), valueVersion >= 1,
+                valueVersion <= version
             else { throw .outOfBounds(.value) }
-            value = ValueLocation(offset: offset, length: length, tag: tag)
         } else {
-            guard offset == 0, length == 0, tag.span.isZero(0..<16), valueVersion == 0 else { throw .invalid(.value) }
-            value = nil
+            guard offset == 0, length == 0, bytes.isZero(start + 76..<start + 92), valueVersion == 0 else { throw .invalid(.value) }
         }
         // Every change adds one: from here it cannot overflow.
         guard version >= 1, version <= UInt64(Int64.max) else { throw .invalid(.version) }
-        let isBound = !deviceID.span.isZero(0..<16)
-        guard protection.isThisDeviceOnly || !isBound else { throw .invalid(.protection) }
-        attributes = try EncodedAttributes(parsing: source, try reader.take(attributesLength, .attributes))
-        guard kind != .delete || (value == nil && attributes.bytes.isEmpty) else { throw .invalid(.operationKind) }
+        guard protection.isThisDeviceOnly || bytes.isZero(start + 92..<start + 108) else { throw .invalid(.protection) }
+        let attributes = try reader.take(attributesLength, .attributes)
+        try EncodedAttributes.check(source, attributes)
+        guard kind != .delete || (hasValue == 0 && attributesLength == 0) else { throw .invalid(.operationKind) }
+        return start..<attributes.upperBound
     }
 
-    private static func date(_ bits: UInt64) throws(FormatError) -> Double {
-        let date = Double(bitPattern: bits)
-        guard date.isFinite, bits != (-0.0 as Double).bitPattern else { throw .invalid(.date) }
-        return date
+    private static let boxLengths =
+        Layout.boxOverhead + Layout.valueMinimum...Layout.boxOverhead + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
+
+    /// Takes apart an operation that ``check(_:)`` found acceptable.
+    public init(checked bytes: Span<UInt8>) {
+        // Whatever was checked is one of the cases.
+        kind = OperationKind(rawValue: bytes[0]) ?? .put
+        itemClass = ItemClass(rawValue: bytes[1]) ?? .settings
+        protection = Protection(rawValue: bytes[2]) ?? .whenUnlocked
+        id = Operation.id(of: bytes)
+        version = Operation.version(of: bytes)
+        valueVersion = bytes.integer(at: 32)
+        ordinal = bytes.integer(at: 40)
+        created = Double(bitPattern: bytes.integer(at: 48))
+        modified = Double(bitPattern: bytes.integer(at: 56))
+        value = Operation.value(of: bytes)
+        deviceID = bytes.sixteen(at: 92)
+        attributes = EncodedAttributes(checked: bytes.extracting(Layout.operationLength..<bytes.count))
+    }
+
+    // Single fields of an operation that was checked.
+
+    public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
+
+    public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
+
+    public static func version(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 24) }
+
+    public static func value(of bytes: Span<UInt8>) -> ValueLocation? {
+        guard bytes[3] == 1 else { return nil }
+        return ValueLocation(offset: bytes.integer(at: 64), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
+    }
+
+    /// The length of the operation that begins with these bytes.
+    public static func length(of bytes: Span<UInt8>) -> Int { Layout.operationLength + Int(bytes.integer(at: 4, as: UInt32.self)) }
+
+    private static func checkDate(_ bits: UInt64) throws(FormatError) {
+        guard Double(bitPattern: bits).isFinite, bits != (-0.0 as Double).bitPattern else { throw .invalid(.date) }
     }
 }
 

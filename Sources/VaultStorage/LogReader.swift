@@ -3,6 +3,21 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
+/// The operations of one frame, checked and not yet taken apart.
+struct FrameOperations {
+    private let bytes: [UInt8]
+    private let ranges: [Range<Int>]
+
+    init(_ bytes: [UInt8], _ ranges: [Range<Int>]) { (self.bytes, self.ranges) = (bytes, ranges) }
+
+    var count: Int { ranges.count }
+
+    func forEach<E: Error>(_ body: (Span<UInt8>) throws(E) -> Void) throws(E) {
+        let span = bytes.span
+        for range in ranges { try body(span.extracting(range)) }
+    }
+}
+
 /// Walks the frames of one file: the recovery rule of the format, and nothing that writes.
 struct LogReader {
     /// How much is looked at of the value areas, which nobody needs to read in order to know what the items are.
@@ -34,13 +49,12 @@ struct LogReader {
     /// - Parameters:
     ///   - highest: the newest valid mark.
     ///   - limit: the sequence number of the last frame to look at.
-    ///   - apply: takes the operations of a commit; in one call for each frame at or below the mark, whose commit is certain to be complete,
-    ///     and in one for each commit beyond it.
+    ///   - apply: takes the operations of each frame, once it is certain that its commit is complete.
     /// - Returns: the commits found after `start`, oldest first.
     /// - Throws: `.damaged`, `.unsupported` or `.inputOutput`; never for a torn tail.
     mutating func walk(
         from start: Commit, highest: LogPosition, through limit: UInt64 = .max, depth: Depth, keys: borrowing GenerationKeys,
-        apply: (_ operations: [Operation], _ sequence: UInt64) throws(StorageError) -> Void
+        apply: (_ operations: FrameOperations, _ sequence: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> [Commit] {
         if start.position.sequence == highest.sequence, start.position != highest {
             throw .damaged(.markMismatch(sequence: highest.sequence))
@@ -48,7 +62,7 @@ struct LogReader {
         var position = start.position
         var frames = start.frames
         var commits: [Commit] = []
-        var staged: [Operation] = []
+        var staged: [(operations: FrameOperations, sequence: UInt64)] = []
         var plain: [UInt8] = []
         while position.sequence < limit, let head = try head(at: position.end, after: position.sequence) {
             let covered = Layout.frameHeadLength + head.metadataLength
@@ -75,9 +89,9 @@ struct LogReader {
                     throw .damaged(.markMismatch(sequence: highest.sequence))
                 }
             } else {
-                staged += operations
+                staged.append((operations, head.sequence))
                 if head.isCommit {
-                    try apply(staged, head.sequence)
+                    for frame in staged { try apply(frame.operations, frame.sequence) }
                     staged.removeAll(keepingCapacity: true)
                 }
             }
@@ -110,7 +124,7 @@ struct LogReader {
     }
 
     /// - Parameter plain: the opened metadata; nil when its box did not open.
-    private func operations(of head: FrameHead, at offset: Int, _ plain: [UInt8]?) throws(StorageError) -> [Operation] {
+    private func operations(of head: FrameHead, at offset: Int, _ plain: [UInt8]?) throws(StorageError) -> FrameOperations {
         do throws(FormatError) {
             try head.checkMeaning()
             guard let plain else { throw .invalid(.metadata) }
@@ -118,15 +132,19 @@ struct LogReader {
             var reader = ByteReader(plain, content)
             let metadata = try FrameMetadata(parsing: &reader)
             guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
-            var operations: [Operation] = []
-            operations.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
+            var ranges: [Range<Int>] = []
+            ranges.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
             for _ in 0..<metadata.operationCount {
-                let operation = try Operation(parsing: &reader)
-                if let value = operation.value, Int(value.offset) > offset + head.length - Int(value.length) { throw .outOfBounds(.value) }
-                operations.append(operation)
+                let range = try Operation.check(&reader)
+                if let value = Operation.value(of: plain.span.extracting(range)),
+                    Int(value.offset) > offset + head.length - Int(value.length)
+                {
+                    throw .outOfBounds(.value)
+                }
+                ranges.append(range)
             }
             guard reader.remaining == 0 else { throw .invalid(.metadata) }
-            return operations
+            return FrameOperations(plain, ranges)
         } catch {
             if case .unsupported(let field) = error { throw .unsupported(field) }
             throw .damaged(.frame(sequence: head.sequence, error))

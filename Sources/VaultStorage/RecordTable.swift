@@ -3,6 +3,8 @@ public import VaultFormat
 
 /// Hears of every change of the table, in order, to keep an index.
 public protocol RecordObserver: AnyObject {
+    /// Whether there is anything to keep; if not, changes are not told.
+    var isIndexing: Bool { get }
     /// - Parameter place: the record's place in the table, which stays the same for the life of the item in this handle.
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?)
     /// Everything is forgotten; what follows starts from an empty table.
@@ -11,9 +13,10 @@ public protocol RecordObserver: AnyObject {
 
 /// The current state of every item: what the operations of the log add up to.
 public struct RecordTable {
-    private var records: [Operation?] = []
+    private var arena = OperationArena()
+    private var locations: [OperationArena.Location] = []
     private var free: [Int] = []
-    private var places: [ItemID: Int] = [:]
+    private var places = PlaceTable()
     /// The last version of items that were deleted since the file was rewritten.
     private var deletedVersions: [ItemID: UInt64] = [:]
     /// Kept older versions, as they came.
@@ -28,107 +31,179 @@ public struct RecordTable {
     public var count: Int { places.count }
 
     /// One more than the greatest place.
-    public var end: Int { records.count }
+    public var end: Int { locations.count }
 
-    public subscript(place: Int) -> Operation? { records[place] }
+    public subscript(place: Int) -> Operation? {
+        let location = locations[place]
+        return location.isNone ? nil : arena.read(location) { Operation(checked: $0) }
+    }
 
-    public func place(of id: ItemID) -> Int? { places[id] }
+    public func place(of id: ItemID) -> Int? { slot(of: id).map { places[$0] } }
+
+    /// The record of the item.
+    public subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
 
     public func forEach(_ body: (Int, Operation) -> Void) {
-        for (place, record) in records.enumerated() {
-            if let record { body(place, record) }
+        for place in locations.indices {
+            if let record = self[place] { body(place, record) }
         }
     }
 
-    /// The records in the order of their identifiers, in which a rewrite lays them down.
-    public var sorted: [Operation] { records.compactMap(\.self).sorted { $0.id < $1.id } }
-
-    /// Whether the operation may follow what is here: versions only rise, and what it says of an unchanged value is so.
-    func accepts(_ operation: Operation) -> Bool {
-        if operation.kind == .past { return true }
-        guard let place = places[operation.id], let current = records[place] else {
-            return operation.kind == .put && operation.version > deletedVersions[operation.id] ?? 0
+    /// The places of the records in the order of their identifiers, in which a rewrite lays them down.
+    public var sortedPlaces: [Int] {
+        var places: [(id: ItemID, place: Int)] = []
+        places.reserveCapacity(count)
+        for (place, location) in locations.enumerated() where !location.isNone {
+            places.append((arena.read(location) { Operation.id(of: $0) }, place))
         }
-        return operation.version > current.version
+        places.sort { $0.id < $1.id }
+        return places.map(\.place)
     }
+
+    private func slot(of id: ItemID) -> Int? {
+        places.slot(of: id) { place in arena.read(locations[place]) { Operation.id(of: $0) } == id }
+    }
+
+    /// Whether an encoded operation may follow what is here: versions only rise.
+    func accepts(_ operation: Span<UInt8>) -> Bool {
+        let kind = Operation.kind(of: operation)
+        if kind == .past { return true }
+        let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
+        guard let place = place(of: id) else { return kind == .put && version > deletedVersions[id] ?? 0 }
+        return version > arena.read(locations[place]) { Operation.version(of: $0) }
+    }
+
+    /// Applies an encoded operation that ``accepts(_:)`` let through.
+    ///
+    /// - Returns: the place that changed; nil for a kept older version.
+    @discardableResult
+    mutating func apply(_ operation: Span<UInt8>) -> Int? {
+        let id = Operation.id(of: operation)
+        switch Operation.kind(of: operation) {
+        case .past:
+            past.append(Operation(checked: operation))
+            liveBytes += RecordTable.size(operation)
+            return nil
+        case .delete:
+            deletedVersions[id] = Operation.version(of: operation)
+            guard let slot = slot(of: id) else { return nil }
+            if hasValue(at: places[slot]) { hasSuperseded = true }
+            return empty(slot)
+        case .put:
+            if !deletedVersions.isEmpty { deletedVersions[id] = nil }
+            guard let place = place(of: id) else { return insert(operation, id) }
+            if let old = value(at: place), Operation.value(of: operation) != old { hasSuperseded = true }
+            replace(place, with: operation)
+            return place
+        }
+    }
+
+    // MARK: Taking back
 
     /// What takes a change back.
     struct Undo {
-        var place: Int
+        var id: ItemID
+        var place: Int?
         var old: Operation?
         var deletedVersion: UInt64?
-        var id: ItemID
         var hadSuperseded: Bool
-        var addedPast: Bool
+        var isPast: Bool
     }
 
-    /// Applies an operation that ``accepts(_:)`` let through; returns what it did.
-    @discardableResult
-    mutating func apply(_ operation: Operation) -> Undo {
+    /// Applies an operation of this process, which may be taken back.
+    mutating func stage(_ operation: Operation) -> Undo {
         var undo = Undo(
-            place: 0, old: nil, deletedVersion: deletedVersions[operation.id], id: operation.id, hadSuperseded: hasSuperseded,
-            addedPast: false)
-        if operation.kind == .past {
-            past.append(operation)
-            liveBytes += RecordTable.size(operation)
-            undo.addedPast = true
-            return undo
-        }
-        let old = places[operation.id].flatMap { records[$0] }
-        if let old {
-            liveBytes -= RecordTable.size(old)
-            if let value = old.value, operation.value != value { hasSuperseded = true }
-        }
-        undo.old = old
-        if operation.kind == .delete {
-            if let place = places.removeValue(forKey: operation.id) {
-                undo.place = place
-                records[place] = nil
-                free.append(place)
-            }
-            deletedVersions[operation.id] = operation.version
-            return undo
-        }
-        liveBytes += RecordTable.size(operation)
-        deletedVersions[operation.id] = nil
-        if let place = places[operation.id] {
-            records[place] = operation
-            undo.place = place
-        } else if let place = free.popLast() {
-            records[place] = operation
-            places[operation.id] = place
-            undo.place = place
-        } else {
-            undo.place = records.count
-            places[operation.id] = records.count
-            records.append(operation)
-        }
+            id: operation.id, old: self[operation.id], deletedVersion: deletedVersions[operation.id], hadSuperseded: hasSuperseded,
+            isPast: operation.kind == .past)
+        var encoded: [UInt8] = []
+        operation.append(to: &encoded)
+        undo.place = apply(encoded.span)
         return undo
     }
 
     /// Takes the newest change back.
     mutating func revert(_ undo: Undo) {
         hasSuperseded = undo.hadSuperseded
-        if undo.addedPast {
+        if undo.isPast {
             liveBytes -= RecordTable.size(past.removeLast())
             return
         }
-        if let current = places[undo.id].flatMap({ records[$0] }) { liveBytes -= RecordTable.size(current) }
         deletedVersions[undo.id] = undo.deletedVersion
-        if let old = undo.old {
-            liveBytes += RecordTable.size(old)
+        guard let old = undo.old, let place = undo.place else {
+            if let slot = slot(of: undo.id) { empty(slot) }
+            return
+        }
+        var encoded: [UInt8] = []
+        old.append(to: &encoded)
+        if locations[place].isNone {
             // Changes are taken back newest first, so the place that was freed last is this one.
-            if places[undo.id] == nil { free.removeLast() }
-            records[undo.place] = old
-            places[undo.id] = undo.place
-        } else if let place = places.removeValue(forKey: undo.id) {
-            records[place] = nil
-            free.append(place)
+            free.removeLast()
+            places.insert(undo.id, place: place)
+            locations[place] = arena.append(encoded.span)
+            liveBytes += RecordTable.size(encoded.span)
+        } else {
+            replace(place, with: encoded.span)
         }
     }
 
     /// Fills in where a value that was just written lies.
-    mutating func setOffset(_ offset: UInt64, at place: Int) { records[place]?.value?.offset = offset }
+    mutating func setOffset(_ offset: UInt64, at place: Int) {
+        if hasValue(at: place) { arena.setOffset(offset, at: locations[place]) }
+    }
+
+    // MARK: Places
+
+    private func value(at place: Int) -> ValueLocation? {
+        locations[place].isNone ? nil : arena.read(locations[place]) { Operation.value(of: $0) }
+    }
+
+    private func hasValue(at place: Int) -> Bool { value(at: place) != nil }
+
+    private mutating func insert(_ operation: Span<UInt8>, _ id: ItemID) -> Int {
+        let place = free.popLast() ?? locations.count
+        if place == locations.count { locations.append(.none) }
+        locations[place] = arena.append(operation)
+        places.insert(id, place: place)
+        liveBytes += RecordTable.size(operation)
+        return place
+    }
+
+    private mutating func replace(_ place: Int, with operation: Span<UInt8>) {
+        discard(place)
+        locations[place] = arena.append(operation)
+        liveBytes += RecordTable.size(operation)
+        tidy()
+    }
+
+    @discardableResult
+    private mutating func empty(_ slot: Int) -> Int {
+        let place = places[slot]
+        places.remove(slot)
+        discard(place)
+        locations[place] = .none
+        free.append(place)
+        tidy()
+        return place
+    }
+
+    private mutating func discard(_ place: Int) {
+        liveBytes -= arena.read(locations[place]) { RecordTable.size($0) }
+        arena.discard(locations[place])
+    }
+
+    /// Moves the records together when more than half of the arena is waste.
+    private mutating func tidy() {
+        guard arena.waste > 1 << 20, arena.waste * 2 > arena.length else { return }
+        var fresh = OperationArena()
+        for (place, location) in locations.enumerated() where !location.isNone {
+            locations[place] = arena.read(location) { fresh.append($0) }
+        }
+        arena = fresh
+    }
+
+    private static func size(_ operation: Span<UInt8>) -> Int {
+        operation.count + (operation[3] == 1 ? Int(operation.integer(at: 72, as: UInt32.self)) : 0)
+    }
 
     private static func size(_ operation: Operation) -> Int {
         Layout.operationLength + operation.attributes.bytes.count + Int(operation.value?.length ?? 0)

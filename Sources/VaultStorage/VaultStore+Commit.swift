@@ -17,7 +17,7 @@ public enum ValueChange {
 struct Draft {
     var builder: FrameBuilder
     var open: [FrameBuilder.Pending] = []
-    var places: [Int] = []
+    var places: [Int?] = []
     var undo: [Step] = []
     /// How much of `undo` belongs to transactions that are complete.
     var completeUndo = 0
@@ -117,9 +117,8 @@ extension VaultStore {
             operation.value = ValueLocation(
                 offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
         }
-        let old = records.place(of: operation.id).flatMap { records[$0] }
-        let undo = records.apply(operation)
-        observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
+        let undo = records.stage(operation)
+        if let place = undo.place { observer?.record(at: place, changedFrom: undo.old, to: operation.kind == .put ? operation : nil) }
         guard var draft else { return }
         // Nobody else holds the arrays now, so they grow in place.
         self.draft = nil
@@ -156,7 +155,7 @@ extension VaultStore {
         self.draft = nil
         let places = draft.places
         draft.builder.append(draft.open, keys: generationKeys, random: environment.random) { index, offset in
-            records.setOffset(offset, at: places[index])
+            if let place = places[index] { records.setOffset(offset, at: place) }
         }
         draft.open = []
         draft.places = []
@@ -183,9 +182,9 @@ extension VaultStore {
     }
 
     private func takeBack(_ step: Draft.Step) {
-        let current = records[step.undo.place]
+        let current = step.undo.place.flatMap { records[$0] }
         records.revert(step.undo)
-        observer?.record(at: step.undo.place, changedFrom: step.new.kind == .put ? current : nil, to: step.undo.old)
+        if let place = step.undo.place { observer?.record(at: place, changedFrom: current, to: step.undo.old) }
     }
 
     /// Nothing of the draft was written: the table forgets all of it.
@@ -226,7 +225,7 @@ extension VaultStore {
     private func settleUnsettled() throws(StorageError) {
         guard !unsettled.isEmpty else { return }
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
-        let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
+        let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
         let marks = try readMarks()

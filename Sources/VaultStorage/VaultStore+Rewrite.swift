@@ -152,19 +152,31 @@ extension VaultStore {
     }
 
     private func appendLive(to copy: inout RewriteCopy) throws(StorageError) {
-        let live = (records.sorted + records.past).sorted { ($0.id, $0.version) < ($1.id, $1.version) }
-        for operation in live { try copy.append(operation, box: try box(of: operation)) }
+        var past = records.past.sorted { ($0.id, $0.version) < ($1.id, $1.version) }[...]
+        for place in records.sortedPlaces {
+            guard let operation = records[place] else { continue }
+            // Older versions lie before the one that is current.
+            while let older = past.first, older.id <= operation.id { try appendLive(past.removeFirst(), to: &copy) }
+            try appendLive(operation, to: &copy)
+        }
+        for older in past { try appendLive(older, to: &copy) }
+    }
+
+    private func appendLive(_ operation: Operation, to copy: inout RewriteCopy) throws(StorageError) {
+        try copy.append(operation, box: try box(of: operation))
     }
 
     /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others have seen.
     private func appendFrames(after snapshot: Commit, to copy: inout RewriteCopy) throws(StorageError) {
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
-        var frames: [[Operation]] = []
-        let collect = { (operations: [Operation], _: UInt64) throws(StorageError) in frames.append(operations) }
+        var frames: [FrameOperations] = []
+        let collect = { (operations: FrameOperations, _: UInt64) throws(StorageError) in frames.append(operations) }
         _ = try reader.walk(from: snapshot, highest: tip.position, depth: .everything, keys: generationKeys, apply: collect)
         for operations in frames {
             try copy.endFrame()
-            for operation in operations { try copy.append(operation, box: try box(of: operation)) }
+            try operations.forEach { (operation) throws(StorageError) in
+                try appendLive(Operation(checked: operation), to: &copy)
+            }
         }
     }
 
@@ -174,7 +186,7 @@ extension VaultStore {
         let genesis = LogPosition(sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
         let start = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
-        let ignore = { (_: [Operation], _: UInt64) throws(StorageError) in }
+        let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
         let commits = try reader.walk(
             from: start, highest: highest, through: tip.position.sequence, depth: .everything, keys: generationKeys, apply: ignore)
         guard (commits.last ?? start).position == tip.position else {

@@ -255,13 +255,17 @@ public final class VaultStore {
         newestDurable = (header.generation, position)
     }
 
-    private func apply(_ operations: [Operation], of sequence: UInt64) throws(StorageError) {
-        for operation in operations {
+    private func apply(_ operations: FrameOperations, of sequence: UInt64) throws(StorageError) {
+        let observer = observer?.isIndexing == true ? observer : nil
+        try operations.forEach { (operation) throws(StorageError) in
             guard records.accepts(operation) else { throw .damaged(.frame(sequence: sequence, .invalid(.version))) }
-            let old = records.place(of: operation.id).flatMap { records[$0] }
-            let undo = records.apply(operation)
-            guard operation.kind != .past else { continue }
-            observer?.record(at: undo.place, changedFrom: old, to: operation.kind == .put ? operation : nil)
+            guard let observer else {
+                records.apply(operation)
+                return
+            }
+            let old = records[Operation.id(of: operation)]
+            guard let place = records.apply(operation) else { return }
+            observer.record(at: place, changedFrom: old, to: records[place])
         }
     }
 
@@ -335,9 +339,7 @@ public final class VaultStore {
     public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
         try withWritersKeptOut { () throws(StorageError) in
             try reopen()
-            guard let place = records.place(of: operation.id), let current = records[place],
-                current.valueVersion == operation.valueVersion
-            else { return nil }
+            guard let current = records[operation.id], current.valueVersion == operation.valueVersion else { return nil }
             guard let bytes = try openValue(of: current) else { return nil }
             return Secret(bytes)
         }

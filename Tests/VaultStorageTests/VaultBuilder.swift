@@ -244,3 +244,7 @@ extension VaultStore {
         return try locked.open(with: UnlockedKeys(keys: keys))
     }
 }
+
+extension RecordTable {
+    var sorted: [Operation] { sortedPlaces.compactMap { self[$0] } }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// Encoded operations side by side in a few large pieces of memory: a million records cost little more than their bytes.
+struct OperationArena {
+    /// Where an operation lies.
+    struct Location {
+        var chunk: UInt32
+        var offset: UInt32
+
+        /// Nowhere.
+        static let none = Location(chunk: .max, offset: 0)
+
+        var isNone: Bool { chunk == .max }
+    }
+
+    /// The longest operation fits, and the allocator gives pieces of this size back.
+    private static let chunkLength = 1 << 18
+
+    private var chunks: [[UInt8]] = []
+    private(set) var length = 0
+    /// Bytes of operations that nobody needs any more.
+    private(set) var waste = 0
+
+    mutating func append(_ operation: Span<UInt8>) -> Location {
+        if chunks.last.map({ $0.count + operation.count > OperationArena.chunkLength }) ?? true {
+            var chunk: [UInt8] = []
+            chunk.reserveCapacity(OperationArena.chunkLength)
+            chunks.append(chunk)
+        }
+        let last = chunks.count - 1
+        let location = Location(chunk: UInt32(last), offset: UInt32(chunks[last].count))
+        chunks[last].append(operation)
+        length += operation.count
+        return location
+    }
+
+    mutating func discard(_ location: Location) { waste += read(location) { $0.count } }
+
+    func read<R>(_ location: Location, _ body: (Span<UInt8>) -> R) -> R {
+        let chunk = chunks[Int(location.chunk)]
+        let rest = chunk.span.extracting(Int(location.offset)..<chunk.count)
+        return body(rest.extracting(0..<Operation.length(of: rest)))
+    }
+
+    /// Fills in where the operation's value lies.
+    mutating func setOffset(_ offset: UInt64, at location: Location) {
+        let start = Int(location.offset) + 64
+        for index in 0..<8 { chunks[Int(location.chunk)][start + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// Finds the place of an item by its identifier: open addressing, half of each slot a part of the hash.
+///
+/// Identifiers are not kept here; whoever asks compares with the record at the place.
+struct PlaceTable {
+    /// Place + 1 in the upper half, hash in the lower; 0: free.
+    private var slots: [UInt64] = []
+    private(set) var count = 0
+
+    /// The place in a slot.
+    subscript(slot: Int) -> Int { PlaceTable.place(slots[slot]) }
+
+    /// The slot of an item.
+    ///
+    /// - Parameter isIt: whether the record at the place is the one.
+    func slot(of id: ItemID, _ isIt: (Int) -> Bool) -> Int? {
+        guard !slots.isEmpty else { return nil }
+        let hash = PlaceTable.hash(id)
+        let mask = slots.count - 1
+        var index = Int(hash) & mask
+        while slots[index] != 0 {
+            if slots[index] & 0xffff_ffff == UInt64(hash), isIt(self[index]) { return index }
+            index = (index + 1) & mask
+        }
+        return nil
+    }
+
+    /// The caller knows that the identifier is not here.
+    mutating func insert(_ id: ItemID, place: Int) {
+        if (count + 1) * 4 > slots.count * 3 { grow() }
+        put(UInt64(place + 1) << 32 | UInt64(PlaceTable.hash(id)))
+        count += 1
+    }
+
+    mutating func remove(_ slot: Int) {
+        var hole = slot
+        // What was pushed on by the one that goes moves back.
+        let mask = slots.count - 1
+        var next = (hole + 1) & mask
+        while slots[next] != 0 {
+            let home = Int(slots[next] & 0xffff_ffff) & mask
+            if (next - home) & mask >= (next - hole) & mask {
+                slots[hole] = slots[next]
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+        slots[hole] = 0
+        count -= 1
+    }
+
+    private mutating func put(_ entry: UInt64) {
+        let mask = slots.count - 1
+        var index = Int(entry & 0xffff_ffff) & mask
+        while slots[index] != 0 { index = (index + 1) & mask }
+        slots[index] = entry
+    }
+
+    private mutating func grow() {
+        let old = slots
+        slots = [UInt64](repeating: 0, count: max(16, old.count * 2))
+        for entry in old where entry != 0 { put(entry) }
+    }
+
+    private static func place(_ entry: UInt64) -> Int { Int(entry >> 32) - 1 }
+
+    /// Under a key of this process, so that nobody makes a file of identifiers that collide.
+    private static func hash(_ id: ItemID) -> UInt32 { UInt32(truncatingIfNeeded: id.hashValue) }
+}

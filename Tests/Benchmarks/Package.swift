@@ -1,0 +1,26 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package of its own, so that users of the vault never resolve what only its measurements need.
+let package = Package(
+    name: "benchmarks",
+    dependencies: [
+        .package(name: "vault", path: "../.."),
+        // Timing loops.
+        .package(url: "https://github.com/google/swift-benchmark", from: "0.1.2"),
+    ],
+    targets: [
+        // What the machine can do: libsodium and system calls in C.
+        .target(
+            name: "CLimits", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
+        // Databases, loaded at run time if they are installed.
+        .target(name: "CPeers", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("dl")]),
+        .executableTarget(name: "LimitKDF", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
+        .executableTarget(
+            name: "VaultBench",
+            dependencies: [
+                "CLimits", "CPeers", .product(name: "Vault", package: "vault"), .product(name: "Benchmark", package: "swift-benchmark"),
+            ]),
+    ],
+    swiftLanguageModes: [.v6]
+)

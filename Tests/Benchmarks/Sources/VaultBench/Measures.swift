@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+import Benchmark
+import CLimits
+import CPeers
+import Dispatch
+import Foundation
+import Synchronization
+import Vault
+
+/// All measures, and the rounds in which they take turns.
+final class Measures {
+    private let world: World
+    private let sizes: [Int]
+    private var suites: [BenchmarkSuite] = []
+    private var results: [String: [Double]] = [:]
+    private var next = 10_000_000
+
+    init(_ world: World, sizes: [Int]) {
+        self.world = world
+        self.sizes = sizes
+    }
+
+    func run(rounds: Int) throws {
+        try makeLimits()
+        makePeers()
+        for size in sizes { try makeVault(size) }
+        for round in 0..<rounds {
+            for suite in suites {
+                var runner = BenchmarkRunner(suites: [suite], settings: [Quiet(true), Format(.none), WarmupIterations(round == 0 ? 1 : 0)])
+                try runner.run()
+                for result in runner.results {
+                    let sorted = result.measurements.sorted()
+                    results[result.benchmarkName, default: []].append(sorted[sorted.count / 2])
+                }
+            }
+        }
+        print(String(decoding: try JSONEncoder().encode(results), as: UTF8.self))
+    }
+
+    /// One measure: how often in a round, and what; a part of it is timed alone between `start` and `end` of the state.
+    private func measure(_ name: String, _ iterations: Int, _ body: @escaping (inout BenchmarkState) throws -> Void) {
+        let suite = BenchmarkSuite(name: name)
+        suite.benchmark(name, settings: Iterations(iterations), function: body)
+        suites.append(suite)
+    }
+
+    private struct Failure: Error { let what: String }
+
+    // MARK: The limits
+
+    private func makeLimits() throws {
+        let log = limits_create(world.directory + "/append")
+        measure("limit: append 400 B, sync", 60) { _ in
+            guard limits_append(log, 400) == 0 else { throw Failure(what: "append") }
+        }
+        guard let made = limits_values_create(world.directory + "/values", 10_000) else { throw Failure(what: "values") }
+        let values = Unchecked(made)
+        measure("limit: get", 2000) { _ in
+            guard limits_values_get(values.value, Int.random(in: 0..<10_000)) == 0 else { throw Failure(what: "get") }
+        }
+        measure("limit: seal 10000", 3) { _ in _ = limits_seal(10_000) }
+        for size in sizes {
+            let path = world.directory + "/log-\(size)"
+            guard limits_log_create(path, size) == 0 else { throw Failure(what: "log") }
+            measure("limit: open \(size)", size > 100_000 ? 1 : 3) { _ in
+                guard limits_log_open(path) == 0 else { throw Failure(what: "open") }
+            }
+        }
+    }
+
+    // MARK: The vault
+
+    private func makeVault(_ size: Int) throws {
+        let vault = try world.make(size)
+        let secret = try World.secret()
+        try vault.compact()
+        measure("vault: add \(size)", 40) { _ in
+            self.next += 1
+            try vault.add(World.item(self.next, secret))
+        }
+        measure("vault: update \(size)", 40) { _ in
+            try vault.update(matching: World.query(Int.random(in: 0..<size)), with: ItemChanges(secret: secret))
+        }
+        var deleted = size
+        measure("vault: delete \(size)", 20) { state in
+            deleted += 1
+            try vault.add(World.item(20_000_000 + deleted, secret))
+            state.start()
+            try vault.delete(matching: World.query(20_000_000 + deleted))
+            try state.end()
+        }
+        measure("vault: 8 threads adding \(size)", 2) { state in
+            let first = self.next
+            self.next += 400
+            let failures = Atomic(0)
+            state.start()
+            DispatchQueue.concurrentPerform(iterations: 8) { thread in
+                for number in 0..<50 {
+                    do { try vault.add(World.item(first + thread * 50 + number + 1, secret)) } catch { failures.add(1, ordering: .relaxed) }
+                }
+            }
+            try state.end()
+            guard failures.load(ordering: .relaxed) == 0 else { throw Failure(what: "8 threads") }
+        }
+        measure("vault: batch of 10000 \(size)", 1) { state in
+            self.next += 10_000
+            let items = (self.next - 9_999...self.next).map { World.item($0, secret) }
+            state.start()
+            try vault.store(items, replacing: false)
+            try state.end()
+            for service in Set(items.compactMap { $0[.service] }) {
+                try vault.delete(matching: Query(.genericPassword, attributes: [.service: service]))
+            }
+        }
+        measure("vault: get \(size)", 1000) { _ in
+            var query = World.query(Int.random(in: 0..<size))
+            query.returnsSecrets = true
+            guard try vault.copyMatching(query).first?.secret?.count == World.valueLength else { throw Failure(what: "get") }
+        }
+        measure("vault: query of 100 \(size)", 50) { _ in
+            let service = Int.random(in: 0..<size / World.itemsPerService)
+            let items = try vault.copyMatching(Query(.genericPassword, service: "service \(service)"))
+            guard items.count == World.itemsPerService, items.allSatisfy({ $0[.account] != nil && $0[.label] != nil }) else {
+                throw Failure(what: "query")
+            }
+        }
+        let fixed = try Fixed(world, size, vault)
+        measure("vault: open \(size)", size > 100_000 ? 1 : 3) { _ in try fixed.open("compacted") }
+        measure("vault: open uncompacted \(size)", size > 100_000 ? 1 : 2) { _ in try fixed.open("uncompacted") }
+        measure("vault: compact \(size)", 1) { _ in try vault.compact() }
+        let path = fixed.path("compacted").string
+        measure("limit: rewrite \(size)", 1) { _ in
+            guard limits_rewrite(path) == 0 else { throw Failure(what: "rewrite") }
+        }
+    }
+
+    // MARK: The peers
+
+    private func makePeers() {
+        let directory = world.directory
+        try? FileManager.default.createDirectory(atPath: directory + "/lmdb", withIntermediateDirectories: true)
+        let peers = [
+            ("SQLite", peer_sqlite("libsqlite3.so.0", directory + "/sqlite", nil)),
+            (
+                "SQLCipher",
+                peer_sqlite("libsqlcipher.so.0", directory + "/sqlcipher", "passphrase")
+                    ?? peer_sqlite("libsqlcipher.so.1", directory + "/sqlcipher", "passphrase")
+            ),
+            ("LMDB", peer_lmdb("liblmdb.so.0", directory + "/lmdb")),
+        ]
+        for (name, opened) in peers {
+            guard let opened else {
+                FileHandle.standardError.write(Data("bench: \(name): skipped, not installed\n".utf8))
+                continue
+            }
+            let peer = Unchecked(opened)
+            let filled = sizes.filter { $0 <= 100_000 }.max() ?? 1000
+            guard peer_add(peer.value, 0, filled, 400) == 0 else { continue }
+            var key = 1_000_000_000
+            measure("\(name): add", 40) { _ in
+                key += 1
+                guard peer_add(peer.value, key, 1, 400) == 0 else { throw Failure(what: name) }
+            }
+            measure("\(name): get", 1000) { _ in
+                guard peer_get(peer.value, Int.random(in: 0..<filled)) == 400 else { throw Failure(what: name) }
+            }
+        }
+    }
+}
+
+/// Two copies of a vault that nobody changes any more: as a compaction leaves it, and after four thousand changes since.
+private struct Fixed {
+    private let world: World
+    private let size: Int
+
+    init(_ world: World, _ size: Int, _ vault: Vault) throws {
+        (self.world, self.size) = (world, size)
+        try copy("compacted")
+        let secret = try World.secret()
+        let accounts = (0..<4000).map { $0 * 7919 % size }
+        for account in accounts {
+            try vault.update(matching: World.query(account), with: ItemChanges(secret: secret))
+        }
+        try copy("uncompacted")
+        try vault.compact()
+    }
+
+    func path(_ name: String) -> FilePath { world.path(size).removingLastComponent().appending("\(name)-\(size).vault") }
+
+    private func copy(_ name: String) throws {
+        try? FileManager.default.removeItem(atPath: path(name).string)
+        try FileManager.default.copyItem(atPath: world.path(size).string, toPath: path(name).string)
+    }
+
+    func open(_ name: String) throws { try world.open(path(name)).close() }
+}
+
+/// C pointers and the closures that use them stay on one thread.
+private struct Unchecked<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+}

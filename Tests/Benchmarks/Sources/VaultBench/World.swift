@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import Vault
+
+/// Vaults of some sizes in one directory, which a key file opens, so that no derivation is measured.
+struct World {
+    let directory: String
+
+    static let valueLength = 256
+    /// Items of one service, which a query finds together.
+    static let itemsPerService = 100
+
+    func path(_ count: Int) -> FilePath { FilePath(directory).appending("vault-\(count).vault") }
+
+    private func keyFile() throws -> KeyFile { try KeyFile(SecretBytes(copying: [UInt8](repeating: 7, count: 32).span)) }
+
+    func open(_ count: Int) throws -> Vault { try open(path(count)) }
+
+    func open(_ path: FilePath) throws -> Vault { try LockedVault(at: path).unlock(with: .keyFile(keyFile())) }
+
+    /// Makes a vault with items of about 100 bytes of attributes.
+    func make(_ count: Int) throws -> Vault {
+        let vault = try Vault.create(at: path(count), keyFile: keyFile())
+        var next = 0
+        while next < count {
+            let end = min(next + 10_000, count)
+            try add(next..<end, to: vault)
+            next = end
+        }
+        return vault
+    }
+
+    /// Adds items in one transaction.
+    func add(_ numbers: Range<Int>, to vault: Vault) throws {
+        let secret = try Self.secret()
+        try vault.store(numbers.map { Self.item($0, secret) }, replacing: false)
+    }
+
+    static func secret() throws -> Secret { Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: valueLength).span)) }
+
+    static func key(_ number: Int) -> ItemKey {
+        .genericPassword(service: "service \(number / itemsPerService)", account: "account \(number)")
+    }
+
+    static func item(_ number: Int, _ secret: Secret) -> Item {
+        Item(key(number), attributes: [.label: .string("label \(number)")], secret: secret)
+    }
+
+    static func query(_ number: Int) -> Query {
+        Query(.genericPassword, service: "service \(number / itemsPerService)", account: "account \(number)")
+    }
+}
+
+/// The resident memory of this process, in bytes.
+func residentBytes() -> Int {
+    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+    return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * Int(getpagesize())
+}
