@@ -248,8 +248,15 @@ extension SimulatedDisk.Inode.State {
         lowest = min(size, lowest ?? size)
     }
 
+    /// Writes what is dirty. What counts as clean stays as it is on the disk, whether it ever got there or not.
     mutating func synchronize() {
-        disk = cache
+        if let lowest, lowest < disk.count { disk.removeLast(disk.count - lowest) }
+        for sector in dirty { store(sector) }
+        if disk.count > cache.count {
+            disk.removeLast(disk.count - cache.count)
+        } else {
+            disk.append(contentsOf: repeatElement(0, count: cache.count - disk.count))
+        }
         dirty = []
         lowest = nil
     }
