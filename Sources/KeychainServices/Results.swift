@@ -21,10 +21,11 @@ extension Request.Results {
         if isSingle { return single(item, data) }
         // Whatever is asked for together brings the attributes with it, and these with them.
         var dictionary = ResultDictionary()
-        dictionary.add(item.attributes)
-        if item.attributes[.tombstone] == nil { dictionary.add(kSecAttrTombstone, 0 as NSNumber) }
-        if item.attributes[.multiUser] == nil { dictionary.add(kSecAttrMultiUser, NSData()) }
-        if item.attributes[.accessControl] == nil, let accessibility = item.accessibility {
+        let attributes = item.attributes
+        dictionary.add(attributes)
+        if attributes[.tombstone] == nil { dictionary.add(kSecAttrTombstone, 0 as NSNumber) }
+        if attributes[.multiUser] == nil { dictionary.add(kSecAttrMultiUser, NSData()) }
+        if attributes[.accessControl] == nil, let accessibility = item.accessibility {
             dictionary.add(kSecAttrAccessControl, SecAccessControl(encoded: AccessControl(accessibility).encoded))
         }
         complete(&dictionary, item, data)

@@ -40,7 +40,6 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     var query = request.query
     query.limit = request.limit ?? .one
     query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
-    query.returnsAttributes = !request.results.isSingle
     return DefaultStore.perform { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups)
     } _: { store throws(VaultError) in

@@ -95,42 +95,47 @@ extension AttributeValue {
 
 /// The form in which values are compared: equal keys, equal values.
 struct MatchKey: Hashable {
-    var bytes: [UInt8]
+    private(set) var bytes: [UInt8] = []
 
     init(_ value: EncodedValue, kind: AttributeKind) {
-        bytes = []
-        switch value {
-        case .string(let string): append(kind, 1, Array(string.utf8)[...])
-        case .data(let data): append(kind, 2, data[...])
-        case .integer(let integer): appendWord(kind, 3, UInt64(bitPattern: integer))
-        case .date(let date): appendWord(kind, 4, (date == 0 ? 0 : date).bitPattern)
-        case .real(let real): appendWord(kind, 5, real.bitPattern)
-        }
+        let payload = value.payload
+        MatchKey.append(kind, value.kind, payload.span, to: &bytes)
     }
 
+    /// Whether a value of the file is this one.
+    ///
     /// - Parameter payload: the value's bytes in the file.
-    init(encodedKind: UInt8, _ payload: ArraySlice<UInt8>, kind: AttributeKind) {
-        bytes = []
-        append(kind, encodedKind, payload)
+    func equals(_ encodedKind: UInt8, _ payload: Span<UInt8>, kind: AttributeKind) -> Bool {
+        if encodedKind != 3 || !MatchKey.comparesBytes(kind) {
+            guard bytes.count == payload.count + 1, bytes[0] == MatchKey.mark(kind, encodedKind) else { return false }
+            return bytes.span.extracting(1..<bytes.count).elementsEqual(payload)
+        }
+        var other: [UInt8] = []
+        MatchKey.append(kind, encodedKind, payload, to: &other)
+        return bytes == other
     }
 
-    private mutating func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: ArraySlice<UInt8>) {
-        let isBytes = encodedKind <= 2
-        switch kind {
-        case .blob, .string, .data, .accessControl, .digest, .identifier, .accessibility:
-            // A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
-            if encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.span.integer(at: 0))) {
-                bytes = [0] + AttributeValue.fourBytes(small)
-            } else {
-                bytes = [isBytes ? 0 : encodedKind] + payload
-            }
-        case .number, .flag, .date: bytes = [encodedKind] + payload
+    /// Appends the key of a value of the file.
+    static func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
+        // A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
+        if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0))) {
+            output.append(0)
+            output.append(integer: UInt32(bitPattern: small))
+        } else {
+            output.append(mark(kind, encodedKind))
+            output.append(payload)
         }
     }
 
-    private mutating func appendWord(_ kind: AttributeKind, _ encodedKind: UInt8, _ word: UInt64) {
-        var payload: [UInt8] = []
-        payload.append(integer: word)
-        append(kind, encodedKind, payload[...])
+    /// Strings and data of the same bytes are one value where bytes are compared.
+    private static func mark(_ kind: AttributeKind, _ encodedKind: UInt8) -> UInt8 {
+        comparesBytes(kind) && encodedKind <= 2 ? 0 : encodedKind
+    }
+
+    private static func comparesBytes(_ kind: AttributeKind) -> Bool {
+        switch kind {
+        case .blob, .string, .data, .accessControl, .digest, .identifier, .accessibility: true
+        case .number, .flag, .date: false
+        }
     }
 }

@@ -46,37 +46,75 @@ public struct ItemKey: Hashable, Sendable {
 /// An item: attributes that can be searched, and a secret that is opened only when it is read.
 public struct Item: Sendable {
     public let itemClass: ItemClass
-    public var attributes: [Attribute: AttributeValue]
-    /// Names and values of the user's own, outside the primary key. A name has 1 to 255 bytes.
-    public var userAttributes: [String: String]
     /// The secret to store; of an item that was found, only if the query asked for it.
     public var secret: Secret?
     /// What the store knows of an item that was found or added.
     public internal(set) var record: ItemRecord?
     /// As ``Query/flaw``.
     package var flaw: VaultError?
+    /// What the caller gave or changed; nil: as they are in the record, taken apart when somebody asks.
+    private var given: [Attribute: AttributeValue]?
+    private var givenToUser: [String: String]?
+    private let stored: EncodedAttributes
+    private let protection: Protection
 
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
         accessible: Accessibility? = nil, secret: Secret? = nil
     ) {
         itemClass = key.itemClass
-        self.attributes = attributes.isEmpty ? key.attributes : key.attributes.merging(attributes) { $1 }
-        self.userAttributes = userAttributes
+        var given = attributes.isEmpty ? key.attributes : key.attributes.merging(attributes) { $1 }
+        if let accessible { given[.accessible] = .string(accessible.rawValue) }
+        self.given = given
+        givenToUser = userAttributes
         self.secret = secret
-        if let accessible { self.attributes[.accessible] = .string(accessible.rawValue) }
+        stored = EncodedAttributes()
+        protection = .whenUnlocked
     }
 
-    init(_ itemClass: ItemClass, attributes: [Attribute: AttributeValue], userAttributes: [String: String], record: ItemRecord) {
-        self.itemClass = itemClass
-        self.attributes = attributes
-        self.userAttributes = userAttributes
-        self.record = record
+    /// The item of a record, without its secret.
+    init(_ operation: Operation, _ owner: any ItemStore) {
+        itemClass = ItemClass(operation.itemClass) ?? .genericPassword
+        stored = operation.attributes
+        protection = operation.protection
+        record = ItemRecord(operation, itemClass, owner)
+    }
+
+    public var attributes: [Attribute: AttributeValue] {
+        get {
+            if let given { return given }
+            var attributes: [Attribute: AttributeValue] = [:]
+            for (tag, value) in stored.values {
+                if let attribute = Attribute(tag) { attributes[attribute] = AttributeValue(value) }
+            }
+            for attribute in [Attribute.accessible, .creationDate, .modificationDate] { attributes[attribute] = field(attribute) }
+            return attributes
+        }
+        set { given = newValue }
+    }
+
+    /// Names and values of the user's own, outside the primary key. A name has 1 to 255 bytes.
+    public var userAttributes: [String: String] {
+        get { givenToUser ?? stored.user }
+        set { givenToUser = newValue }
     }
 
     public subscript(attribute: Attribute) -> AttributeValue? {
-        get { attributes[attribute] }
+        get {
+            if let given { return given[attribute] }
+            return field(attribute) ?? (attribute.isEncoded ? stored[attribute.tag].map { AttributeValue($0) } : nil)
+        }
         set { attributes[attribute] = newValue }
+    }
+
+    /// What is no encoded attribute of a record.
+    private func field(_ attribute: Attribute) -> AttributeValue? {
+        switch attribute {
+        case .accessible: .string(Accessibility(protection).rawValue)
+        case .creationDate: (record?.created).map(AttributeValue.date)
+        case .modificationDate: (record?.modified).map(AttributeValue.date)
+        default: nil
+        }
     }
 
     /// Lends the secret of an item that was found: opened now, wiped on return.
@@ -102,6 +140,17 @@ public struct ItemRecord: Sendable {
     public let hasSecret: Bool
     let valueVersion: UInt64
     let store: any ItemStore
+
+    init(_ operation: Operation, _ itemClass: ItemClass, _ store: any ItemStore) {
+        self.itemClass = itemClass
+        id = UUID(operation.id)
+        version = operation.version
+        created = Date(timeIntervalSinceReferenceDate: operation.created)
+        modified = Date(timeIntervalSinceReferenceDate: operation.modified)
+        hasSecret = operation.value != nil
+        valueVersion = operation.valueVersion
+        self.store = store
+    }
 
     /// 4 bytes of class and the 16 of the identifier: stable over every update.
     public var persistentReference: [UInt8] {

@@ -25,7 +25,7 @@ final class ItemEngine {
         items.reserveCapacity(found.count)
         for (_, operation) in found {
             guard store.canUse(operation.protection) else { throw .locked }
-            var item = Item(operation, owner, withAttributes: query.returnsAttributes)
+            var item = Item(operation, owner)
             if query.returnsSecrets { item.secret = try open(operation) }
             items.append(item)
         }
@@ -257,34 +257,10 @@ final class ItemEngine {
 extension VaultStore {
     /// The record as it is in the table after it was staged.
     fileprivate func current(_ operation: Operation) -> Operation {
-        records.place(of: operation.id).flatMap { records[$0] } ?? operation
+        records[operation.id] ?? operation
     }
 }
 
 extension ItemID {
     init(_ record: ItemRecord) { self.init(record.persistentReference.span.extracting(4..<20)) }
-}
-
-extension Item {
-    /// The item of a record, without its secret.
-    init(_ operation: Operation, _ owner: any ItemStore, withAttributes: Bool = true) {
-        let itemClass = ItemClass(operation.itemClass) ?? .genericPassword
-        let (created, modified) = (
-            Date(timeIntervalSinceReferenceDate: operation.created), Date(timeIntervalSinceReferenceDate: operation.modified)
-        )
-        var attributes: [Attribute: AttributeValue] = [:]
-        if withAttributes {
-            for (tag, value) in operation.attributes.values {
-                if let attribute = Attribute(tag) { attributes[attribute] = AttributeValue(value) }
-            }
-            attributes[.accessible] = .string(Accessibility(operation.protection).rawValue)
-            attributes[.creationDate] = .date(created)
-            attributes[.modificationDate] = .date(modified)
-        }
-        self.init(
-            itemClass, attributes: attributes, userAttributes: withAttributes ? operation.attributes.user : [:],
-            record: ItemRecord(
-                itemClass: itemClass, id: UUID(operation.id), version: operation.version, created: created, modified: modified,
-                hasSecret: operation.value != nil, valueVersion: operation.valueVersion, store: owner))
-    }
 }

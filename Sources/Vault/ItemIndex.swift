@@ -60,11 +60,7 @@ final class ItemIndex: RecordObserver {
     private func hashes(_ operation: Operation, for key: Key) -> UInt64? {
         guard let itemClass = ItemClass(operation.itemClass) else { return nil }
         switch key {
-        case .primary:
-            let values = Attribute.primaryKey(of: itemClass).map {
-                $0.matchKey(in: operation, itemClass) ?? MatchKey(.data([]), kind: .blob)
-            }
-            return hashPrimary(operation.itemClass, values)
+        case .primary: return hashPrimary(operation, itemClass)
         case .attribute(let tag):
             return Attribute(tag)?.matchKey(in: operation, itemClass).map { hash(operation.itemClass, $0.bytes) }
         case .user(let name):
@@ -72,13 +68,32 @@ final class ItemIndex: RecordObserver {
         }
     }
 
+    /// The class, and each value of the key behind its length.
     private func hashPrimary(_ itemClass: VaultFormat.ItemClass, _ values: [MatchKey]) -> UInt64 {
-        var bytes: [UInt8] = []
+        var bytes = [itemClass.rawValue]
         for value in values {
             bytes.append(integer: UInt32(value.bytes.count))
             bytes += value.bytes
         }
-        return hash(itemClass, bytes)
+        return hash.hash(bytes.span)
+    }
+
+    private func hashPrimary(_ operation: Operation, _ itemClass: ItemClass) -> UInt64 {
+        var bytes = [operation.itemClass.rawValue]
+        bytes.reserveCapacity(operation.attributes.bytes.count)
+        for attribute in Attribute.primaryKey(of: itemClass) {
+            let start = bytes.count
+            bytes.appendZeros(4)
+            let kind = attribute.kind(in: itemClass)
+            if let (encodedKind, range) = operation.attributes.payload(of: attribute.tag) {
+                MatchKey.append(kind, encodedKind, operation.attributes.bytes.span.extracting(range), to: &bytes)
+            } else {
+                bytes += (attribute.absentValue.map { MatchKey($0, kind: kind) } ?? MatchKey(.data([]), kind: .blob)).bytes
+            }
+            let length = UInt32(bytes.count - start - 4)
+            for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
+        }
+        return hash.hash(bytes.span)
     }
 
     private func hash(_ itemClass: VaultFormat.ItemClass, _ bytes: [UInt8]) -> UInt64 {
@@ -89,14 +104,26 @@ final class ItemIndex: RecordObserver {
 extension Attribute {
     /// The comparable value of the attribute in a record. Nil: the record does not have it.
     func matchKey(in operation: Operation, _ itemClass: ItemClass) -> MatchKey? {
+        let kind = kind(in: itemClass)
+        return fieldValue(in: operation).map { MatchKey($0, kind: kind) }
+            ?? operation.attributes[tag].map { MatchKey($0, kind: kind) } ?? absentValue.map { MatchKey($0, kind: kind) }
+    }
+
+    /// Whether the record's value of the attribute is this one.
+    func holds(_ value: MatchKey, in operation: Operation, _ itemClass: ItemClass) -> Bool {
+        guard isEncoded, let (encodedKind, range) = operation.attributes.payload(of: tag) else {
+            return matchKey(in: operation, itemClass) == value
+        }
+        return value.equals(encodedKind, operation.attributes.bytes.span.extracting(range), kind: kind(in: itemClass))
+    }
+
+    /// The value of an attribute that has a field of its own.
+    private func fieldValue(in operation: Operation) -> EncodedValue? {
         switch self {
-        case .accessible: MatchKey(.string(Accessibility(operation.protection).rawValue), kind: .accessibility)
-        case .creationDate: MatchKey(.date(operation.created), kind: .date)
-        case .modificationDate: MatchKey(.date(operation.modified), kind: .date)
-        default:
-            operation.attributes.payload(of: tag).map {
-                MatchKey(encodedKind: $0.kind, operation.attributes.bytes[$0.range], kind: kind(in: itemClass))
-            } ?? absentValue.map { MatchKey($0, kind: kind(in: itemClass)) }
+        case .accessible: .string(Accessibility(operation.protection).rawValue)
+        case .creationDate: .date(operation.created)
+        case .modificationDate: .date(operation.modified)
+        default: nil
         }
     }
 }

@@ -100,8 +100,8 @@ struct ParsedQuery {
         if !matchesTombstones, operation.isTombstone { return false }
         if !matchesSynchronizable, operation.isSynchronizable { return false }
         if let reference, operation.id != reference { return false }
-        if let groups, !groups.contains(Array(operation.accessGroup.utf8)) { return false }
-        for (attribute, value) in filters where attribute.matchKey(in: operation, itemClass) != value { return false }
+        if let groups, !groups.contains(where: { operation.isInGroup($0) }) { return false }
+        for (attribute, value) in filters where !attribute.holds(value, in: operation, itemClass) { return false }
         if !userFilters.isEmpty {
             let user = operation.attributes.user
             // By their bytes: strings that only look alike are not the same value.
@@ -166,11 +166,15 @@ struct ParsedQuery {
 }
 
 extension Operation {
-    var isTombstone: Bool { attributes[Attribute.tombstone.tag] == .integer(1) }
+    var isTombstone: Bool { attributes.isOne(Attribute.tombstone.tag) }
 
-    var isSynchronizable: Bool { attributes[Attribute.synchronizable.tag] == .integer(1) }
+    var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }
 
-    var accessGroup: String { text(of: .accessGroup) ?? "" }
+    /// An item without the attribute is in the group without a name.
+    fileprivate func isInGroup(_ name: [UInt8]) -> Bool {
+        guard let (_, range) = attributes.payload(of: Attribute.accessGroup.tag) else { return name.isEmpty }
+        return attributes.bytes.span.extracting(range).elementsEqual(name.span)
+    }
 
     func text(of attribute: Attribute) -> String? {
         attributes[attribute.tag].flatMap { AttributeValue($0).text }

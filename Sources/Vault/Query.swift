@@ -29,8 +29,6 @@ public struct Query: Sendable {
     public var text: String?
     /// Whether the items come with their secrets, all opened at one moment.
     public var returnsSecrets = false
-    /// Whether the items come with their attributes: who only wants the secrets saves the time to make them.
-    public var returnsAttributes = true
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
     /// What a door found wrong that has no form here. It is thrown in its turn among what the engine itself finds.

@@ -26,8 +26,7 @@ enum Sodium {
 ///
 /// The corresponding C function is `sodium_set_misuse_handler`; without a handler, and when the handler returns, the process aborts.
 public func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
-    // The handler is a function without a context and lives for ever.
-    _ = unsafe sodium_set_misuse_handler(handler)
+    _ = sodium_set_misuse_handler(handler)
 }
 
 extension Span<UInt8> {

@@ -32,7 +32,8 @@ public enum EncodedValue: Equatable, Sendable {
     /// A number that is no integer.
     case real(Double)
 
-    var kind: UInt8 {
+    /// The kind's number in the file.
+    public var kind: UInt8 {
         switch self {
         case .string: 1
         case .data: 2
@@ -42,7 +43,8 @@ public enum EncodedValue: Equatable, Sendable {
         }
     }
 
-    var payload: [UInt8] {
+    /// The value's bytes in the file.
+    public var payload: [UInt8] {
         switch self {
         case .string(let string): return Array(string.utf8)
         case .data(let data): return data
@@ -107,20 +109,41 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
+    /// Visits every attribute with the place of its payload in ``bytes``, until the body returns false.
+    private func visit(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool) {
+        let span = bytes.span
+        var offset = 0
+        // They were checked when they were read, or are our own.
+        while offset + EncodedAttributes.headLength <= span.count {
+            let start = offset + EncodedAttributes.headLength
+            let end = start + Int(span.integer(at: offset + 3, as: UInt32.self))
+            guard end <= span.count, body(AttributeTag(rawValue: span.integer(at: offset)), span[offset + 2], start..<end) else { return }
+            offset = end
+        }
+    }
+
     /// Visits every attribute with the place of its payload in ``bytes``.
     public func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
-        var cursor = AttributeCursor(bytes, bytes.indices)
-        while let field = try? cursor.next() { body(field.tag, field.kind, field.payload) }
+        visit { tag, kind, payload in
+            body(tag, kind, payload)
+            return true
+        }
     }
 
     /// The place of an attribute's payload.
     public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
-        var cursor = AttributeCursor(bytes, bytes.indices)
-        while let field = try? cursor.next() {
-            if field.tag == tag { return (field.kind, field.payload) }
-            if field.tag > tag { return nil }
+        var found: (kind: UInt8, range: Range<Int>)?
+        visit { candidate, kind, payload in
+            if candidate == tag { found = (kind, payload) }
+            return candidate < tag
         }
-        return nil
+        return found
+    }
+
+    /// Whether the attribute is the integer 1.
+    public func isOne(_ tag: AttributeTag) -> Bool {
+        guard let (kind, range) = payload(of: tag), kind == 3 else { return false }
+        return bytes.span.integer(at: range.lowerBound, as: UInt64.self) == 1
     }
 
     /// The value of an attribute that is none of the user's.

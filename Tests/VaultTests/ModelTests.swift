@@ -109,7 +109,7 @@ struct ModelTests {
 
 struct ConcurrencyTests {
     @Test func `eight threads and two handles lose nothing`() async throws {
-        let test = try TestVault(groups: .standard)
+        let test = try TestVault(groups: .standard, waits: true)
         let vaults = [test.vault, try test.reopened(groups: .standard)]
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<8 {

@@ -14,12 +14,16 @@ struct TestVault {
 
     var path: FilePath { directory.path.appending("test.vault") }
 
-    init(groups: AccessGroups = AccessGroups(["A", "B"])) throws {
+    private let environment: VaultEnvironment
+
+    /// - Parameter waits: whether writers wait for each other in real time, as several at once must.
+    init(groups: AccessGroups = AccessGroups(["A", "B"]), waits: Bool = false) throws {
         directory = try TemporaryDirectory()
         passphrase = try Passphrase.of("pass")
+        environment = TestVault.environment(directory, waits ? SystemClock() : clock)
         vault = try Vault.create(
-            at: directory.path.appending("test.vault"), passphrase: passphrase, cost: .weakest,
-            environment: TestVault.environment(directory, clock), accessGroups: groups)
+            at: directory.path.appending("test.vault"), passphrase: passphrase, cost: .weakest, environment: environment,
+            accessGroups: groups)
     }
 
     static func environment(_ directory: TemporaryDirectory, _ clock: any VaultClock) -> VaultEnvironment {
@@ -28,12 +32,12 @@ struct TestVault {
     }
 
     func reopened(groups: AccessGroups = AccessGroups(["A", "B"])) throws -> Vault {
-        try Vault.open(at: path, unlockingWith: passphrase, environment: TestVault.environment(directory, clock), accessGroups: groups)
+        try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: groups)
     }
 
     /// Another machine that has a copy of the file.
     func opened(onAnotherDevice state: FilePath) throws -> Vault {
-        var environment = TestVault.environment(directory, clock)
+        var environment = environment
         environment.stateDirectory = state
         return try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: AccessGroups(["A", "B"]))
     }
