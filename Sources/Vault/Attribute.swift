@@ -130,29 +130,24 @@ public enum Attribute: UInt16, Sendable, CaseIterable {
 // MARK: Classes
 
 extension Attribute {
-    private static let common: Set<Attribute> = [
-        .accessGroup, .synchronizable, .tombstone, .syncViewHint, .tokenID, .label, .alias, .accessControl, .multiUser, .accessible,
-        .creationDate, .modificationDate, .sha1,
-    ]
-
-    private static let password: Set<Attribute> = [
-        .account, .itemDescription, .comment, .creator, .type, .scriptCode, .isInvisible, .isNegative, .hasCustomIcon, .legacyProtocol,
-    ]
-
-    private static let own: [ItemClass: Set<Attribute>] = [
-        .genericPassword: password.union([.service, .generic]),
-        .internetPassword: password.union([.server, .securityDomain, .protocolName, .authenticationType, .port, .path]),
-        .certificate: [.certificateType, .certificateEncoding, .subject, .issuer, .serialNumber, .subjectKeyID, .publicKeyHash],
-        .key: [
-            .keyClass, .applicationLabel, .applicationTag, .creator, .type, .keySizeInBits, .effectiveKeySize, .startDate, .endDate,
-            .isPermanent, .isPrivate, .isModifiable, .isSensitive, .wasAlwaysSensitive, .isExtractable, .wasNeverExtractable, .canEncrypt,
-            .canDecrypt, .canDerive, .canSign, .canVerify, .canSignRecover, .canVerifyRecover, .canWrap, .canUnwrap,
-        ],
-    ]
-
     /// Whether items of the class can have the attribute.
     public func belongs(to itemClass: ItemClass) -> Bool {
-        Attribute.common.contains(self) || Attribute.own[itemClass]?.contains(self) == true
+        switch self {
+        case .accessGroup, .synchronizable, .tombstone, .syncViewHint, .tokenID, .label, .alias, .accessControl, .multiUser, .accessible,
+            .creationDate, .modificationDate, .sha1:
+            true
+        case .account, .itemDescription, .comment, .scriptCode, .isInvisible, .isNegative, .hasCustomIcon, .legacyProtocol:
+            itemClass == .genericPassword || itemClass == .internetPassword
+        case .creator, .type: itemClass != .certificate
+        case .service, .generic: itemClass == .genericPassword
+        case .server, .securityDomain, .protocolName, .authenticationType, .port, .path: itemClass == .internetPassword
+        case .certificateType, .certificateEncoding, .subject, .issuer, .serialNumber, .subjectKeyID, .publicKeyHash:
+            itemClass == .certificate
+        case .keyClass, .applicationLabel, .applicationTag, .keySizeInBits, .effectiveKeySize, .startDate, .endDate, .isPermanent,
+            .isPrivate, .isModifiable, .isSensitive, .wasAlwaysSensitive, .isExtractable, .wasNeverExtractable, .canEncrypt, .canDecrypt,
+            .canDerive, .canSign, .canVerify, .canSignRecover, .canVerifyRecover, .canWrap, .canUnwrap:
+            itemClass == .key
+        }
     }
 
     /// The attributes that, with ``commonPrimaryKey``, no two items of the class may have in common.

@@ -23,7 +23,7 @@ final class ItemEngine {
         guard !found.isEmpty else { throw .itemNotFound }
         var items: [Item] = []
         items.reserveCapacity(found.count)
-        for (_, operation) in found {
+        for operation in found {
             guard store.canUse(operation.protection) else { throw .locked }
             var item = Item(operation, owner)
             if query.returnsSecrets { item.secret = try open(operation) }
@@ -55,17 +55,19 @@ final class ItemEngine {
 
     func add(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
-        if let twin = try twin(of: draft) {
+        let twins = try twins(of: draft)
+        if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }
             return try revive(twin, as: draft, item.secret, owner)
         }
+        try removeForeign(twins.foreign)
         return try insert(draft, item.secret, owner)
     }
 
     /// Adds, or updates the item with the same primary key.
     func set(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
-        guard let twin = try twin(of: draft), !twin.isTombstone else { return try add(item, groups, for: owner) }
+        guard let twin = try twins(of: draft).own, !twin.isTombstone else { return try add(item, groups, for: owner) }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         let changed = try update(twin, with: changes, groups)
@@ -84,12 +86,13 @@ final class ItemEngine {
         guard store.canUse(draft.protection) else { throw .locked }
     }
 
-    /// The record, live or tombstone, that has the draft's primary key. An item of another device is absent and is none.
-    private func twin(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> Operation? {
+    /// The record, live or tombstone, that has the draft's primary key; and those of other devices, which are absent here.
+    private func twins(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
+        var twins: (own: Operation?, foreign: [Operation]) = (nil, [])
         for operation in records(like: draft) where operation.id != id {
-            if try !isForeign(operation) { return operation }
+            if try isForeign(operation) { twins.foreign.append(operation) } else { twins.own = twins.own ?? operation }
         }
-        return nil
+        return twins
     }
 
     private func isForeign(_ operation: Operation) throws(VaultError) -> Bool {
@@ -97,9 +100,8 @@ final class ItemEngine {
     }
 
     /// What takes the key of another device's item takes its place.
-    private func removeForeignTwins(of draft: ItemDraft) throws(VaultError) {
-        for operation in records(like: draft) {
-            guard try isForeign(operation) else { continue }
+    private func removeForeign(_ twins: [Operation]) throws(VaultError) {
+        for operation in twins {
             // Without a look at this device's secret every such item seems to be another's.
             try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
             try remove(operation)
@@ -110,6 +112,7 @@ final class ItemEngine {
     private func records(like draft: ItemDraft) -> [Operation] {
         let own = Attribute.primaryKey(of: draft.itemClass)
         let candidates = index.candidates(primaryKey: own.compactMap { draft.matchKey($0) }, of: draft.itemClass, in: store.records)
+        guard !candidates.isEmpty else { return [] }
         return candidates.compactMap { store.records[$0] }.filter { operation in
             operation.itemClass == draft.itemClass.stored
                 && (own + Attribute.commonPrimaryKey).allSatisfy { draft.matchKey($0) == $0.matchKey(in: operation, draft.itemClass) }
@@ -117,7 +120,6 @@ final class ItemEngine {
     }
 
     private func insert(_ draft: ItemDraft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
-        try removeForeignTwins(of: draft)
         let now = store.now
         let operation = Operation(
             kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: store.makeItemID(), version: 1,
@@ -152,7 +154,7 @@ final class ItemEngine {
         let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for (_, operation) in found { _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones) }
+        for operation in found { _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones) }
         return found.count
     }
 
@@ -176,11 +178,12 @@ final class ItemEngine {
         new.protection = draft.protection
         new.deviceID = draft.protection.isThisDeviceOnly ? try deviceID(for: draft.protection) : .init(repeating: 0)
         if hasMoved(old, to: draft) {
-            if let twin = try twin(of: draft, except: old.id) {
+            let twins = try twins(of: draft, except: old.id)
+            if let twin = twins.own {
                 guard twin.isTombstone else { throw .duplicateItem }
                 try remove(twin)
             }
-            try removeForeignTwins(of: draft)
+            try removeForeign(twins.foreign)
             // Whoever merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old) }
         }
@@ -215,7 +218,7 @@ final class ItemEngine {
         let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for (_, operation) in found {
+        for operation in found {
             let keepsTombstone = query.leavesTombstones ?? (operation.isSynchronizable && !operation.isTombstone)
             if keepsTombstone { try stage(tombstone(of: operation), .none) } else { try remove(operation) }
         }

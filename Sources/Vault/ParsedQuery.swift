@@ -5,7 +5,8 @@ internal import VaultStorage
 /// A query whose values were checked against the class, ready to be compared with records.
 struct ParsedQuery {
     let itemClass: ItemClass
-    let filters: [Attribute: MatchKey]
+    /// Each attribute once.
+    let filters: [(attribute: Attribute, value: MatchKey)]
     let userFilters: [String: String]
     let reference: ItemID?
     let limit: Query.Limit
@@ -26,7 +27,7 @@ struct ParsedQuery {
         }
         if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
-        var filters: [Attribute: MatchKey] = [:]
+        var filters: [(attribute: Attribute, value: MatchKey)] = []
         var isAny = query.synchronizableAny
         for (attribute, value) in query.attributes {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
@@ -44,15 +45,15 @@ struct ParsedQuery {
                 continue
             }
             if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil { throw .parameter(.attributeValue(attribute.name)) }
-            filters[attribute] = MatchKey(encoded, kind: kind)
+            filters.append((attribute, MatchKey(encoded, kind: kind)))
         }
         guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else { throw .parameter(.attributesWithReference) }
         if let flaw = query.flaw { throw flaw }
         if let value = query.attributes[.accessGroup]?.text, !groups.allows(value) { throw .accessGroupDenied }
         if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
         guard query.conditions.allSatisfy({ $0.hasNoEffect(on: itemClass) }) else { throw .unimplemented }
-        matchesSynchronizable = isAny || reference != nil || filters[.synchronizable] != nil
-        matchesTombstones = filters[.tombstone] != nil
+        matchesSynchronizable = isAny || reference != nil || filters.contains { $0.attribute == .synchronizable }
+        matchesTombstones = filters.contains { $0.attribute == .tombstone }
         self.filters = filters
         userFilters = query.userAttributes
         limit = query.limit ?? defaultLimit
@@ -120,7 +121,7 @@ struct ParsedQuery {
     }
 
     /// The records that match, in the order of their creation; no more than the limit.
-    func find(in store: VaultStore, _ index: ItemIndex) throws(VaultError) -> [(place: Int, operation: Operation)] {
+    func find(in store: VaultStore, _ index: ItemIndex) throws(VaultError) -> [Operation] {
         let maximum: Int
         switch limit {
         case .one: maximum = 1
@@ -128,13 +129,14 @@ struct ParsedQuery {
         case .count(let count): maximum = count < 0 ? .max : count
         }
         guard maximum > 0 else { return [] }
-        var found: [(place: Int, operation: Operation)] = []
+        var found: [Operation] = []
         for place in candidates(store, index) {
             guard let operation = store.records[place], matches(operation) else { continue }
-            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append((place, operation)) }
+            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append(operation) }
         }
-        found.sort { $0.operation.ordinal < $1.operation.ordinal }
-        return found.count > maximum ? Array(found[..<maximum]) : found
+        // Numbers are sorted, since records are large to move.
+        let order = found.indices.sorted { found[$0].ordinal < found[$1].ordinal }
+        return order.prefix(maximum).map { found[$0] }
     }
 
     /// Attributes that nearly every item shares: an index over them proposes nearly everything.
@@ -144,7 +146,7 @@ struct ParsedQuery {
 
     private func candidates(_ store: VaultStore, _ index: ItemIndex) -> any Sequence<Int> {
         if let reference { return store.records.place(of: reference).map { [$0] } ?? [] }
-        let primary = Attribute.primaryKey(of: itemClass).compactMap { filters[$0] }
+        let primary = Attribute.primaryKey(of: itemClass).compactMap { attribute in filters.first { $0.attribute == attribute }?.value }
         if primary.count == Attribute.primaryKey(of: itemClass).count {
             return index.candidates(primaryKey: primary, of: itemClass, in: store.records)
         }

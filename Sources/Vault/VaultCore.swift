@@ -6,12 +6,13 @@ internal import VaultStorage
 
 /// One open vault, shared by all who look at it: the mutex, and the queue in which changes of several threads meet.
 ///
-/// Whoever gets the mutex carries out what waits in the queue, its own change and those of others, and makes all of it durable with one sync.
-/// Everything below is only touched with the mutex held, which is what makes it sendable.
+/// One thread at a time leads: it carries out what waits in the queue, its own change and those of others, makes all of it durable with one
+/// sync, and hands the lead to the first that came meanwhile. Everything below is only touched with the mutex held, which is what makes it
+/// sendable.
 final class VaultCore: @unchecked Sendable {
     private let engine: ItemEngine
     private let mutex = Mutex(())
-    private let waiting = Mutex<[Change]>([])
+    private let queue = Mutex<Queue>(Queue())
     private var lastChange = Duration.zero
     private var isSettling = false
 
@@ -19,13 +20,24 @@ final class VaultCore: @unchecked Sendable {
 
     deinit { settle(isLeaving: true) }
 
-    /// A change that waits; its thread waits with it.
+    private struct Queue {
+        var waiting: [Change] = []
+        var isLed = false
+    }
+
+    /// A change that waits; its thread waits with it. Its outcome is written before `isDone`, and both in the order of the queue's lock.
     private final class Change: @unchecked Sendable {
         let run: (ItemEngine) throws(VaultError) -> Void
+        /// Whether it was carried out by another thread; if not, a thread that wakes leads.
         var isDone = false
         var failure: StorageError?
+        private let turn = DispatchSemaphore(value: 0)
 
         init(_ run: @escaping (ItemEngine) throws(VaultError) -> Void) { self.run = run }
+
+        func wait() { turn.wait() }
+
+        func wake() { turn.signal() }
     }
 
     func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
@@ -50,10 +62,13 @@ final class VaultCore: @unchecked Sendable {
                     throw error
                 }
             }
-            waiting.withLock { $0.append(change) }
-            mutex.withLock { _ in
-                if !change.isDone { carryOutWaiting() }
+            let leads = queue.withLock { queue in
+                queue.waiting.append(change)
+                defer { queue.isLed = true }
+                return !queue.isLed
             }
+            if !leads { change.wait() }
+            if !queue.withLock({ _ in change.isDone }) { lead() }
             return change.failure
         }
         // First: what this change found may have been the work of another that was taken back with it.
@@ -63,11 +78,23 @@ final class VaultCore: @unchecked Sendable {
         return try result.get()
     }
 
-    private func carryOutWaiting() {
-        let batch = waiting.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+    private func lead() {
+        let batch = queue.withLock { queue in
+            defer { queue.waiting = [] }
+            return queue.waiting
         }
+        mutex.withLock { _ in carryOut(batch) }
+        let next = queue.withLock { queue in
+            for change in batch { change.isDone = true }
+            queue.isLed = !queue.waiting.isEmpty
+            return queue.waiting.first
+        }
+        // First, so that the disk does not wait.
+        next?.wake()
+        for change in batch.dropFirst() { change.wake() }
+    }
+
+    private func carryOut(_ batch: [Change]) {
         do throws(StorageError) {
             try engine.store.write {
                 for change in batch {
@@ -82,7 +109,6 @@ final class VaultCore: @unchecked Sendable {
         } catch {
             for change in batch { change.failure = error }
         }
-        for change in batch { change.isDone = true }
         settleSoon()
     }
 

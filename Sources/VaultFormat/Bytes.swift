@@ -32,9 +32,12 @@ public struct ByteReader {
 
 extension Span<UInt8> {
     /// The little-endian integer at `offset`; the caller has checked that it is there.
-    @inlinable public func integer<I: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: I.Type = I.self) -> I {
+    @inlinable @inline(__always)
+    public func integer<I: FixedWidthInteger & UnsignedInteger>(at offset: Int, as type: I.Type = I.self) -> I {
+        // One check of the bounds for all of its bytes.
+        let bytes = extracting(offset..<offset + MemoryLayout<I>.size)
         var value: I = 0
-        for index in 0..<MemoryLayout<I>.size { value |= I(truncatingIfNeeded: self[offset + index]) << I(8 * index) }
+        for index in 0..<MemoryLayout<I>.size { value |= I(truncatingIfNeeded: bytes[index]) << I(truncatingIfNeeded: 8 * index) }
         return value
     }
 
