@@ -25,11 +25,10 @@ final class VaultCore: @unchecked Sendable {
         var isLed = false
     }
 
-    /// A change that waits; its thread waits with it. Its outcome is written before `isDone`, and both in the order of the queue's lock.
+    /// A change that waits; its thread waits with it. What becomes of it is written under the queue's lock.
     private final class Change: @unchecked Sendable {
-        let run: (ItemEngine) throws(VaultError) -> Void
-        /// Whether it was carried out by another thread; if not, a thread that wakes leads.
-        var isDone = false
+        /// Nil once it was carried out: the closure must not outlive the call that made it. A thread that wakes before that leads.
+        var run: ((ItemEngine) throws(VaultError) -> Void)?
         var failure: StorageError?
         private let turn = DispatchSemaphore(value: 0)
 
@@ -68,7 +67,7 @@ final class VaultCore: @unchecked Sendable {
                 return !queue.isLed
             }
             if !leads { change.wait() }
-            if !queue.withLock({ _ in change.isDone }) { lead() }
+            if queue.withLock({ _ in change.run != nil }) { lead() }
             return change.failure
         }
         // First: what this change found may have been the work of another that was taken back with it.
@@ -85,7 +84,7 @@ final class VaultCore: @unchecked Sendable {
         }
         mutex.withLock { _ in carryOut(batch) }
         let next = queue.withLock { queue in
-            for change in batch { change.isDone = true }
+            for change in batch { change.run = nil }
             queue.isLed = !queue.waiting.isEmpty
             return queue.waiting.first
         }
@@ -100,7 +99,7 @@ final class VaultCore: @unchecked Sendable {
                 for change in batch {
                     // A change that fails takes itself back and leaves the others alone; its thread hears why.
                     do throws(VaultError) {
-                        try engine.store.transaction { () throws(VaultError) in try change.run(engine) }
+                        try engine.store.transaction { () throws(VaultError) in try change.run?(engine) }
                     } catch { continue }
                 }
             }
