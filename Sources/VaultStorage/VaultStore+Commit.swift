@@ -199,7 +199,7 @@ extension VaultStore {
         guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
             throw .noVault
         }
-        if named.isSameFile(as: identity), try isInPlace(base), try isInPlace(tip) {
+        if named.isSameFile(as: identity), try isInPlace(base), try isInPlace(unsettled.last) {
             // With writers kept out, a new walk from the start has the last word.
             do throws(StorageError) { try follow() } catch { try reopen() }
         } else {
@@ -292,7 +292,9 @@ extension VaultStore {
     ///
     /// - Returns: what the written mark names once it is synced.
     private func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
-        guard let marks = try marks(), let newest = marks.highest else { throw .ioError }
+        defer { marksRead = nil }
+        if marksRead == nil { marksRead = try marks() }
+        guard let marks = marksRead, let newest = marks.highest else { throw .ioError }
         guard newest == syncedMark else {
             try file.writeAll(marks.newer.span, at: marks.newerOffset)
             return newest

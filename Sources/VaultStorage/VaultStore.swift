@@ -46,6 +46,8 @@ public final class VaultStore {
 
     /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
     var base: Commit
+    /// The marks as they were read last; under the writer lock nobody else writes them.
+    var marksRead: Marks?
     /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
     var syncedMark: LogPosition?
     /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
@@ -193,9 +195,9 @@ public final class VaultStore {
         return try body()
     }
 
-    /// Whether the commit's chain tag still lies where it did, and so all that it covers.
-    func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
-        guard commit.tagOffset > 0 else { return true }
+    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it was.
+    func isInPlace(_ commit: Commit?) throws(StorageError) -> Bool {
+        guard let commit, commit.tagOffset > 0 else { return true }
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
         return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
     }
@@ -217,7 +219,9 @@ public final class VaultStore {
     func follow() throws(StorageError) {
         do throws(StorageError) {
             // Marks before size before frames: what a mark names is then within the size.
-            guard let highest = try readMarks().highest else { throw .damaged(.marks) }
+            let marks = try readMarks()
+            marksRead = marks
+            guard let highest = marks.highest else { throw .damaged(.marks) }
             let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
             var reader = LogReader(file: file, size: size, generation: header.generation)
             let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {

@@ -72,21 +72,33 @@ public final class SimulatedDisk: VaultFileSystem {
     /// Asked before each operation; steps are counted by who asks.
     public let judge: Mutex<(@Sendable (Step) -> Fate)?>
     public let root = FilePath("/disk")
+    /// Whether a write may take a part of its bytes, as the kernel may.
+    private let tearsWrites: Bool
+    private let read = Atomic(0)
 
-    public init(availableMemory: UInt64? = nil) {
+    public init(availableMemory: UInt64? = nil, tearsWrites: Bool = true) {
         judge = Mutex(nil)
         self.availableMemory = availableMemory
+        self.tearsWrites = tearsWrites
     }
 
     private init(_ names: [String: Inode], next: UInt64) {
         judge = Mutex(nil)
         availableMemory = nil
+        tearsWrites = true
         state.withLock { state in
             state.names = names
             state.durableNames = names
             state.nextInode = next
         }
     }
+
+    /// How many bytes of files were read so far.
+    public var bytesRead: Int { read.load(ordering: .relaxed) }
+
+    func noteRead(_ count: Int) { read.add(count, ordering: .relaxed) }
+
+    func tearsWrite(_ random: SeededRandom) -> Bool { tearsWrites && random.chance(20) }
 
     /// Whether a process was killed and not yet buried.
     public var isDead: Bool { state.withLock { $0.isDead } }

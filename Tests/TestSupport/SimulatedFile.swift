@@ -89,17 +89,18 @@ final class SimulatedFile: VaultFile {
 
     func read(_ count: Int, at offset: Int) throws(Errno) -> [UInt8] {
         try disk.pass(.read)
-        return inode.state.withLock { state in
-            guard offset < state.cache.count else { return [] }
-            return Array(state.cache[offset..<min(offset + count, state.cache.count)])
+        let bytes = inode.state.withLock { state in
+            offset < state.cache.count ? Array(state.cache[offset..<min(offset + count, state.cache.count)]) : []
         }
+        disk.noteRead(bytes.count)
+        return bytes
     }
 
     func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
         let fate = disk.decide(.write)
         var count = bytes.count
         switch fate {
-        case .done: if count > 1, random.chance(20) { count = random.number(in: 1...count - 1) }
+        case .done: if count > 1, disk.tearsWrite(random) { count = random.number(in: 1...count - 1) }
         case .fails(let errno): throw errno
         case .killed: count = random.number(in: 0...count)
         }

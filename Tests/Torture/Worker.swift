@@ -5,7 +5,7 @@ import TestSupport
 import Vault
 
 /// One process: its threads set, read, add, delete, compact and change the passphrase, and write down what they did.
-struct Worker {
+struct Worker: Sendable {
     let place: Place
     let name: String
     let threads: Int
@@ -25,12 +25,19 @@ struct Worker {
     func run() throws {
         let vault = try place.open()
         let stop = now() + UInt64(seconds) * 1_000_000_000
-        DispatchQueue.concurrentPerform(iterations: threads) { thread in
-            do { try work(vault, "\(name).\(thread)", until: stop) } catch {
-                say("worker \(name).\(thread): \(error)")
-                exit(3)
+        let group = DispatchGroup()
+        // Threads of their own: a queue has no more than the machine has cores.
+        for thread in 0..<threads {
+            group.enter()
+            Thread.detachNewThread {
+                do { try work(vault, "\(name).\(thread)", until: stop) } catch {
+                    say("worker \(name).\(thread): \(error)")
+                    exit(3)
+                }
+                group.leave()
             }
         }
+        group.wait()
         vault.close()
     }
 
