@@ -84,8 +84,8 @@ public struct Item: Sendable {
         get {
             if let given { return given }
             var attributes: [Attribute: AttributeValue] = [:]
-            for (tag, value) in stored.values {
-                if let attribute = Attribute(tag) { attributes[attribute] = AttributeValue(value) }
+            for field in stored.values.fields {
+                if let attribute = Attribute(field.tag) { attributes[attribute] = AttributeValue(field.value) }
             }
             for attribute in [Attribute.accessible, .creationDate, .modificationDate] { attributes[attribute] = field(attribute) }
             return attributes

@@ -5,10 +5,10 @@ internal import VaultFormat
 struct ItemDraft {
     let itemClass: ItemClass
     var protection: Protection
-    var values: [AttributeTag: EncodedValue]
+    var values: AttributeList
     var user: [String: String]
 
-    init(itemClass: ItemClass, protection: Protection, values: [AttributeTag: EncodedValue], user: [String: String]) {
+    init(itemClass: ItemClass, protection: Protection, values: AttributeList, user: [String: String]) {
         self.itemClass = itemClass
         self.protection = protection
         self.values = values

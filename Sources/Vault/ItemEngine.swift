@@ -241,7 +241,7 @@ final class ItemEngine {
         grave.modified = max(store.now, operation.modified + ItemEngine.tick)
         guard let itemClass = ItemClass(operation.itemClass) else { return grave }
         let key = Set((Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey).map(\.tag))
-        var values = operation.attributes.values.filter { key.contains($0.key) }
+        var values = operation.attributes.values.filter(key.contains)
         values[Attribute.tombstone.tag] = .integer(1)
         grave.attributes = EncodedAttributes(values, user: [:]).keepingUnknown(of: operation.attributes)
         return grave

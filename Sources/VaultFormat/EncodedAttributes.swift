@@ -71,18 +71,16 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// No attributes.
     public init() { bytes = [] }
 
-    /// Encodes attributes in any order.
-    public init(_ values: [AttributeTag: EncodedValue], user: [String: String]) {
+    public init(_ values: AttributeList, user: [String: String]) {
         var output: [UInt8] = []
-        for (tag, value) in values.sorted(by: { $0.key < $1.key }) where tag < .user {
-            EncodedAttributes.append(tag, value.kind, value.payload, to: &output)
+        output.reserveCapacity(128)
+        let users = values.fields.firstIndex { $0.tag > .user } ?? values.fields.count
+        for field in values.fields[..<users] where field.tag != .user { EncodedAttributes.append(field, to: &output) }
+        if !user.isEmpty {
+            let named = user.map { (Array($0.utf8), Array($1.utf8)) }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
+            for (name, value) in named { EncodedAttributes.append(.user, 1, ([UInt8(name.count)] + name + value).span, to: &output) }
         }
-        for (name, value) in user.map({ (Array($0.utf8), Array($1.utf8)) }).sorted(by: { $0.0.lexicographicallyPrecedes($1.0) }) {
-            EncodedAttributes.append(.user, 1, [UInt8(name.count)] + name + value, to: &output)
-        }
-        for (tag, value) in values.sorted(by: { $0.key < $1.key }) where tag > .user {
-            EncodedAttributes.append(tag, value.kind, value.payload, to: &output)
-        }
+        for field in values.fields[users...] { EncodedAttributes.append(field, to: &output) }
         bytes = output
     }
 
@@ -152,9 +150,9 @@ public struct EncodedAttributes: Hashable, Sendable {
         return EncodedAttributes.decode(kind, bytes.span.extracting(range))
     }
 
-    /// Every attribute, decoded. An unknown tag is left to ``unknown``.
-    public var values: [AttributeTag: EncodedValue] {
-        var values: [AttributeTag: EncodedValue] = [:]
+    /// Every attribute that this version knows, but the user's, decoded.
+    public var values: AttributeList {
+        var values = AttributeList()
         forEach { tag, kind, payload in
             guard tag != .user, tag.isKnown else { return }
             values[tag] = EncodedAttributes.decode(kind, bytes.span.extracting(payload))
@@ -192,11 +190,15 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     private init(sorted bytes: [UInt8]) { self.bytes = bytes }
 
-    private static func append(_ tag: AttributeTag, _ kind: UInt8, _ payload: [UInt8], to output: inout [UInt8]) {
+    private static func append(_ field: AttributeList.Field, to output: inout [UInt8]) {
+        append(field.tag, field.value.kind, field.value.payload.span, to: &output)
+    }
+
+    private static func append(_ tag: AttributeTag, _ kind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
         output.append(integer: tag.rawValue)
         output.append(kind)
         output.append(integer: UInt32(payload.count))
-        output += payload
+        output.append(payload)
     }
 
     /// Returns where a user attribute's name lies.

@@ -78,7 +78,7 @@ struct HeaderTests {
 
 struct AttributeTests {
     @Test func `attributes come back whatever their order`() throws {
-        let values: [AttributeTag: EncodedValue] = [
+        let values: AttributeList = [
             AttributeTag(rawValue: 0x0011): .string("service"), AttributeTag(rawValue: 0x0002): .integer(-1),
             AttributeTag(rawValue: 0x0010): .data([0, 255]), AttributeTag(rawValue: 0x0045): .date(-0.0),
             AttributeTag(rawValue: 0x0015): .real(0.5),
@@ -91,7 +91,7 @@ struct AttributeTests {
         #expect(parsed[AttributeTag(rawValue: 0x0010)] == .data([0, 255]))
         #expect(parsed[AttributeTag(rawValue: 0x0045)] == .date(0))
         #expect(parsed[AttributeTag(rawValue: 0x0012)] == nil)
-        #expect(parsed.values.count == 5)
+        #expect(parsed.values.fields.count == 5)
     }
 
     private static func field(_ tag: UInt16, _ kind: UInt8, _ payload: [UInt8]) -> [UInt8] {

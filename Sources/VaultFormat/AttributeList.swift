@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Attributes and their values in the order of the tags, each tag once: a dozen at most, which are faster to look through than to hash.
+public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
+    public struct Field: Equatable, Sendable {
+        public var tag: AttributeTag
+        public var value: EncodedValue
+    }
+
+    public private(set) var fields: [Field] = []
+
+    public init() {}
+
+    /// The last value of a tag is the one that counts.
+    public init(dictionaryLiteral elements: (AttributeTag, EncodedValue)...) {
+        for (tag, value) in elements { self[tag] = value }
+    }
+
+    public subscript(tag: AttributeTag) -> EncodedValue? {
+        get { fields.first { $0.tag == tag }?.value }
+        set {
+            let place = fields.firstIndex { $0.tag >= tag } ?? fields.count
+            let isHere = place < fields.count && fields[place].tag == tag
+            if let newValue {
+                if isHere { fields[place].value = newValue } else { fields.insert(Field(tag: tag, value: newValue), at: place) }
+            } else if isHere {
+                fields.remove(at: place)
+            }
+        }
+    }
+
+    public mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
+
+    public func filter(_ isIncluded: (AttributeTag) -> Bool) -> AttributeList {
+        var list = self
+        list.fields.removeAll { !isIncluded($0.tag) }
+        return list
+    }
+}
