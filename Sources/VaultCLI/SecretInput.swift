@@ -21,12 +21,7 @@ enum SecretReader {
                 guard capacity <= limit else { throw tooLong }
                 capacity = min(limit + 1, capacity * 4)
                 var larger = try SecretBytes(zeroed: capacity)
-                let filled = length
-                buffer.withBytes { old in
-                    larger.withMutableBytes { new in
-                        for index in 0..<filled { new[index] = old[index] }
-                    }
-                }
+                buffer.withBytes { larger.replace(at: 0, with: $0) }
                 buffer = larger
             }
             let count = buffer.withMutableBytes { bytes in

@@ -45,6 +45,14 @@ import CSodium
         return try body(&span)
     }
 
+    /// Copies bytes over those from `offset` on; all of them must fit.
+    public mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
+        precondition(offset >= 0 && bytes.count <= count - offset)
+        unsafe bytes.withUnsafeBytes { source in
+            if let start = source.baseAddress { unsafe (base + offset).copyMemory(from: start, byteCount: source.count) }
+        }
+    }
+
     /// A second copy in memory of its own.
     public borrowing func copy() throws(CryptoError) -> SecretBytes {
         try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes) }

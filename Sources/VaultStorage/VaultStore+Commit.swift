@@ -138,12 +138,10 @@ extension VaultStore {
         let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
         var padded: SecretBytes
         do throws(CryptoError) { padded = try SecretBytes(zeroed: length) } catch { throw StorageError(error) }
-        padded.withMutableBytes { padded in
-            for index in 0..<4 { padded[index] = UInt8(truncatingIfNeeded: secret.count >> (8 * index)) }
-            secret.withBytes { bytes in
-                for index in bytes.indices { padded[4 + index] = bytes[index] }
-            }
-        }
+        var prefix: [UInt8] = []
+        prefix.append(integer: UInt32(secret.count))
+        padded.replace(at: 0, with: prefix.span)
+        secret.withBytes { padded.replace(at: 4, with: $0) }
         var box = environment.random.bytes(Layout.nonceLength)
         let nonce = box
         padded.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
