@@ -71,6 +71,8 @@ extension [UInt8] {
     }
 
     @inlinable public mutating func append(_ bytes: Span<UInt8>) {
+        // For nothing the standard library writes to the empty array that all threads share.
+        guard !bytes.isEmpty else { return }
         append(addingCapacity: bytes.count) { output in
             for index in bytes.indices { output.append(bytes[index]) }
         }
