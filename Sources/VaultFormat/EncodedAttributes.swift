@@ -71,6 +71,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     /// No attributes.
     public init() { bytes = [] }
 
+    /// Encodes attributes; the user's may come in any order.
     public init(_ values: AttributeList, user: [String: String]) {
         var output: [UInt8] = []
         output.reserveCapacity(128)
@@ -84,6 +85,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         bytes = output
     }
 
+    /// Checks and copies bytes from a file.
     public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
         try EncodedAttributes.check(source, range)
         self.init(checked: source.span.extracting(range))
