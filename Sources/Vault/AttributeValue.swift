@@ -98,8 +98,8 @@ struct MatchKey: Hashable {
     private(set) var bytes: [UInt8] = []
 
     init(_ value: EncodedValue, kind: AttributeKind) {
-        let payload = value.payload
-        MatchKey.append(kind, value.kind, payload.span, to: &bytes)
+        bytes.reserveCapacity(1 + value.payloadLength)
+        MatchKey.append(kind, value, to: &bytes)
     }
 
     /// Whether a value of the file is this one.
@@ -115,16 +115,30 @@ struct MatchKey: Hashable {
         return bytes == other
     }
 
+    /// Appends the key of a value.
+    static func append(_ kind: AttributeKind, _ value: EncodedValue, to output: inout [UInt8]) {
+        if case .integer(let integer) = value, comparesBytes(kind), let small = Int32(exactly: integer) {
+            append(small, to: &output)
+        } else {
+            output.append(mark(kind, value.kind))
+            value.appendPayload(to: &output)
+        }
+    }
+
     /// Appends the key of a value of the file.
     static func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
-        // A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
         if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0))) {
-            output.append(0)
-            output.append(integer: UInt32(bitPattern: small))
+            append(small, to: &output)
         } else {
             output.append(mark(kind, encodedKind))
             output.append(payload)
         }
+    }
+
+    /// A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
+    private static func append(_ number: Int32, to output: inout [UInt8]) {
+        output.append(0)
+        output.append(integer: UInt32(bitPattern: number))
     }
 
     /// Strings and data of the same bytes are one value where bytes are compared.

@@ -33,7 +33,7 @@ final class ItemEngine {
     }
 
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard let place = store.records.place(of: ItemID(record)), let operation = store.records[place], try !isForeign(operation) else {
+        guard let place = store.place(of: ItemID(record)), let operation = store.record(at: place), try !isForeign(operation) else {
             throw .itemNotFound
         }
         guard operation.valueVersion == record.valueVersion else { throw .itemChanged }
@@ -110,10 +110,10 @@ final class ItemEngine {
 
     /// The records with the draft's primary key.
     private func records(like draft: ItemDraft) -> [Operation] {
+        let candidates = index.candidates(primaryKeyOf: draft.itemClass, in: store) { draft.matchKey($0) }
+        guard let candidates, !candidates.isEmpty else { return [] }
         let own = Attribute.primaryKey(of: draft.itemClass)
-        let candidates = index.candidates(primaryKey: own.compactMap { draft.matchKey($0) }, of: draft.itemClass, in: store.records)
-        guard !candidates.isEmpty else { return [] }
-        return candidates.compactMap { store.records[$0] }.filter { operation in
+        return candidates.compactMap { store.record(at: $0) }.filter { operation in
             operation.itemClass == draft.itemClass.stored
                 && (own + Attribute.commonPrimaryKey).allSatisfy { draft.matchKey($0) == $0.matchKey(in: operation, draft.itemClass) }
         }
@@ -126,8 +126,7 @@ final class ItemEngine {
             valueVersion: 0,
             ordinal: store.nextOrdinal, created: now, modified: now, value: nil, deviceID: try deviceID(for: draft.protection),
             attributes: draft.encoded)
-        try stage(operation, secret.map(ValueChange.set) ?? .none)
-        return Item(store.current(operation), owner)
+        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none), owner)
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
@@ -141,8 +140,7 @@ final class ItemEngine {
         operation.created = now
         operation.modified = now
         operation.attributes = draft.encoded
-        try stage(operation, secret.map(ValueChange.set) ?? .none)
-        return Item(store.current(operation), owner)
+        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none), owner)
     }
 
     // MARK: Updating
@@ -187,8 +185,7 @@ final class ItemEngine {
             // Whoever merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old) }
         }
-        try stage(new, try valueChange(changes.secret, old, new))
-        return store.current(new)
+        return try stage(new, try valueChange(changes.secret, old, new))
     }
 
     private func valueChange(_ secret: Secret?, _ old: Operation, _ new: Operation) throws(VaultError) -> ValueChange {
@@ -252,15 +249,9 @@ final class ItemEngine {
         do throws(StorageError) { return try store.deviceIdentifier() } catch { throw VaultError(error) }
     }
 
-    private func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) {
-        do throws(StorageError) { try store.stage(operation, value: value) } catch { throw VaultError(error) }
-    }
-}
-
-extension VaultStore {
-    /// The record as it is in the table after it was staged.
-    fileprivate func current(_ operation: Operation) -> Operation {
-        records[operation.id] ?? operation
+    @discardableResult
+    private func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) -> Operation {
+        do throws(StorageError) { return try store.stage(operation, value: value) } catch { throw VaultError(error) }
     }
 }
 

@@ -8,96 +8,105 @@ internal import VaultStorage
 /// An index is made at the first question and kept from then on. Hashes only propose; whoever asks compares.
 final class ItemIndex: RecordObserver {
     private enum Key: Hashable {
-        case primary
         case attribute(AttributeTag)
         case user(String)
     }
 
     private let hash = ShortHash()
-    private var chains: [Key: HashChains] = [:]
+    private var primary: HashChains?
+    private var others: [Key: HashChains] = [:]
 
-    var isIndexing: Bool { !chains.isEmpty }
+    var isIndexing: Bool { primary != nil || !others.isEmpty }
 
-    func recordsWereReset() { chains = [:] }
+    func recordsWereReset() { (primary, others) = (nil, [:]) }
 
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?) {
-        for (key, chain) in chains {
-            let (before, after) = (old.flatMap { hashes($0, for: key) }, new.flatMap { hashes($0, for: key) })
-            guard before != after else { continue }
-            if let before { chain.remove(place, hash: before) }
-            if let after { chain.insert(place, hash: after) }
+        func move(in chains: HashChains, _ hash: (VaultFormat.ItemClass, Span<UInt8>) -> UInt64?) {
+            chains.move(
+                place, from: old.flatMap { hash($0.itemClass, $0.attributes.bytes.span) },
+                to: new.flatMap { hash($0.itemClass, $0.attributes.bytes.span) })
         }
+        if let primary { move(in: primary) { hashPrimary($0, $1) } }
+        for (key, chains) in others { move(in: chains) { hash($0, $1, for: key) } }
     }
 
-    /// Places that may hold an item with these values of the primary key.
-    func candidates(primaryKey: [MatchKey], of itemClass: ItemClass, in table: RecordTable) -> [Int] {
-        chain(.primary, table).places(hash: hashPrimary(itemClass.stored, primaryKey))
+    /// Places that may hold an item with these values of the class's primary key. Nil: one of the values is missing.
+    func candidates(primaryKeyOf itemClass: ItemClass, in store: VaultStore, _ value: (Attribute) -> MatchKey?) -> [Int]? {
+        var bytes = [itemClass.stored.rawValue]
+        bytes.reserveCapacity(128)
+        for attribute in Attribute.primaryKey(of: itemClass) {
+            guard let value = value(attribute) else { return nil }
+            bytes.append(integer: UInt32(value.bytes.count))
+            bytes += value.bytes
+        }
+        if primary == nil { primary = makeChains(store) { hashPrimary($0, $1) } }
+        return primary?.places(hash: hash.hash(bytes.span))
     }
 
     /// How many places may hold an item with this value, and which.
-    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in table: RecordTable) -> (count: Int, () -> [Int]) {
-        let hash = hash(itemClass.stored, value.bytes)
-        let chain = chain(.attribute(attribute.tag), table)
-        return (chain.count(hash: hash), { chain.places(hash: hash) })
+    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
+        candidates(.attribute(attribute.tag), [itemClass.stored.rawValue] + value.bytes, store)
     }
 
-    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in table: RecordTable) -> (count: Int, () -> [Int]) {
-        let hash = hash(itemClass.stored, Array(value.utf8))
-        let chain = chain(.user(name), table)
-        return (chain.count(hash: hash), { chain.places(hash: hash) })
+    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
+        candidates(.user(name), [itemClass.stored.rawValue] + value.utf8, store)
     }
 
-    private func chain(_ key: Key, _ table: RecordTable) -> HashChains {
-        if let chain = chains[key] { return chain }
-        let chain = HashChains()
-        table.forEach { place, operation in
-            if let hash = hashes(operation, for: key) { chain.insert(place, hash: hash) }
-        }
-        chains[key] = chain
-        return chain
+    private func candidates(_ key: Key, _ bytes: [UInt8], _ store: VaultStore) -> (count: Int, () -> [Int]) {
+        let chains = others[key] ?? makeChains(store) { hash($0, $1, for: key) }
+        others[key] = chains
+        let wanted = hash.hash(bytes.span)
+        return (chains.count(hash: wanted), { chains.places(hash: wanted) })
     }
 
-    private func hashes(_ operation: Operation, for key: Key) -> UInt64? {
-        guard let itemClass = ItemClass(operation.itemClass) else { return nil }
+    private func makeChains(_ store: VaultStore, _ hash: (VaultFormat.ItemClass, Span<UInt8>) -> UInt64?) -> HashChains {
+        let chains = HashChains()
+        store.forEachRecord { place, itemClass, attributes in chains.move(place, from: nil, to: hash(itemClass, attributes)) }
+        return chains
+    }
+
+    /// Of the class and the value.
+    private func hash(_ stored: VaultFormat.ItemClass, _ attributes: Span<UInt8>, for key: Key) -> UInt64? {
+        guard let itemClass = ItemClass(stored) else { return nil }
+        var bytes = [stored.rawValue]
         switch key {
-        case .primary: return hashPrimary(operation, itemClass)
         case .attribute(let tag):
-            return Attribute(tag)?.matchKey(in: operation, itemClass).map { hash(operation.itemClass, $0.bytes) }
+            guard let attribute = Attribute(tag), append(attribute, of: itemClass, attributes, to: &bytes) else { return nil }
         case .user(let name):
-            return operation.attributes.user[name].map { hash(operation.itemClass, Array($0.utf8)) }
-        }
-    }
-
-    /// The class, and each value of the key behind its length.
-    private func hashPrimary(_ itemClass: VaultFormat.ItemClass, _ values: [MatchKey]) -> UInt64 {
-        var bytes = [itemClass.rawValue]
-        for value in values {
-            bytes.append(integer: UInt32(value.bytes.count))
-            bytes += value.bytes
+            var value: Range<Int>?
+            EncodedAttributes.visitUser(attributes) { if $0 == name { value = $1 } }
+            guard let value else { return nil }
+            bytes.append(attributes.extracting(value))
         }
         return hash.hash(bytes.span)
     }
 
-    private func hashPrimary(_ operation: Operation, _ itemClass: ItemClass) -> UInt64 {
-        var bytes = [operation.itemClass.rawValue]
-        bytes.reserveCapacity(operation.attributes.bytes.count)
+    /// Of the class, and of each value of the key behind its length.
+    private func hashPrimary(_ stored: VaultFormat.ItemClass, _ attributes: Span<UInt8>) -> UInt64? {
+        guard let itemClass = ItemClass(stored) else { return nil }
+        var bytes = [stored.rawValue]
+        bytes.reserveCapacity(attributes.count + 64)
         for attribute in Attribute.primaryKey(of: itemClass) {
             let start = bytes.count
-            bytes.appendZeros(4)
-            let kind = attribute.kind(in: itemClass)
-            if let (encodedKind, range) = operation.attributes.payload(of: attribute.tag) {
-                MatchKey.append(kind, encodedKind, operation.attributes.bytes.span.extracting(range), to: &bytes)
-            } else {
-                bytes += (attribute.absentValue.map { MatchKey($0, kind: kind) } ?? MatchKey(.data([]), kind: .blob)).bytes
-            }
+            bytes.append(integer: UInt32(0))
+            if !append(attribute, of: itemClass, attributes, to: &bytes) { bytes += MatchKey(.data([]), kind: .blob).bytes }
             let length = UInt32(bytes.count - start - 4)
             for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
         }
         return hash.hash(bytes.span)
     }
 
-    private func hash(_ itemClass: VaultFormat.ItemClass, _ bytes: [UInt8]) -> UInt64 {
-        hash.hash(([itemClass.rawValue] + bytes).span)
+    /// Appends the comparable value of an attribute. Returns false for a record that does not have it.
+    private func append(_ attribute: Attribute, of itemClass: ItemClass, _ attributes: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
+        let kind = attribute.kind(in: itemClass)
+        if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
+            MatchKey.append(kind, encodedKind, attributes.extracting(range), to: &bytes)
+        } else if let value = attribute.absentValue {
+            MatchKey.append(kind, value, to: &bytes)
+        } else {
+            return false
+        }
+        return true
     }
 }
 
@@ -141,7 +150,14 @@ final class HashChains {
     private var next: [Int32] = []
     private var previous: [Int32] = []
 
-    func insert(_ place: Int, hash: UInt64) {
+    /// Enters a place, takes it out, or moves it from one chain to another; nil: from or to none.
+    func move(_ place: Int, from old: UInt64?, to new: UInt64?) {
+        guard old != new else { return }
+        if let old { remove(place, hash: old) }
+        if let new { insert(place, hash: new) }
+    }
+
+    private func insert(_ place: Int, hash: UInt64) {
         if place >= next.count {
             next.append(contentsOf: repeatElement(-1, count: place + 1 - next.count))
             previous.append(contentsOf: repeatElement(-1, count: place + 1 - previous.count))
@@ -153,7 +169,7 @@ final class HashChains {
         heads[hash] = Head(first: Int32(place), count: (head?.count ?? 0) + 1)
     }
 
-    func remove(_ place: Int, hash: UInt64) {
+    private func remove(_ place: Int, hash: UInt64) {
         guard var head = heads[hash] else { return }
         let (before, after) = (previous[place], next[place])
         if before >= 0 { next[Int(before)] = after } else { head.first = after }

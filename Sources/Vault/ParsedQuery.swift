@@ -130,13 +130,17 @@ struct ParsedQuery {
         }
         guard maximum > 0 else { return [] }
         var found: [Operation] = []
+        var isSorted = true
         for place in candidates(store, index) {
-            guard let operation = store.records[place], matches(operation) else { continue }
-            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append(operation) }
+            guard let operation = store.record(at: place), matches(operation) else { continue }
+            if try stored({ () throws(StorageError) in try store.isForeign(operation) }) { continue }
+            if let last = found.last, last.ordinal > operation.ordinal { isSorted = false }
+            found.append(operation)
         }
+        guard !isSorted else { return found.count > maximum ? Array(found.prefix(maximum)) : found }
         // Numbers are sorted, since records are large to move.
-        let order = found.indices.sorted { found[$0].ordinal < found[$1].ordinal }
-        return order.prefix(maximum).map { found[$0] }
+        let order = found.enumerated().map { ($1.ordinal, $0) }.sorted { $0.0 < $1.0 }
+        return order.prefix(maximum).map { found[$0.1] }
     }
 
     /// Attributes that nearly every item shares: an index over them proposes nearly everything.
@@ -144,26 +148,26 @@ struct ParsedQuery {
         .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
     ]
 
-    private func candidates(_ store: VaultStore, _ index: ItemIndex) -> any Sequence<Int> {
-        if let reference { return store.records.place(of: reference).map { [$0] } ?? [] }
-        let primary = Attribute.primaryKey(of: itemClass).compactMap { attribute in filters.first { $0.attribute == attribute }?.value }
-        if primary.count == Attribute.primaryKey(of: itemClass).count {
-            return index.candidates(primaryKey: primary, of: itemClass, in: store.records)
+    private func candidates(_ store: VaultStore, _ index: ItemIndex) -> [Int] {
+        if let reference { return store.place(of: reference).map { [$0] } ?? [] }
+        let primary = index.candidates(primaryKeyOf: itemClass, in: store) { attribute in
+            filters.first { $0.attribute == attribute }?.value
         }
+        if let primary { return primary }
         var best: (count: Int, places: () -> [Int])?
         func offer(_ candidate: (count: Int, () -> [Int])) {
             if candidate.count < best?.count ?? .max { best = (candidate.count, candidate.1) }
         }
         for (attribute, value) in filters where !ParsedQuery.unselective.contains(attribute) {
-            offer(index.candidates(attribute, value, itemClass, in: store.records))
+            offer(index.candidates(attribute, value, itemClass, in: store))
         }
-        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: store.records)) }
+        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: store)) }
         if let best { return best.places() }
         for (attribute, value) in filters where attribute.isEncoded {
-            offer(index.candidates(attribute, value, itemClass, in: store.records))
+            offer(index.candidates(attribute, value, itemClass, in: store))
         }
         if let best { return best.places() }
-        return 0..<store.records.end
+        return Array(0..<store.records.end)
     }
 }
 

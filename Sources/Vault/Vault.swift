@@ -136,10 +136,8 @@ public final class Vault: ItemStore {
         try core.manage { store throws(StorageError) in try store.changePassphrase(from: current, to: new, cost: cost) }
     }
 
-    /// Writes the file anew without what was deleted or replaced.
-    public func compact() throws(VaultError) {
-        try core.manage { store throws(StorageError) in try store.compact() }
-    }
+    /// Writes the file anew without what was deleted or replaced, while other threads go on reading and writing.
+    public func compact() throws(VaultError) { try core.compact() }
 
     /// Checks every byte of the file, and when `deep` opens every value.
     public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
@@ -152,7 +150,7 @@ public final class Vault: ItemStore {
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
     public func lock() throws(VaultError) {
         try core.manage { store throws(StorageError) in
-            try? store.compactIfWorthwhile(isLeaving: true)
+            if store.isWorthCompacting(isLeaving: true) { try? store.compact() }
             store.lockKeys()
         }
     }

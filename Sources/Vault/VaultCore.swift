@@ -15,6 +15,9 @@ final class VaultCore: @unchecked Sendable {
     private let queue = Mutex<Queue>(Queue())
     private var lastChange = Duration.zero
     private var isSettling = false
+    /// Held over a whole compaction, which waits for no other lock of this vault while it works.
+    private let compaction = Mutex(())
+    private var isCompactionDue = false
 
     init(_ store: VaultStore) { engine = ItemEngine(store) }
 
@@ -103,8 +106,7 @@ final class VaultCore: @unchecked Sendable {
                     } catch { continue }
                 }
             }
-            // Worth a try, and no reason to fail: the next one comes at a later change.
-            try? engine.store.compactIfWorthwhile(isLeaving: false)
+            if engine.store.isWorthCompacting(isLeaving: false) { compactSoon() }
         } catch {
             for change in batch { change.failure = error }
         }
@@ -121,9 +123,49 @@ final class VaultCore: @unchecked Sendable {
 
     var discardedBytes: Int { mutex.withLock { _ in engine.store.discardedBytes } }
 
+    // MARK: Compaction
+
+    /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the new file in its place.
+    func compact() throws(VaultError) {
+        var result: Result<Void, VaultError> = .success(())
+        compaction.withLock { _ in
+            do throws(VaultError) { try compactBesideOthers() } catch { result = .failure(error) }
+        }
+        try result.get()
+    }
+
+    private func compactBesideOthers() throws(VaultError) {
+        let rewriter = try manage { store throws(StorageError) in try store.makeRewriter() }
+        do throws(StorageError) { try rewriter.compact() } catch {
+            mutex.withLock { _ in engine.store.noteFailedCompaction() }
+            throw VaultError(error)
+        }
+        // The rewrite is done, whatever this look finds: the next one says it again.
+        try? manage { store throws(StorageError) in try store.refresh() }
+    }
+
+    /// Worth a try, and no reason for a change to fail: the next one comes at a later change.
+    private func compactSoon() {
+        guard !isCompactionDue else { return }
+        // In a forked child Dispatch has no threads.
+        guard ForkMark.process == 1 else {
+            try? engine.store.compact()
+            return
+        }
+        isCompactionDue = true
+        DispatchQueue.global(qos: .utility).async { [self] in
+            try? compact()
+            mutex.withLock { _ in isCompactionDue = false }
+        }
+    }
+
     // MARK: Idleness
 
-    func close() { mutex.withLock { _ in _ = settle(isLeaving: true) } }
+    func close() {
+        // One that is under way is not cut off by the end of the process.
+        compaction.withLock { _ in }
+        mutex.withLock { _ in _ = settle(isLeaving: true) }
+    }
 
     /// As ``close()``, but waits for nobody: neither for another thread nor for another writer.
     func closeAtOnce() {
@@ -138,7 +180,7 @@ final class VaultCore: @unchecked Sendable {
     @discardableResult
     private func settle(isLeaving: Bool) -> Bool {
         guard !engine.store.isForked else { return true }
-        if isLeaving { try? engine.store.compactIfWorthwhile(isLeaving: true) }
+        if isLeaving, engine.store.isWorthCompacting(isLeaving: true) { try? engine.store.compact() }
         do throws(StorageError) { try engine.store.settleMarks(patience: isLeaving ? nil : .zero) } catch { return error != .busy }
         return true
     }

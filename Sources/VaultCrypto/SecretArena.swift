@@ -104,6 +104,28 @@ enum SecretArena {
 
     /// Finds and marks `granules` free neighbours; first fit.
     private static func claim(_ granules: Int, in used: inout [UInt64]) -> Int? {
+        granules <= 32 ? claimWithinWord(granules, in: &used) : claimAcrossWords(granules, in: &used)
+    }
+
+    private static func claimWithinWord(_ granules: Int, in used: inout [UInt64]) -> Int? {
+        for word in used.indices where used[word] != .max {
+            // Every bit that begins a run of free ones of that length.
+            var starts = ~used[word]
+            var length = 1
+            while length < granules {
+                let step = min(length, granules - length)
+                starts &= starts >> UInt64(step)
+                length += step
+            }
+            guard starts != 0 else { continue }
+            let first = starts.trailingZeroBitCount
+            used[word] |= ((1 << UInt64(granules)) - 1) << UInt64(first)
+            return word * 64 + first
+        }
+        return nil
+    }
+
+    private static func claimAcrossWords(_ granules: Int, in used: inout [UInt64]) -> Int? {
         var run = 0
         var bit = 0
         let end = used.count * 64

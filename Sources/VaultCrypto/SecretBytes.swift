@@ -5,6 +5,9 @@ import CSodium
 ///
 /// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler refuses them.
 @safe public struct SecretBytes: ~Copyable, @unchecked Sendable {
+    /// What the arena gave, of which the bytes may be a part.
+    private let slot: UnsafeMutableRawPointer
+    private let slotLength: Int
     private let base: UnsafeMutableRawPointer
     private let process: UInt64
 
@@ -15,9 +18,25 @@ import CSodium
     public init(zeroed count: Int) throws(CryptoError) {
         precondition(count >= 0)
         process = ForkMark.process
-        unsafe self.base = try unsafe SecretArena.allocate(count)
+        unsafe slot = try unsafe SecretArena.allocate(count)
+        slotLength = count
+        unsafe base = unsafe slot
         self.count = count
     }
+
+    /// A part of the bytes of `whole`, in whose place it comes.
+    private init(_ range: Range<Int>, of whole: consuming SecretBytes) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= whole.count)
+        process = whole.process
+        unsafe slot = unsafe whole.slot
+        slotLength = whole.slotLength
+        unsafe base = unsafe whole.base + range.lowerBound
+        count = range.count
+        whole.giveUp()
+    }
+
+    /// Ends without a wipe: another value has taken the memory over.
+    private consuming func giveUp() { discard self }
 
     /// Copies bytes that the caller owns, and wipes, elsewhere.
     public init(copying bytes: Span<UInt8>) throws(CryptoError) {
@@ -34,7 +53,7 @@ import CSodium
         unsafe randombytes_buf(base, count)
     }
 
-    deinit { unsafe SecretArena.release(base, count: count, process: process) }
+    deinit { unsafe SecretArena.release(slot, count: slotLength, process: process) }
 
     public borrowing func withBytes<R: ~Copyable, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
         try body(unsafe Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
@@ -62,6 +81,9 @@ import CSodium
     public borrowing func copy(of range: Range<Int>) throws(CryptoError) -> SecretBytes {
         try withBytes { bytes throws(CryptoError) in try SecretBytes(copying: bytes.extracting(range)) }
     }
+
+    /// The bytes of the range alone, where they lie; the others are wiped with them.
+    public consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
 
     /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could reach the swap space.
     public static var unlockedByteCount: Int { SecretArena.unlockedBytes }

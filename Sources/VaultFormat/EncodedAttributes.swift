@@ -43,20 +43,23 @@ public enum EncodedValue: Equatable, Sendable {
         }
     }
 
-    /// The value's bytes in the file.
-    public var payload: [UInt8] {
+    /// How many bytes the value has in the file.
+    public var payloadLength: Int {
         switch self {
-        case .string(let string): return Array(string.utf8)
-        case .data(let data): return data
-        case .integer(let integer): return EncodedValue.eight(UInt64(bitPattern: integer))
-        case .date(let date), .real(let date): return EncodedValue.eight((date == 0 ? 0 : date).bitPattern)
+        case .string(let string): string.utf8.count
+        case .data(let data): data.count
+        case .integer, .date, .real: 8
         }
     }
 
-    private static func eight(_ word: UInt64) -> [UInt8] {
-        var output: [UInt8] = []
-        output.append(integer: word)
-        return output
+    /// Appends the value's bytes in the file.
+    public func appendPayload(to output: inout [UInt8]) {
+        switch self {
+        case .string(let string): output += string.utf8
+        case .data(let data): output += data
+        case .integer(let integer): output.append(integer: UInt64(bitPattern: integer))
+        case .date(let date), .real(let date): output.append(integer: (date == 0 ? 0 : date).bitPattern)
+        }
     }
 }
 
@@ -79,7 +82,12 @@ public struct EncodedAttributes: Hashable, Sendable {
         for field in values.fields[..<users] where field.tag != .user { EncodedAttributes.append(field, to: &output) }
         if !user.isEmpty {
             let named = user.map { (Array($0.utf8), Array($1.utf8)) }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
-            for (name, value) in named { EncodedAttributes.append(.user, 1, ([UInt8(name.count)] + name + value).span, to: &output) }
+            for (name, value) in named {
+                EncodedAttributes.appendHead(.user, 1, 1 + name.count + value.count, to: &output)
+                output.append(UInt8(name.count))
+                output += name
+                output += value
+            }
         }
         for field in values.fields[users...] { EncodedAttributes.append(field, to: &output) }
         bytes = output
@@ -109,35 +117,40 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// Visits every attribute with the place of its payload in ``bytes``, until the body returns false.
-    private func visit(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool) {
-        let span = bytes.span
+    /// Visits attributes that were checked, each with its kind and the place of its payload in `bytes`, until the body returns false.
+    public static func visit(_ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool) {
         var offset = 0
-        // They were checked when they were read, or are our own.
-        while offset + EncodedAttributes.headLength <= span.count {
+        while offset + EncodedAttributes.headLength <= bytes.count {
             let start = offset + EncodedAttributes.headLength
-            let end = start + Int(span.integer(at: offset + 3, as: UInt32.self))
-            guard end <= span.count, body(AttributeTag(rawValue: span.integer(at: offset)), span[offset + 2], start..<end) else { return }
+            let end = start + Int(bytes.integer(at: offset + 3, as: UInt32.self))
+            guard end <= bytes.count, body(AttributeTag(rawValue: bytes.integer(at: offset)), bytes[offset + 2], start..<end) else {
+                return
+            }
             offset = end
         }
     }
 
     /// Visits every attribute with the place of its payload in ``bytes``.
     public func forEach(_ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Void) {
-        visit { tag, kind, payload in
+        EncodedAttributes.visit(bytes.span) { tag, kind, payload in
             body(tag, kind, payload)
             return true
         }
     }
 
-    /// The place of an attribute's payload.
-    public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
+    /// The place of an attribute's payload in attributes that were checked.
+    public static func payload(of tag: AttributeTag, in bytes: Span<UInt8>) -> (kind: UInt8, range: Range<Int>)? {
         var found: (kind: UInt8, range: Range<Int>)?
-        visit { candidate, kind, payload in
+        visit(bytes) { candidate, kind, payload in
             if candidate == tag { found = (kind, payload) }
             return candidate < tag
         }
         return found
+    }
+
+    /// The place of an attribute's payload.
+    public func payload(of tag: AttributeTag) -> (kind: UInt8, range: Range<Int>)? {
+        EncodedAttributes.payload(of: tag, in: bytes.span)
     }
 
     /// Whether the attribute is the integer 1.
@@ -164,13 +177,20 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     public var user: [String: String] {
         var user: [String: String] = [:]
-        forEach { tag, _, payload in
-            guard tag == .user else { return }
-            let split = payload.lowerBound + 1 + Int(bytes[payload.lowerBound])
-            let name = String(decoding: bytes[payload.lowerBound + 1..<split], as: UTF8.self)
-            user[name] = String(decoding: bytes[split..<payload.upperBound], as: UTF8.self)
-        }
+        EncodedAttributes.visitUser(bytes.span) { name, value in user[name] = String(decoding: bytes[value], as: UTF8.self) }
         return user
+    }
+
+    /// Visits the user's attributes among those that were checked: the name, and the place of the value in `bytes`.
+    public static func visitUser(_ bytes: Span<UInt8>, _ body: (_ name: String, _ value: Range<Int>) -> Void) {
+        visit(bytes) { tag, _, payload in
+            guard tag == .user else { return tag < .user }
+            let split = payload.lowerBound + 1 + Int(bytes[payload.lowerBound])
+            if let name = try? UTF8Span(validating: bytes.extracting(payload.lowerBound + 1..<split)) {
+                body(String(copying: name), split..<payload.upperBound)
+            }
+            return true
+        }
     }
 
     /// The same attributes with those of `other` whose tags this version does not know.
@@ -193,14 +213,14 @@ public struct EncodedAttributes: Hashable, Sendable {
     private init(sorted bytes: [UInt8]) { self.bytes = bytes }
 
     private static func append(_ field: AttributeList.Field, to output: inout [UInt8]) {
-        append(field.tag, field.value.kind, field.value.payload.span, to: &output)
+        appendHead(field.tag, field.value.kind, field.value.payloadLength, to: &output)
+        field.value.appendPayload(to: &output)
     }
 
-    private static func append(_ tag: AttributeTag, _ kind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
+    private static func appendHead(_ tag: AttributeTag, _ kind: UInt8, _ payloadLength: Int, to output: inout [UInt8]) {
         output.append(integer: tag.rawValue)
         output.append(kind)
-        output.append(integer: UInt32(payload.count))
-        output.append(payload)
+        output.append(integer: UInt32(payloadLength))
     }
 
     /// Returns where a user attribute's name lies.
@@ -236,7 +256,7 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     private static func decode(_ kind: UInt8, _ payload: Span<UInt8>) -> EncodedValue? {
         switch kind {
-        case 1: .string(String(decoding: payload.array(0..<payload.count), as: UTF8.self))
+        case 1: if let text = try? UTF8Span(validating: payload) { .string(String(copying: text)) } else { nil }
         case 2: .data(payload.array(0..<payload.count))
         case 3: .integer(Int64(bitPattern: payload.integer(at: 0)))
         case 4: .date(Double(bitPattern: payload.integer(at: 0)))

@@ -60,13 +60,8 @@ public struct ItemID: Hashable, Comparable, Sendable {
 
     /// Takes sixteen bytes in the order of the text form.
     public init(_ bytes: Span<UInt8>) {
-        var (high, low): (UInt64, UInt64) = (0, 0)
-        for index in 0..<8 {
-            high = high << 8 | UInt64(bytes[index])
-            low = low << 8 | UInt64(bytes[index + 8])
-        }
-        self.high = high
-        self.low = low
+        high = bytes.integer(at: 0, as: UInt64.self).byteSwapped
+        low = bytes.integer(at: 8, as: UInt64.self).byteSwapped
     }
 
     /// Makes a version-4 UUID of sixteen random bytes.
@@ -128,6 +123,7 @@ public struct Operation: Equatable, Sendable {
 
     public func encoded() -> [UInt8] {
         var output: [UInt8] = []
+        output.reserveCapacity(Layout.operationLength + attributes.bytes.count)
         append(to: &output)
         return output
     }
@@ -203,7 +199,7 @@ public struct Operation: Equatable, Sendable {
     public init(checked bytes: Span<UInt8>) {
         // Whatever was checked is one of the cases.
         kind = OperationKind(rawValue: bytes[0]) ?? .put
-        itemClass = ItemClass(rawValue: bytes[1]) ?? .settings
+        itemClass = Operation.itemClass(of: bytes)
         protection = Protection(rawValue: bytes[2]) ?? .whenUnlocked
         id = Operation.id(of: bytes)
         version = Operation.version(of: bytes)
@@ -220,13 +216,33 @@ public struct Operation: Equatable, Sendable {
 
     public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
 
+    public static func itemClass(of bytes: Span<UInt8>) -> ItemClass { ItemClass(rawValue: bytes[1]) ?? .settings }
+
     public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
 
     public static func version(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 24) }
 
+    public static func valueVersion(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 32) }
+
+    /// Where the operation's value lies; 0 without one.
+    public static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
+
+    public static func hasValue(_ bytes: Span<UInt8>) -> Bool { bytes[3] == 1 }
+
+    /// Fills in where the value lies of the operation that begins at `start`.
+    public static func setOffset(_ offset: UInt64, in bytes: inout [UInt8], at start: Int) {
+        for index in 0..<8 { bytes[start + 64 + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
+    }
+
+    /// Whether both are the same but for where their values lie.
+    public static func areEqualButForOffset(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
+        a.count == b.count && a.extracting(0..<64).elementsEqual(b.extracting(0..<64))
+            && a.extracting(72..<a.count).elementsEqual(b.extracting(72..<b.count))
+    }
+
     public static func value(of bytes: Span<UInt8>) -> ValueLocation? {
-        guard bytes[3] == 1 else { return nil }
-        return ValueLocation(offset: bytes.integer(at: 64), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
+        guard hasValue(bytes) else { return nil }
+        return ValueLocation(offset: offset(of: bytes), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
     }
 
     /// The length of the operation that begins with these bytes.

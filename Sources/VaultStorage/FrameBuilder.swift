@@ -6,7 +6,8 @@ internal import VaultFormat
 struct FrameBuilder {
     /// An operation that waits for its frame.
     struct Pending {
-        var operation: Operation
+        /// Encoded; where its value lies is filled in with the frame.
+        var operation: [UInt8]
         /// Nonce and box, when the operation brings a value of its own; else it points at a box that is there already.
         var box: [UInt8] = []
     }
@@ -48,11 +49,11 @@ struct FrameBuilder {
             var metadata = Layout.metadataHeadLength
             var values = 0
             repeat {
-                metadata += Layout.operationLength + pending[end].operation.attributes.bytes.count
+                metadata += pending[end].operation.count
                 values += pending[end].box.count
                 end += 1
             } while end < pending.count && end - first < Layout.operationLimit
-                && metadata + 4 + Layout.operationLength + pending[end].operation.attributes.bytes.count <= FrameBuilder.packedMetadata
+                && metadata + 4 + pending[end].operation.count <= FrameBuilder.packedMetadata
                 && values + pending[end].box.count <= FrameBuilder.packedValues
             appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, placed)
             first = end
@@ -72,19 +73,12 @@ struct FrameBuilder {
         var area: [UInt8] = []
         area.reserveCapacity(values + 16)
         for index in range {
-            var operation = pending[index].operation
-            if !pending[index].box.isEmpty {
-                let offset = UInt64(valuesOffset + area.count)
-                operation.value?.offset = offset
-                offsets[operation.id] = (operation.version, offset)
-                placed(index, offset)
-                area += pending[index].box
-            } else if let own = offsets[operation.id], own.version == operation.valueVersion, operation.value != nil {
-                // The value came earlier in this very transaction.
-                operation.value?.offset = own.offset
-                placed(index, own.offset)
-            }
-            operation.append(to: &content)
+            let start = content.count
+            content += pending[index].operation
+            guard let offset = place(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
+            area += pending[index].box
+            Operation.setOffset(offset, in: &content, at: start)
+            placed(index, offset)
         }
         // A frame that writes no value looks like one that does.
         if area.isEmpty { area = random.bytes(Layout.idleValueLength) }
@@ -105,5 +99,21 @@ struct FrameBuilder {
         bytes += area
         position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
         frames += 1
+    }
+
+    /// Where the value of an operation lies that is about to be laid down.
+    ///
+    /// - Parameter end: of the values so far.
+    /// - Returns: nil when there is none, or one that stays where it is.
+    private mutating func place(_ pending: Pending, at end: UInt64) -> UInt64? {
+        let operation = pending.operation.span
+        let id = Operation.id(of: operation)
+        if !pending.box.isEmpty {
+            offsets[id] = (Operation.version(of: operation), end)
+            return end
+        }
+        // The value may have come earlier in this very transaction.
+        guard Operation.hasValue(operation), let own = offsets[id], own.version == Operation.valueVersion(of: operation) else { return nil }
+        return own.offset
     }
 }

@@ -23,12 +23,17 @@ struct Commit {
 /// The two marks as a file has them; nil where one is not valid.
 struct Marks {
     private(set) var found: [LogPosition?] = []
-    private let bytes: [UInt8]
+    /// The bytes of each, without the zeros behind.
+    private var heads: [[UInt8]] = []
 
-    init(_ bytes: [UInt8], generation: UInt64, keys: borrowing GenerationKeys) {
-        self.bytes = bytes
+    /// From the first mark to the end of the second one's bytes.
+    static let headsLength = Layout.markOffsets[1] - Layout.markOffsets[0] + CommitMark.length
+
+    init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
         for offset in Layout.markOffsets {
-            let area = bytes.span.extracting(Marks.area(at: offset))
+            let start = offset - Layout.markOffsets[0]
+            let area = bytes.extracting(start..<start + Layout.markAreaLength)
+            heads.append(area.array(0..<CommitMark.length))
             let mac = keys.markMAC(area.extracting(0..<CommitMark.macOffset))
             guard isEqualInConstantTime(mac.bytes.span, area.extracting(CommitMark.macOffset..<CommitMark.length)),
                 let mark = try? CommitMark(parsing: area), mark.generation == generation
@@ -40,6 +45,23 @@ struct Marks {
         }
     }
 
+    /// Whether the file's ``headsLength`` bytes have the same marks, which need no second check then.
+    func areStill(_ bytes: Span<UInt8>) -> Bool {
+        zip(Layout.markOffsets, heads).allSatisfy { offset, head in
+            let start = offset - Layout.markOffsets[0]
+            return head.span.elementsEqual(bytes.extracting(start..<start + CommitMark.length))
+        }
+    }
+
+    /// The marks after the older one was written.
+    func replacingOlder(with head: [UInt8], naming position: LogPosition) -> Marks {
+        var marks = self
+        let index = isFirstOlder ? 0 : 1
+        marks.found[index] = position
+        marks.heads[index] = head
+        return marks
+    }
+
     /// The newest, below which nothing may be missing.
     var highest: LogPosition? { found.compactMap(\.self).max { $0.sequence < $1.sequence } }
 
@@ -49,17 +71,12 @@ struct Marks {
     var newerOffset: Int { Layout.markOffsets[isFirstOlder ? 1 : 0] }
 
     /// The newer one as it was read.
-    var newer: [UInt8] { bytes.span.extracting(Marks.area(at: newerOffset)).array(0..<CommitMark.length) }
+    var newer: [UInt8] { heads[isFirstOlder ? 1 : 0] }
 
     private var isFirstOlder: Bool {
         guard let first = found[0] else { return true }
         guard let second = found[1] else { return false }
         return first.sequence <= second.sequence
-    }
-
-    private static func area(at offset: Int) -> Range<Int> {
-        let start = offset - Layout.markOffsets[0]
-        return start..<start + Layout.markAreaLength
     }
 
     static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys) -> [UInt8] {

@@ -26,6 +26,8 @@ struct LogReader {
         case unsettled
         /// All of them.
         case everything
+        /// All of them, and the metadata only as the chain has it: its boxes stay closed, and nobody hears of operations.
+        case integrity
     }
 
     let file: any VaultFile
@@ -70,9 +72,10 @@ struct LogReader {
             let tag = keys.frameTag(after: position.tag, window.span.extracting(at..<at + covered))
             guard isEqualInConstantTime(tag.bytes.span, window.span.extracting(at + covered..<at + covered + 32)) else { break }
             // The box is opened before the values are looked at: that may move the window.
-            let isOpen = open(window.span.extracting(at + Layout.frameHeadLength..<at + covered), head, keys, into: &plain)
+            let isOpen =
+                depth != .integrity && open(window.span.extracting(at + Layout.frameHeadLength..<at + covered), head, keys, into: &plain)
             let isSettled = head.sequence <= highest.sequence
-            if !isSettled || depth == .everything {
+            if !isSettled || depth != .unsettled {
                 let digest = try digest(of: position.end + covered + 32, count: head.valueLength, key: keys.digest)
                 if !isEqualInConstantTime(digest.bytes.span, head.valueDigest.span) {
                     guard isSettled else { break }
@@ -80,7 +83,8 @@ struct LogReader {
                 }
             }
             // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here on.
-            let operations = try operations(of: head, at: position.end, isOpen ? plain : nil)
+            let operations =
+                depth == .integrity ? FrameOperations([], []) : try operations(of: head, at: position.end, isOpen ? plain : nil)
             position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
             frames += 1
             if isSettled {

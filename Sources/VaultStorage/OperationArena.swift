@@ -45,7 +45,6 @@ struct OperationArena {
 
     /// Fills in where the operation's value lies.
     mutating func setOffset(_ offset: UInt64, at location: Location) {
-        let start = Int(location.offset) + 64
-        for index in 0..<8 { chunks[Int(location.chunk)][start + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
+        Operation.setOffset(offset, in: &chunks[Int(location.chunk)], at: Int(location.offset))
     }
 }

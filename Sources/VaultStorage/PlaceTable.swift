@@ -67,5 +67,10 @@ struct PlaceTable {
     private static func place(_ entry: UInt64) -> Int { Int(entry >> 32) - 1 }
 
     /// Under a key of this process, so that nobody makes a file of identifiers that collide.
-    private static func hash(_ id: ItemID) -> UInt32 { UInt32(truncatingIfNeeded: id.hashValue) }
+    private static func hash(_ id: ItemID) -> UInt32 {
+        let product = (id.high ^ key.0).multipliedFullWidth(by: id.low ^ key.1)
+        return UInt32(truncatingIfNeeded: (product.high ^ product.low) >> 16)
+    }
+
+    private static let key = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 }

@@ -43,41 +43,49 @@ public struct RecordTable {
     /// The record of the item.
     public subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
 
-    public func forEach(_ body: (Int, Operation) -> Void) {
-        for place in locations.indices {
-            if let record = self[place] { body(place, record) }
+    /// Visits class and encoded attributes of every record.
+    func forEach(_ body: (_ place: Int, ItemClass, _ attributes: Span<UInt8>) -> Void) {
+        for (place, location) in locations.enumerated() where !location.isNone {
+            arena.read(location) { operation in
+                body(place, Operation.itemClass(of: operation), operation.extracting(Layout.operationLength..<operation.count))
+            }
         }
     }
 
-    /// The places of the records in the order of their identifiers, in which a rewrite lays them down.
-    public var sortedPlaces: [Int] {
+    /// The records in the order of their identifiers, in which a rewrite lays them down.
+    var sortedPlaces: [(id: ItemID, place: Int)] {
         var places: [(id: ItemID, place: Int)] = []
         places.reserveCapacity(count)
         for (place, location) in locations.enumerated() where !location.isNone {
             places.append((arena.read(location) { Operation.id(of: $0) }, place))
         }
         places.sort { $0.id < $1.id }
-        return places.map(\.place)
+        return places
     }
 
     private func slot(of id: ItemID) -> Int? {
         places.slot(of: id) { place in arena.read(locations[place]) { Operation.id(of: $0) } == id }
     }
 
-    /// Whether an encoded operation may follow what is here: versions only rise.
-    func accepts(_ operation: Span<UInt8>) -> Bool {
-        let kind = Operation.kind(of: operation)
-        if kind == .past { return true }
-        let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
-        guard let place = place(of: id) else { return kind == .put && version > deletedVersions[id] ?? 0 }
-        return version > arena.read(locations[place]) { Operation.version(of: $0) }
-    }
-
-    /// Applies an encoded operation that ``accepts(_:)`` let through.
+    /// Applies an operation of the log.
     ///
     /// - Returns: the place that changed; nil for a kept older version.
-    @discardableResult
-    mutating func apply(_ operation: Span<UInt8>) -> Int? {
+    /// - Throws: `.invalid(.version)`, with nothing changed: versions only rise.
+    mutating func follow(_ operation: Span<UInt8>) throws(FormatError) -> Int? {
+        let kind = Operation.kind(of: operation)
+        guard kind != .past else { return apply(operation, at: nil) }
+        let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
+        let slot = slot(of: id)
+        if let slot {
+            guard version > arena.read(locations[places[slot]], { Operation.version(of: $0) }) else { throw .invalid(.version) }
+        } else {
+            guard kind == .put, deletedVersions.isEmpty || version > deletedVersions[id] ?? 0 else { throw .invalid(.version) }
+        }
+        return apply(operation, at: slot)
+    }
+
+    /// - Parameter slot: of the item, if it is here.
+    private mutating func apply(_ operation: Span<UInt8>, at slot: Int?) -> Int? {
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
         case .past:
@@ -86,12 +94,13 @@ public struct RecordTable {
             return nil
         case .delete:
             deletedVersions[id] = Operation.version(of: operation)
-            guard let slot = slot(of: id) else { return nil }
+            guard let slot else { return nil }
             if hasValue(at: places[slot]) { hasSuperseded = true }
             return empty(slot)
         case .put:
             if !deletedVersions.isEmpty { deletedVersions[id] = nil }
-            guard let place = place(of: id) else { return insert(operation, id) }
+            guard let slot else { return insert(operation, id) }
+            let place = places[slot]
             if let old = value(at: place), Operation.value(of: operation) != old { hasSuperseded = true }
             replace(place, with: operation)
             return place
@@ -111,13 +120,13 @@ public struct RecordTable {
     }
 
     /// Applies an operation of this process, which may be taken back.
-    mutating func stage(_ operation: Operation) -> Undo {
+    mutating func stage(_ operation: Span<UInt8>) -> Undo {
+        let id = Operation.id(of: operation)
+        let slot = slot(of: id)
         var undo = Undo(
-            id: operation.id, old: self[operation.id], deletedVersion: deletedVersions[operation.id], hadSuperseded: hasSuperseded,
-            isPast: operation.kind == .past)
-        var encoded: [UInt8] = []
-        operation.append(to: &encoded)
-        undo.place = apply(encoded.span)
+            id: id, old: slot.flatMap { self[places[$0]] }, deletedVersion: deletedVersions.isEmpty ? nil : deletedVersions[id],
+            hadSuperseded: hasSuperseded, isPast: Operation.kind(of: operation) == .past)
+        undo.place = apply(operation, at: slot)
         return undo
     }
 
@@ -133,8 +142,7 @@ public struct RecordTable {
             if let slot = slot(of: undo.id) { empty(slot) }
             return
         }
-        var encoded: [UInt8] = []
-        old.append(to: &encoded)
+        let encoded = old.encoded()
         if locations[place].isNone {
             // Changes are taken back newest first, so the place that was freed last is this one.
             free.removeLast()
@@ -149,6 +157,37 @@ public struct RecordTable {
     /// Fills in where a value that was just written lies.
     mutating func setOffset(_ offset: UInt64, at place: Int) {
         if hasValue(at: place) { arena.setOffset(offset, at: locations[place]) }
+    }
+
+    // MARK: Rewriting
+
+    /// Lends the encoded record at a place.
+    func read<R>(_ place: Int, _ body: (Span<UInt8>) -> R) -> R? {
+        locations[place].isNone ? nil : arena.read(locations[place], body)
+    }
+
+    /// Points at where a rewrite has laid the values.
+    ///
+    /// - Returns: false when there is a value that the rewrite does not know; the table is of no use then.
+    mutating func move(to moved: MovedValues) -> Bool {
+        for (place, location) in locations.enumerated() where !location.isNone {
+            let (id, version, old, hasValue) = arena.read(location) {
+                (Operation.id(of: $0), Operation.valueVersion(of: $0), Operation.offset(of: $0), Operation.hasValue($0))
+            }
+            guard hasValue else { continue }
+            if let later = moved.later.isEmpty ? nil : moved.later[id], later.version == version {
+                arena.setOffset(later.offset, at: location)
+            } else if place < moved.places.count, moved.places[place].old == old {
+                arena.setOffset(moved.places[place].new, at: location)
+            } else {
+                return false
+            }
+        }
+        guard past.count == moved.past.count else { return false }
+        for index in past.indices { past[index].value?.offset = moved.past[index] }
+        deletedVersions = deletedVersions.filter { moved.deleted.contains($0.key) }
+        hasSuperseded = moved.hasSuperseded
+        return true
     }
 
     // MARK: Places

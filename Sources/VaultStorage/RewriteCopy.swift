@@ -10,7 +10,7 @@ struct RewriteCopy: ~Copyable {
 
     let file: any VaultFile
     let name: String
-    private let page: HeaderPage
+    let page: HeaderPage
     private let keys: GenerationKeys
     private let environment: VaultEnvironment
     private var builder: FrameBuilder
@@ -18,9 +18,8 @@ struct RewriteCopy: ~Copyable {
     /// Never written before ``finish()``, since only then it is known which frame is the last.
     private var open: [FrameBuilder.Pending] = []
     private var openBytes = 0
-    /// How far the file was read back, and how many operations were behind that point when it was written.
+    /// How far the file was read back.
     private var checked: Commit
-    private var unchecked = 0
 
     init(
         header: Header, root: borrowing SecretBytes, length: Int, in location: VaultLocation, environment: VaultEnvironment
@@ -48,10 +47,15 @@ struct RewriteCopy: ~Copyable {
         self.keys = keys
     }
 
-    mutating func append(_ operation: Operation, box: [UInt8]) throws(StorageError) {
+    /// The one commit of the file.
+    var tip: Commit {
+        Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: builder.frames == 0 ? 0 : 1, frames: builder.frames)
+    }
+
+    mutating func append(_ operation: [UInt8], box: [UInt8]) throws(StorageError) {
         if openBytes >= RewriteCopy.groupLength { try writeOpen(isLast: false) }
         open.append(FrameBuilder.Pending(operation: operation, box: box))
-        openBytes += box.count + Layout.operationLength + operation.attributes.bytes.count
+        openBytes += box.count + operation.count
     }
 
     /// The next operation begins a frame of its own.
@@ -60,15 +64,18 @@ struct RewriteCopy: ~Copyable {
     }
 
     /// Reads back and syncs what is written so far, so that little is left to do later.
-    mutating func settle() throws(StorageError) {
-        try readBack(end: builder.position, highest: LogPosition(sequence: .max, end: 0, tag: Digest()))
-        checked = Commit(position: builder.position, tagOffset: 0, count: 0, frames: 0)
-        unchecked = 0
+    ///
+    /// - Parameter check: sees every operation that was read back.
+    mutating func settle(_ check: (Span<UInt8>) throws(StorageError) -> Void) throws(StorageError) {
+        try readBack(highest: LogPosition(sequence: .max, end: 0, tag: Digest()), check)
+        checked = Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
         try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }
     }
 
     /// Ends the transaction, writes header and marks, reads back and syncs.
-    mutating func finish() throws(StorageError) {
+    ///
+    /// - Parameter check: sees every operation that was read back since ``settle(_:)``.
+    mutating func finish(_ check: (Span<UInt8>) throws(StorageError) -> Void) throws(StorageError) {
         if !open.isEmpty { try writeOpen(isLast: true) }
         var head = page.bytes
         for _ in Layout.markOffsets {
@@ -79,14 +86,13 @@ struct RewriteCopy: ~Copyable {
         // For a delete on a full disk; a disk that is that full already may do without.
         try? file.reserve(VaultStore.reserve, at: offset)
         guard try HeaderPage(of: file).hasMAC(keys) else { throw .damaged(.readBack) }
-        let last = try readBack(end: builder.position, highest: builder.position)
+        let last = try readBack(highest: builder.position, check)
         guard (last ?? checked.position) == builder.position else { throw .damaged(.readBack) }
         try attempt(.synchronize) { () throws(Errno) in try file.synchronize() }
     }
 
     private mutating func writeOpen(isLast: Bool) throws(StorageError) {
         builder.append(open, isLast: isLast, keys: keys, random: environment.random) { _, _ in }
-        unchecked += open.count
         open = []
         openBytes = 0
         let bytes = builder.takeBytes()
@@ -99,13 +105,14 @@ struct RewriteCopy: ~Copyable {
     ///
     /// - Returns: the last commit among them.
     @discardableResult
-    private func readBack(end: LogPosition, highest: LogPosition) throws(StorageError) -> LogPosition? {
+    private func readBack(
+        highest: LogPosition, _ check: (Span<UInt8>) throws(StorageError) -> Void
+    ) throws(StorageError) -> LogPosition? {
+        let end = builder.position
         var reader = LogReader(file: file, size: end.end, generation: page.header.generation)
-        var found = 0
         let commits = try reader.walk(from: checked, highest: highest, through: end.sequence, depth: .everything, keys: keys) {
-            operations, _ in found += operations.count
+            (operations, _) throws(StorageError) in try operations.forEach(check)
         }
-        guard found == unchecked else { throw .damaged(.readBack) }
         return commits.last?.position
     }
 }

@@ -31,6 +31,23 @@ struct VaultKeys: ~Copyable {
         self.vaultKey = consume vaultKey
     }
 
+    /// What is left of these keys once they are locked.
+    func lockedCopy() throws(CryptoError) -> VaultKeys { try VaultKeys(lockedCopyOf: self) }
+
+    private init(lockedCopyOf keys: borrowing VaultKeys) throws(CryptoError) {
+        let generationRoot = try keys.generationRoot.copy()
+        let deviceIdentification = try keys.deviceIdentification.copy()
+        let afterFirstUnlock = try keys.afterFirstUnlock.copy()
+        let always = try keys.always.copy()
+        vaultID = keys.vaultID
+        self.generationRoot = generationRoot
+        self.deviceIdentification = deviceIdentification
+        self.afterFirstUnlock = afterFirstUnlock
+        self.always = always
+        vaultKey = nil
+        whenUnlocked = nil
+    }
+
     var isLocked: Bool {
         switch vaultKey {
         case .some: false

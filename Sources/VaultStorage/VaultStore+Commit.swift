@@ -13,8 +13,8 @@ public enum ValueChange {
     case set(Secret)
 }
 
-/// A transaction that is being put together: its operations are in the table already, and can be taken back.
-struct Draft {
+/// Transactions that are being put together: their operations are in the table already, and can be taken back.
+final class Draft {
     var builder: FrameBuilder
     var open: [FrameBuilder.Pending] = []
     var places: [Int?] = []
@@ -27,10 +27,11 @@ struct Draft {
     /// Values that are not in the file yet, each with its version.
     var boxes: [ItemID: (version: UInt64, box: [UInt8])] = [:]
 
+    init(_ builder: FrameBuilder) { self.builder = builder }
+
     /// What takes one operation back.
     struct Step {
         var undo: RecordTable.Undo
-        var new: Operation
         var oldBox: (version: UInt64, box: [UInt8])?
         var nextIndex: UInt64
         var deletesOnly: Bool
@@ -50,14 +51,11 @@ extension VaultStore {
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: true)
-        draft = Draft(builder: FrameBuilder(after: tip.position, generation: header.generation))
+        let draft = Draft(FrameBuilder(after: tip.position, generation: header.generation))
+        self.draft = draft
         body()
-        guard let draft, draft.transactions > 0 else {
-            self.draft = nil
-            return
-        }
         self.draft = nil
-        try flush(draft)
+        if draft.transactions > 0 { try flush(draft) }
     }
 
     /// One transaction: all of what `body` stages, or nothing when it throws.
@@ -100,8 +98,10 @@ extension VaultStore {
 
     /// Stages an operation of the open transaction; the table shows it at once.
     ///
+    /// - Returns: the operation with what became of its value.
     /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
-    public func stage(_ operation: Operation, value: ValueChange) throws(StorageError) {
+    @discardableResult
+    public func stage(_ operation: Operation, value: ValueChange) throws(StorageError) -> Operation {
         var operation = operation
         guard operation.attributes.bytes.count <= Layout.attributesLimit else { throw .attributesTooLarge }
         var box: [UInt8] = []
@@ -117,20 +117,18 @@ extension VaultStore {
             operation.value = ValueLocation(
                 offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
         }
-        let undo = records.stage(operation)
+        let encoded = operation.encoded()
+        let undo = records.stage(encoded.span)
         if let place = undo.place { observer?.record(at: place, changedFrom: undo.old, to: operation.kind == .put ? operation : nil) }
-        guard var draft else { return }
-        // Nobody else holds the arrays now, so they grow in place.
-        self.draft = nil
+        guard let draft else { return operation }
         draft.undo.append(
-            Draft.Step(
-                undo: undo, new: operation, oldBox: draft.boxes[operation.id], nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
+            Draft.Step(undo: undo, oldBox: draft.boxes[operation.id], nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
         if !box.isEmpty { draft.boxes[operation.id] = (operation.version, box) }
         if operation.kind != .delete { draft.deletesOnly = false }
-        draft.open.append(FrameBuilder.Pending(operation: operation, box: box))
+        draft.open.append(FrameBuilder.Pending(operation: encoded, box: box))
         draft.places.append(undo.place)
         draft.nextIndex += 1
-        self.draft = draft
+        return operation
     }
 
     private func seal(_ secret: Secret, _ operation: Operation) throws(StorageError) -> [UInt8] {
@@ -149,8 +147,7 @@ extension VaultStore {
     }
 
     private func closeTransaction() {
-        guard var draft, !draft.open.isEmpty else { return }
-        self.draft = nil
+        guard let draft, !draft.open.isEmpty else { return }
         let places = draft.places
         draft.builder.append(draft.open, keys: generationKeys, random: environment.random) { index, offset in
             if let place = places[index] { records.setOffset(offset, at: place) }
@@ -160,23 +157,20 @@ extension VaultStore {
         draft.completeUndo = draft.undo.count
         draft.transactions += 1
         draft.nextIndex = 0
-        self.draft = draft
     }
 
     /// Takes operations of the open transaction back until so many are left, those of complete transactions included.
     private func takeBack(to count: Int) {
-        guard var draft, draft.undo.count > count else { return }
-        self.draft = nil
+        guard let draft else { return }
         while draft.undo.count > count {
             let step = draft.undo.removeLast()
             takeBack(step)
-            draft.boxes[step.new.id] = step.oldBox
+            draft.boxes[step.undo.id] = step.oldBox
             draft.nextIndex = step.nextIndex
             draft.deletesOnly = step.deletesOnly
             draft.open.removeLast()
             draft.places.removeLast()
         }
-        self.draft = draft
     }
 
     private func takeBack(_ step: Draft.Step) {
@@ -199,7 +193,9 @@ extension VaultStore {
         }
         if named.isSameFile(as: identity), try isInPlace(base), try isInPlace(unsettled.last) {
             // With writers kept out, a new walk from the start has the last word.
-            do throws(StorageError) { try follow() } catch { try reopen() }
+            do throws(StorageError) { try follow(knownSize: named.size) } catch { try reopen() }
+        } else if (try? takeOver(named)) == true {
+            do throws(StorageError) { try follow(knownSize: named.size) } catch { try reopen() }
         } else {
             try reopen()
         }
@@ -290,15 +286,17 @@ extension VaultStore {
     ///
     /// - Returns: what the written mark names once it is synced.
     private func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
-        defer { marksRead = nil }
         if marksRead == nil { marksRead = try marks() }
-        guard let marks = marksRead, let newest = marks.highest else { throw .ioError }
+        // Until the writing is done nobody knows what is there.
+        guard let marks = marksRead.take(), let newest = marks.highest else { throw .ioError }
         guard newest == syncedMark else {
             try file.writeAll(marks.newer.span, at: marks.newerOffset)
+            marksRead = marks
             return newest
         }
         let mark = Marks.encode(position, generation: header.generation, clean: clean, keys: generationKeys)
         try file.writeAll(mark.span, at: marks.olderOffset)
+        marksRead = marks.replacingOlder(with: mark, naming: position)
         return position
     }
 

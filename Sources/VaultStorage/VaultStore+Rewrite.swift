@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+internal import SystemPackage
 public import VaultCrypto
 internal import VaultFormat
 
@@ -19,7 +19,7 @@ extension VaultStore {
             try catchUp(repairing: false)
             try rewrite(slots: header.slots)
         } catch {
-            failedCompactionSize = sizeSeen
+            noteFailedCompaction()
             throw error
         }
     }
@@ -64,18 +64,29 @@ extension VaultStore {
         try rewrite(slots: slots)
     }
 
-    /// Compacts if the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
+    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
     ///
     /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
-    public func compactIfWorthwhile(isLeaving: Bool) throws(StorageError) {
+    public func isWorthCompacting(isLeaving: Bool) -> Bool {
         let dead = sizeSeen - Layout.firstFrame - records.liveBytes
         let isMostlyDead = dead > 256 << 10 && dead * 2 > sizeSeen
         let hasManyFrames = tip.frames > frameThreshold && tip.frames * 2 > records.count
         let holdsSuperseded = isLeaving && records.hasSuperseded && sizeSeen < 4 << 20
-        guard isWriter, isMostlyDead || hasManyFrames || holdsSuperseded else { return }
-        guard isLeaving || sizeSeen > failedCompactionSize + failedCompactionSize / 2 else { return }
+        guard isWriter, isMostlyDead || hasManyFrames || holdsSuperseded else { return false }
+        return isLeaving || sizeSeen > failedCompactionSize + failedCompactionSize / 2
+    }
+
+    /// A compaction was tried and did not come to its end: the next try waits until the file has grown by half.
+    public func noteFailedCompaction() {
+        failedCompactionSize = sizeSeen
         frameThreshold = max(frameThreshold, tip.frames) * 2
-        try compact()
+    }
+
+    /// A second handle, whose ``compact()`` may run while this one is used; this one then goes on with the new file without reading it.
+    public func makeRewriter() throws(StorageError) -> VaultStore {
+        try check()
+        try checkWritable()
+        return try VaultStore(rewritingFor: self)
     }
 
     // MARK: The rewrite
@@ -90,9 +101,11 @@ extension VaultStore {
         }
         var copy = try makeCopy(slots: slots)
         do throws(StorageError) {
-            try appendLive(to: &copy)
-            try copy.finish()
-            try place(copy.file, copy.name)
+            let layout = layOut()
+            try appendLive(layout, to: &copy)
+            var readBack = ReadBack(layout, of: records)
+            try copy.finish { (operation) throws(StorageError) in try readBack.take(operation) }
+            try place(copy, try readBack.end())
         } catch {
             discard(copy.name, after: error)
             throw error
@@ -108,8 +121,10 @@ extension VaultStore {
         try checkEverything()
         var copy = try makeCopy(slots: header.slots)
         do throws(StorageError) {
-            try appendLive(to: &copy)
-            try copy.settle()
+            let layout = layOut()
+            try appendLive(layout, to: &copy)
+            var readBack = ReadBack(layout, of: records)
+            try copy.settle { (operation) throws(StorageError) in try readBack.take(operation) }
             try lock.lock()
             defer { lock.unlock() }
             try catchUp(repairing: true)
@@ -117,10 +132,10 @@ extension VaultStore {
                 try? location.directory.remove(copy.name)
                 return false
             }
-            try appendFrames(after: snapshot, to: &copy)
-            try copy.finish()
+            readBack.goOn(with: try appendFrames(after: snapshot, to: &copy))
+            try copy.finish { (operation) throws(StorageError) in try readBack.take(operation) }
             location.removeLeftovers()
-            try place(copy.file, copy.name)
+            try place(copy, try readBack.end())
             return true
         } catch {
             discard(copy.name, after: error)
@@ -151,36 +166,47 @@ extension VaultStore {
         try? location.directory.remove(name)
     }
 
-    private func appendLive(to copy: inout RewriteCopy) throws(StorageError) {
-        var past = records.past.sorted { ($0.id, $0.version) < ($1.id, $1.version) }[...]
-        for place in records.sortedPlaces {
-            guard let operation = records[place] else { continue }
-            // Older versions lie before the one that is current.
-            while let older = past.first, older.id <= operation.id { try appendLive(past.removeFirst(), to: &copy) }
-            try appendLive(operation, to: &copy)
+    /// The records by identifier, the older versions of an item before the one that is current.
+    private func layOut() -> [LiveRecord] {
+        var past = records.past.indices.sorted {
+            (records.past[$0].id, records.past[$0].version) < (records.past[$1].id, records.past[$1].version)
+        }[...]
+        var layout: [LiveRecord] = []
+        layout.reserveCapacity(records.count + past.count)
+        for (id, place) in records.sortedPlaces {
+            while let older = past.first, records.past[older].id <= id { layout.append(.past(past.removeFirst())) }
+            layout.append(.current(place))
         }
-        for older in past { try appendLive(older, to: &copy) }
+        return layout + past.map(LiveRecord.past)
     }
 
-    private func appendLive(_ operation: Operation, to copy: inout RewriteCopy) throws(StorageError) {
-        try copy.append(operation, box: try box(of: operation))
+    private func appendLive(_ layout: [LiveRecord], to copy: inout RewriteCopy) throws(StorageError) {
+        var boxes = BoxReader(file: file)
+        for record in layout {
+            guard let operation = record.encoded(in: records) else { continue }
+            try copy.append(operation, box: try boxes.box(of: operation.span))
+        }
     }
 
     /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others have seen.
-    private func appendFrames(after snapshot: Commit, to copy: inout RewriteCopy) throws(StorageError) {
+    private func appendFrames(after snapshot: Commit, to copy: inout RewriteCopy) throws(StorageError) -> [[UInt8]] {
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
         var frames: [FrameOperations] = []
         let collect = { (operations: FrameOperations, _: UInt64) throws(StorageError) in frames.append(operations) }
         _ = try reader.walk(from: snapshot, highest: tip.position, depth: .everything, keys: generationKeys, apply: collect)
+        var boxes = BoxReader(file: file)
+        var added: [[UInt8]] = []
         for operations in frames {
             try copy.endFrame()
             try operations.forEach { (operation) throws(StorageError) in
-                try appendLive(Operation(checked: operation), to: &copy)
+                added.append(operation.array(operation.indices))
+                try copy.append(added[added.count - 1], box: try boxes.box(of: operation))
             }
         }
+        return added
     }
 
-    /// Every frame's values, and every box that will be copied: damage is never laundered.
+    /// Every frame's values, which covers every box that will be copied: damage is never laundered.
     func checkEverything() throws(StorageError) {
         guard let highest = try readMarks().highest else { throw .damaged(.marks) }
         let genesis = LogPosition(sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
@@ -188,16 +214,28 @@ extension VaultStore {
         let start = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
         let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
         let commits = try reader.walk(
-            from: start, highest: highest, through: tip.position.sequence, depth: .everything, keys: generationKeys, apply: ignore)
+            from: start, highest: highest, through: tip.position.sequence, depth: .integrity, keys: generationKeys, apply: ignore)
         guard (commits.last ?? start).position == tip.position else {
             throw .damaged(.missingCommits(found: (commits.last ?? start).position.sequence, expected: tip.position.sequence))
         }
     }
 
     /// Renames, makes the name durable, and goes on with the new file.
-    private func place(_ copy: any VaultFile, _ temporaryName: String) throws(StorageError) {
-        try attempt(.rename) { () throws(Errno) in
-            try location.directory.place(copy, temporaryName: temporaryName, as: location.name, replacing: true)
+    private func place(_ copy: borrowing RewriteCopy, _ moved: MovedValues) throws(StorageError) {
+        let identity = try attempt(.open) { [file = copy.file] () throws(Errno) in try file.status() }
+        let rewritten = Rewritten(
+            file: copy.file, identity: identity, page: copy.page, source: tip.position, tip: copy.tip, moved: moved)
+        if let recipient {
+            // Two handles with one table would make a second one of it.
+            forgetRecords()
+            // Before the rename: from then on the other handle looks for it.
+            recipient.offer(rewritten)
+        }
+        do throws(Errno) {
+            try location.directory.place(copy.file, temporaryName: copy.name, as: location.name, replacing: true)
+        } catch {
+            recipient?.withdraw()
+            throw .inputOutput(error, .rename)
         }
         hasCommitted = false
         do throws(Errno) { try location.directory.synchronize() } catch {
@@ -205,143 +243,9 @@ extension VaultStore {
             throw .indeterminate(error)
         }
         failedCompactionSize = 0
+        guard recipient == nil else { return forgetFile() }
         // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
-        do throws(StorageError) { try reopen() } catch {
-            forgetFile()
-            return
-        }
+        do throws(StorageError) { if try !goOn(with: rewritten) { try reopen() } } catch { return forgetFile() }
         isNameDurable = true
-        frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
-    }
-
-    // MARK: Creation
-
-    /// Makes an empty vault where there is no file.
-    ///
-    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
-    /// - Throws: `.alreadyExists`, with what is there untouched.
-    public static func create(
-        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment
-    ) throws(StorageError) -> VaultStore {
-        let fileSystem = environment.fileSystem
-        try createDirectory(of: path, on: fileSystem)
-        let location = try VaultLocation(path, on: fileSystem)
-        // A look before the derivation; the rename below decides.
-        guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
-            throw .alreadyExists
-        }
-        let random = environment.random
-        var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
-        if case .passphrase = secret { try environment.checkMemory(for: cost.memoryBytes) }
-        let keys = try makeKeys(for: secret, cost: cost, header: &header, random: random)
-        let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
-        let page = HeaderPage(sealing: header, keys: generationKeys)
-        let genesis = LogPosition(sequence: 0, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
-        var bytes = page.bytes
-        for _ in Layout.markOffsets {
-            bytes += Marks.encode(genesis, generation: 1, clean: true, keys: generationKeys)
-            bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
-        }
-        guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
-        let name = location.temporaryName(random)
-        do throws(Errno) {
-            let file = try location.directory.createTemporary(name)
-            do throws(Errno) {
-                try file.writeAll(bytes.span, at: 0)
-                guard try file.read(bytes.count, at: 0) == bytes else { throw .ioError }
-                // For a delete on a full disk; a disk that is that full already may do without.
-                try? file.reserve(VaultStore.reserve, at: bytes.count)
-                try file.synchronize()
-                try location.directory.place(file, temporaryName: name, as: location.name, replacing: false)
-            } catch {
-                try? location.directory.remove(name)
-                throw error
-            }
-        } catch {
-            throw error == .fileExists ? .alreadyExists : .inputOutput(error, .write)
-        }
-        do throws(Errno) { try location.directory.synchronize() } catch { throw .indeterminate(error) }
-        do throws(StorageError) {
-            let store = try VaultStore(location, page: page, keys: keys, environment: environment)
-            store.isNameDurable = true
-            return store
-        } catch {
-            // The vault is made, and cannot be read.
-            if case .inputOutput(let errno, _) = error { throw .indeterminate(errno) }
-            throw error
-        }
-    }
-}
-
-extension VaultStore {
-    /// Makes the directory that the vault will be in, also where the path is a symbolic link to nothing yet.
-    private static func createDirectory(of path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
-        for _ in 0..<2 {
-            let resolved = (try? fileSystem.resolve(path)) ?? path
-            let directory = resolved.removingLastComponent()
-            guard !directory.isEmpty else { return }
-            try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(directory) }
-        }
-    }
-
-    /// Draws the vault key and puts a slot for the secret into the header.
-    private static func makeKeys(
-        for secret: UnlockingSecret, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
-    ) throws(StorageError) -> VaultKeys {
-        do throws(CryptoError) {
-            let vaultKey = try random.secret(32)
-            let name =
-                switch secret {
-                case .passphrase: "passphrase"
-                case .keyFile: "key file"
-                }
-            header.slots = [
-                try KeySlot.sealing(vaultKey, for: secret, cost: cost, vaultID: header.vaultID, name: name, random: random)
-            ]
-            return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID)
-        } catch {
-            throw StorageError(error)
-        }
-    }
-
-    /// What a verification looked at.
-    public struct Verification: Equatable, Sendable {
-        public var items = 0
-        public var values = 0
-        /// Values that were opened, and not only checked for changed bytes.
-        public var opened = 0
-        public var commits = 0
-        /// Items that are sealed under another device's secret; their bytes are checked, but nobody can open them here.
-        public var foreign = 0
-        /// Bytes behind the last commit, of one that was never finished.
-        public var unfinishedBytes = 0
-        /// Of the two commit marks: 1 when a crash tore one, or somebody changed it. The next change makes it whole.
-        public var invalidMarks = 0
-    }
-
-    /// Checks every byte of the file, and when `deep` opens every value.
-    ///
-    /// - Throws: the first damage found.
-    public func verify(deep: Bool) throws(StorageError) -> Verification {
-        try check()
-        return try withWritersKeptOut { () throws(StorageError) in try verified(deep: deep) }
-    }
-
-    private func verified(deep: Bool) throws(StorageError) -> Verification {
-        try reopen()
-        try checkEverything()
-        var result = Verification()
-        result.commits = tip.count
-        result.unfinishedBytes = sizeSeen - tip.position.end
-        result.invalidMarks = try readMarks().found.count { $0 == nil }
-        for place in 0..<records.end {
-            guard let operation = records[place] else { continue }
-            result.items += 1
-            guard operation.value != nil else { continue }
-            result.values += 1
-            _ = try box(of: operation)
-            if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
-        }
-        return result
     }
 }

@@ -46,7 +46,7 @@ public final class VaultStore {
 
     /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
     var base: Commit
-    /// The marks as they were read last; under the writer lock nobody else writes them.
+    /// The marks as they were read last, or written since; under the writer lock nobody else writes them.
     var marksRead: Marks?
     /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
     var syncedMark: LogPosition?
@@ -74,6 +74,11 @@ public final class VaultStore {
 
     var draft: Draft?
 
+    /// Where a rewrite that was made beside this handle leaves its result.
+    let handover = Handover()
+    /// The handle that this one makes a rewrite for; nil once the two no longer have the same records in the same places.
+    var recipient: Handover?
+
     /// The newest commit that was applied.
     var tip: Commit { unsettled.last ?? base }
 
@@ -93,6 +98,28 @@ public final class VaultStore {
         self.keys = keys
         base = Commit(position: LogPosition(sequence: 0, end: Layout.firstFrame, tag: Digest()), tagOffset: 0, count: 0, frames: 0)
         try reading { () throws(StorageError) in try self.reopen() }
+    }
+
+    /// A second handle with the same file and records, which rewrites the file while the first one is used.
+    ///
+    /// It opens no values, so it has none of the keys that a locked vault has not.
+    ///
+    /// - Parameter store: goes on with the new file once it is there.
+    init(rewritingFor store: VaultStore) throws(StorageError) {
+        environment = store.environment
+        location = store.location
+        lock = WriterLock(location, clock: environment.clock, patience: store.patience)
+        (file, identity, readOnlyReason) = (store.file, store.identity, store.readOnlyReason)
+        (page, header) = (store.page, store.header)
+        do throws(CryptoError) {
+            generationKeys = try GenerationKeys(root: store.keys.generationRoot, header: store.header)
+            keys = try store.keys.lockedCopy()
+        } catch {
+            throw StorageError(error)
+        }
+        (records, base, unsettled) = (store.records, store.base, store.unsettled)
+        (sizeSeen, newestDurable) = (store.sizeSeen, store.newestDurable)
+        recipient = store.handover
     }
 
     private func loadDevice() throws(StorageError) -> DeviceSecret? {
@@ -174,7 +201,8 @@ public final class VaultStore {
             guard let named = try attempt(.open, { () throws(Errno) in try self.location.directory.status(of: self.location.name) }) else {
                 throw .noVault
             }
-            if named.isSameFile(as: self.identity), try self.isInPlace(self.tip) { try self.follow() } else { try self.reopen() }
+            if named.isSameFile(as: self.identity), try self.isInPlace(self.tip) { return try self.follow() }
+            if try self.takeOver(named) { try self.follow() } else { try self.reopen() }
         }
     }
 
@@ -209,20 +237,27 @@ public final class VaultStore {
 
     /// Nil: the file is too short to have marks.
     func marks() throws(Errno) -> Marks? {
+        if let marksRead {
+            let bytes = try file.read(Marks.headsLength, at: Layout.markOffsets[0])
+            if bytes.count == Marks.headsLength, marksRead.areStill(bytes.span) { return marksRead }
+        }
         let length = Layout.firstFrame - Layout.markOffsets[0]
         let bytes = try file.read(length, at: Layout.markOffsets[0])
         guard bytes.count == length else { return nil }
-        return Marks(bytes, generation: header.generation, keys: generationKeys)
+        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
     }
 
     /// Reads what lies behind the tip.
-    func follow() throws(StorageError) {
+    ///
+    /// - Parameter knownSize: of the file, when all writers are kept out.
+    func follow(knownSize: Int? = nil) throws(StorageError) {
         do throws(StorageError) {
             // Marks before size before frames: what a mark names is then within the size.
             let marks = try readMarks()
             marksRead = marks
             guard let highest = marks.highest else { throw .damaged(.marks) }
-            let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+            let size: Int
+            if let knownSize { size = knownSize } else { size = try attempt(.read) { () throws(Errno) in try file.status() }.size }
             var reader = LogReader(file: file, size: size, generation: header.generation)
             let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
                 (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
@@ -245,6 +280,8 @@ public final class VaultStore {
         identity.inode = .max
     }
 
+    private var isForgotten: Bool { sizeSeen < 0 }
+
     /// Moves the base to the newest applied commit that the mark names or that lies below it.
     func settle(through sequence: UInt64) {
         while let next = unsettled.first, next.position.sequence <= sequence {
@@ -262,19 +299,37 @@ public final class VaultStore {
     private func apply(_ operations: FrameOperations, of sequence: UInt64) throws(StorageError) {
         let observer = observer?.isIndexing == true ? observer : nil
         try operations.forEach { (operation) throws(StorageError) in
-            guard records.accepts(operation) else { throw .damaged(.frame(sequence: sequence, .invalid(.version))) }
-            guard let observer else {
-                records.apply(operation)
-                return
-            }
-            let old = records[Operation.id(of: operation)]
-            guard let place = records.apply(operation) else { return }
-            observer.record(at: place, changedFrom: old, to: records[place])
+            let old = observer == nil ? nil : records[Operation.id(of: operation)]
+            let place: Int?
+            do throws(FormatError) { place = try records.follow(operation) } catch { throw .damaged(.frame(sequence: sequence, error)) }
+            if let place { observer?.record(at: place, changedFrom: old, to: records[place]) }
         }
+    }
+
+    /// Goes on with the file that a rewrite beside this handle has put in the place of its own, without reading it.
+    ///
+    /// - Returns: false when the new file is not of that making; this handle has to start over.
+    func takeOver(_ named: FileStatus) throws(StorageError) -> Bool {
+        guard let rewritten = handover.take(for: named), !isForgotten else { return false }
+        // The old file still has all that the new one was made of, and nobody writes to it any more.
+        try follow()
+        return try goOn(with: rewritten)
+    }
+
+    /// - Returns: false when the records are not those that the file was made of.
+    func goOn(with rewritten: Rewritten) throws(StorageError) -> Bool {
+        guard tip.position == rewritten.source, records.move(to: rewritten.moved) else { return false }
+        try adopt(rewritten.file, rewritten.page)
+        base = rewritten.tip
+        noteDurable(base.position)
+        sizeSeen = base.position.end
+        frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
+        return true
     }
 
     /// Starts over with the file that the path names now.
     func reopen() throws(StorageError) {
+        recipient = nil
         let known = newestDurable
         let (file, readOnlyReason) = try VaultStore.openFile(location)
         do throws(StorageError) {
@@ -315,6 +370,7 @@ public final class VaultStore {
             sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
         base = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
         syncedMark = nil
+        marksRead = nil
         unsettled = []
         reservedThrough = 0
         isNameDurable = false
@@ -375,8 +431,18 @@ public final class VaultStore {
         } catch {
             throw .damaged(.value(operation.id))
         }
-        do throws(CryptoError) { return try padded.copy(of: content) } catch { throw StorageError(error) }
+        return padded.narrowed(to: content)
     }
+}
+
+// Other modules would copy the whole table to look at one record of it.
+extension VaultStore {
+    public func record(at place: Int) -> Operation? { records[place] }
+
+    public func place(of id: ItemID) -> Int? { records.place(of: id) }
+
+    /// Visits class and encoded attributes of every record.
+    public func forEachRecord(_ body: (_ place: Int, ItemClass, _ attributes: Span<UInt8>) -> Void) { records.forEach(body) }
 }
 
 extension VaultStore {

@@ -11,6 +11,8 @@ final class WriterLock {
     private let clock: any VaultClock
     var patience: Duration
     private var file: (any VaultFile)?
+    /// What the open file is, which it stays.
+    private var identity: FileStatus?
 
     init(_ location: VaultLocation, clock: any VaultClock, patience: Duration) {
         self.location = location
@@ -81,14 +83,13 @@ final class WriterLock {
         guard status.kind == .regular else { throw .refused(.notARegularFile) }
         guard status.owner == location.fileSystem.user else { throw .refused(.foreignOwner) }
         file = made
+        identity = status
         return made
     }
 
     private func isCurrent() throws(StorageError) -> Bool {
-        guard let file else { return false }
-        return try attempt(.lock) { () throws(Errno) in
-            guard let named = try location.directory.status(of: location.lockName) else { return false }
-            return try file.status().isSameFile(as: named)
-        }
+        guard let identity, let named = try attempt(.lock, { () throws(Errno) in try location.directory.status(of: location.lockName) })
+        else { return false }
+        return named.isSameFile(as: identity)
     }
 }

@@ -246,5 +246,5 @@ extension VaultStore {
 }
 
 extension RecordTable {
-    var sorted: [Operation] { sortedPlaces.compactMap { self[$0] } }
+    var sorted: [Operation] { sortedPlaces.compactMap { self[$0.place] } }
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+extension VaultStore {
+    /// What a verification looked at.
+    public struct Verification: Equatable, Sendable {
+        public var items = 0
+        public var values = 0
+        /// Values that were opened, and not only checked for changed bytes.
+        public var opened = 0
+        public var commits = 0
+        /// Items that are sealed under another device's secret; their bytes are checked, but nobody can open them here.
+        public var foreign = 0
+        /// Bytes behind the last commit, of one that was never finished.
+        public var unfinishedBytes = 0
+        /// Of the two commit marks: 1 when a crash tore one, or somebody changed it. The next change makes it whole.
+        public var invalidMarks = 0
+    }
+
+    /// Checks every byte of the file, and when `deep` opens every value.
+    ///
+    /// - Throws: the first damage found.
+    public func verify(deep: Bool) throws(StorageError) -> Verification {
+        try check()
+        return try withWritersKeptOut { () throws(StorageError) in try verified(deep: deep) }
+    }
+
+    private func verified(deep: Bool) throws(StorageError) -> Verification {
+        try reopen()
+        try checkEverything()
+        var result = Verification()
+        result.commits = tip.count
+        result.unfinishedBytes = sizeSeen - tip.position.end
+        result.invalidMarks = try readMarks().found.count { $0 == nil }
+        for place in 0..<records.end {
+            guard let operation = records[place] else { continue }
+            result.items += 1
+            guard operation.value != nil else { continue }
+            result.values += 1
+            _ = try box(of: operation)
+            if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
+        }
+        return result
+    }
+}
