@@ -9,6 +9,7 @@ import Vault
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
 //   vault-torture faults DIRECTORY VAULT-COMMAND [all]
+//   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //
 // The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut.
 
@@ -28,6 +29,9 @@ do {
         let faults = Faults(place: place, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
         exit(try faults.run() ? 0 : 1)
     case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
+    case "cost":
+        let costs = Costs(directory: arguments[1], items: number(2))
+        if arguments.count == 4 { try costs.make() } else if try !costs.run(arguments[3], number(4)) { exit(2) }
     case "make": try place.make().close()
     case "check":
         var names: [String] = []

@@ -29,6 +29,22 @@ struct SecretBytesTests {
         #expect(try SecretBytes(zeroed: 0).exposed.isEmpty)
     }
 
+    @Test func `a part of a secret lies where the whole did, and all of it is wiped`() throws {
+        let bytes: [UInt8] = (0..<200).map { UInt8($0) + 1 }
+        let neighbour = try SecretBytes(zeroed: 32)
+        var address: UnsafeMutablePointer<UInt8>?
+        do {
+            let whole = try SecretBytes(copying: bytes.span)
+            whole.withPointer { address = $0 }
+            let part = whole.narrowed(to: 3..<150).narrowed(to: 1..<6)
+            #expect(part.exposed == Array(bytes[4..<9]))
+            part.withPointer { #expect($0 == address! + 4) }
+        }
+        #expect((0..<200).allSatisfy { address![$0] == 0 })
+        #expect(try SecretBytes(zeroed: 200).narrowed(to: 7..<7).exposed.isEmpty)
+        #expect(neighbour.count == 32)
+    }
+
     @Test func `a released secret is wiped`() throws {
         var address: UnsafeMutablePointer<UInt8>?
         // A neighbour keeps the region mapped.
