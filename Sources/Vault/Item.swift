@@ -132,7 +132,8 @@ public struct Item: Sendable {
 public struct ItemRecord: Sendable {
     public let itemClass: ItemClass
     /// The item's UUID, for ever the same.
-    public let id: UUID
+    public var id: UUID { UUID(itemID) }
+    let itemID: ItemID
     /// 1 at creation, one more at each change.
     public let version: UInt64
     public let created: Date
@@ -143,7 +144,7 @@ public struct ItemRecord: Sendable {
 
     init(_ operation: Operation, _ itemClass: ItemClass, _ store: any ItemStore) {
         self.itemClass = itemClass
-        id = UUID(operation.id)
+        itemID = operation.id
         version = operation.version
         created = Date(timeIntervalSinceReferenceDate: operation.created)
         modified = Date(timeIntervalSinceReferenceDate: operation.modified)
@@ -154,10 +155,9 @@ public struct ItemRecord: Sendable {
 
     /// 4 bytes of class and the 16 of the identifier: stable over every update.
     public var persistentReference: [UInt8] {
-        let id = self.id.uuid
-        return Array(itemClass.rawValue.utf8) + [
-            id.0, id.1, id.2, id.3, id.4, id.5, id.6, id.7, id.8, id.9, id.10, id.11, id.12, id.13, id.14, id.15,
-        ]
+        var reference = Array(itemClass.rawValue.utf8)
+        reference.append(itemID.bytes)
+        return reference
     }
 }
 

@@ -25,15 +25,14 @@ final class ItemEngine {
         items.reserveCapacity(found.count)
         for operation in found {
             guard store.canUse(operation.protection) else { throw .locked }
-            var item = Item(operation, owner)
-            if query.returnsSecrets { item.secret = try open(operation) }
-            items.append(item)
+            items.append(Item(operation, owner))
+            if query.returnsSecrets { items[items.count - 1].secret = try open(operation) }
         }
         return items
     }
 
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard let place = store.place(of: ItemID(record)), let operation = store.record(at: place), try !isForeign(operation) else {
+        guard let place = store.place(of: record.itemID), let operation = store.record(at: place), try !isForeign(operation) else {
             throw .itemNotFound
         }
         guard operation.valueVersion == record.valueVersion else { throw .itemChanged }
@@ -253,8 +252,4 @@ final class ItemEngine {
     private func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) -> Operation {
         do throws(StorageError) { return try store.stage(operation, value: value) } catch { throw VaultError(error) }
     }
-}
-
-extension ItemID {
-    init(_ record: ItemRecord) { self.init(record.persistentReference.span.extracting(4..<20)) }
 }

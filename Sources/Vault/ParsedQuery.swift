@@ -129,18 +129,16 @@ struct ParsedQuery {
         case .count(let count): maximum = count < 0 ? .max : count
         }
         guard maximum > 0 else { return [] }
-        var found: [Operation] = []
-        var isSorted = true
-        for place in candidates(store, index) {
-            guard let operation = store.record(at: place), matches(operation) else { continue }
-            if try stored({ () throws(StorageError) in try store.isForeign(operation) }) { continue }
-            if let last = found.last, last.ordinal > operation.ordinal { isSorted = false }
-            found.append(operation)
-        }
-        guard !isSorted else { return found.count > maximum ? Array(found.prefix(maximum)) : found }
         // Numbers are sorted, since records are large to move.
-        let order = found.enumerated().map { ($1.ordinal, $0) }.sorted { $0.0 < $1.0 }
-        return order.prefix(maximum).map { found[$0.1] }
+        var order = candidates(store, index).compactMap { place in store.ordinal(at: place).map { (ordinal: $0, place) } }
+        if order.count > 1 { order.sort { $0.ordinal < $1.ordinal } }
+        var found: [Operation] = []
+        found.reserveCapacity(min(order.count, maximum))
+        for (_, place) in order where found.count < maximum {
+            guard let operation = store.record(at: place), matches(operation) else { continue }
+            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append(operation) }
+        }
+        return found
     }
 
     /// Attributes that nearly every item shares: an index over them proposes nearly everything.

@@ -148,12 +148,7 @@ public final class Vault: ItemStore {
     public var discardedBytes: Int { core.discardedBytes }
 
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
-    public func lock() throws(VaultError) {
-        try core.manage { store throws(StorageError) in
-            if store.isWorthCompacting(isLeaving: true) { try? store.compact() }
-            store.lockKeys()
-        }
-    }
+    public func lock() throws(VaultError) { try core.lock() }
 
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
     /// scope does it too. What goes wrong here takes nothing back that was acknowledged.

@@ -15,13 +15,22 @@ final class VaultCore: @unchecked Sendable {
     private let queue = Mutex<Queue>(Queue())
     private var lastChange = Duration.zero
     private var isSettling = false
-    /// Held over a whole compaction, which waits for no other lock of this vault while it works.
-    private let compaction = Mutex(())
+    /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the mutex for its beginning and its end alone.
+    private let compaction = DispatchSemaphore(value: 1)
     private var isCompactionDue = false
 
     init(_ store: VaultStore) { engine = ItemEngine(store) }
 
-    deinit { settle(isLeaving: true) }
+    deinit {
+        // One that is under way may have ended on this very thread: it is not waited for.
+        guard !engine.store.isForked, compaction.wait(timeout: .now()) == .success else {
+            settle(patience: nil)
+            return
+        }
+        if engine.store.isWorthCompacting(isLeaving: true) { try? engine.store.compact() }
+        compaction.signal()
+        settle(patience: nil)
+    }
 
     private struct Queue {
         var waiting: [Change] = []
@@ -126,22 +135,20 @@ final class VaultCore: @unchecked Sendable {
     // MARK: Compaction
 
     /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the new file in its place.
-    func compact() throws(VaultError) {
-        var result: Result<Void, VaultError> = .success(())
-        compaction.withLock { _ in
-            do throws(VaultError) { try compactBesideOthers() } catch { result = .failure(error) }
-        }
-        try result.get()
-    }
+    func compact() throws(VaultError) { try compact { _ in true } }
 
-    private func compactBesideOthers() throws(VaultError) {
-        let rewriter = try manage { store throws(StorageError) in try store.makeRewriter() }
-        do throws(StorageError) { try rewriter.compact() } catch {
-            mutex.withLock { _ in engine.store.noteFailedCompaction() }
-            throw VaultError(error)
-        }
-        // The rewrite is done, whatever this look finds: the next one says it again.
-        try? manage { store throws(StorageError) in try store.refresh() }
+    /// - Parameter isWanted: asked with the mutex held, once no other compaction is under way.
+    private func compact(if isWanted: (VaultStore) -> Bool) throws(VaultError) {
+        // A child has the semaphore as it was when its parent forked, perhaps in the middle of a compaction.
+        guard !engine.store.isForked else { throw VaultError(.forked) }
+        compaction.wait()
+        defer { compaction.signal() }
+        let rewriter = try manage { store throws(StorageError) in isWanted(store) ? try store.makeRewriter() : nil }
+        guard let rewriter else { return }
+        var failure: StorageError?
+        do throws(StorageError) { try rewriter.compact() } catch { failure = error }
+        mutex.withLock { _ in engine.store.rejoin(rewriter, after: failure) }
+        if let failure { throw VaultError(failure) }
     }
 
     /// Worth a try, and no reason for a change to fail: the next one comes at a later change.
@@ -153,35 +160,44 @@ final class VaultCore: @unchecked Sendable {
             return
         }
         isCompactionDue = true
-        DispatchQueue.global(qos: .utility).async { [self] in
-            try? compact()
-            mutex.withLock { _ in isCompactionDue = false }
+        DispatchQueue.global(qos: .utility).async { [weak self] in
+            try? self?.compact { store in
+                self?.isCompactionDue = false
+                return store.isWorthCompacting(isLeaving: false)
+            }
         }
     }
 
     // MARK: Idleness
 
-    func close() {
-        // One that is under way is not cut off by the end of the process.
-        compaction.withLock { _ in }
-        mutex.withLock { _ in _ = settle(isLeaving: true) }
+    /// Wipes the keys at once, and then removes what they had opened and was replaced.
+    func lock() throws(VaultError) {
+        try manage { store throws(StorageError) in store.lockKeys() }
+        try? compact { $0.isWorthCompacting(isLeaving: true) }
     }
 
-    /// As ``close()``, but waits for nobody: neither for another thread nor for another writer.
+    func close() {
+        try? compact { $0.isWorthCompacting(isLeaving: true) }
+        _ = mutex.withLock { _ in settle(patience: nil) }
+    }
+
+    /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under way a second at most.
     func closeAtOnce() {
         guard !engine.store.isForked else { return }
+        let isAlone = compaction.wait(timeout: .now() + 1) == .success
         _ = mutex.withLockIfAvailable { _ in
             engine.store.patience = .zero
-            settle(isLeaving: true)
+            if isAlone, engine.store.isWorthCompacting(isLeaving: true) { try? engine.store.compact() }
+            return settle(patience: .zero)
         }
+        if isAlone { compaction.signal() }
     }
 
     /// Returns false when another writer was in the way of what is only done in passing.
     @discardableResult
-    private func settle(isLeaving: Bool) -> Bool {
+    private func settle(patience: Duration?) -> Bool {
         guard !engine.store.isForked else { return true }
-        if isLeaving, engine.store.isWorthCompacting(isLeaving: true) { try? engine.store.compact() }
-        do throws(StorageError) { try engine.store.settleMarks(patience: isLeaving ? nil : .zero) } catch { return error != .busy }
+        do throws(StorageError) { try engine.store.settleMarks(patience: patience) } catch { return error != .busy }
         return true
     }
 
@@ -201,7 +217,7 @@ final class VaultCore: @unchecked Sendable {
                 let idle = self.engine.store.uptime - self.lastChange
                 if idle < .seconds(1) {
                     self.wait(.milliseconds(1001 - Int(idle / .milliseconds(1))))
-                } else if self.settle(isLeaving: false) {
+                } else if self.settle(patience: .zero) {
                     self.isSettling = false
                 } else {
                     self.wait(.seconds(1))

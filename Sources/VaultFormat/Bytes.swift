@@ -60,9 +60,8 @@ extension Span<UInt8> {
 
     /// A copy of the bytes in the range.
     @inlinable public func array(_ range: Range<Int>) -> [UInt8] {
-        var output: [UInt8] = []
-        output.append(extracting(range))
-        return output
+        // The buffer is read before the span ends.
+        unsafe extracting(range).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
     /// Whether both spans hold the same bytes.

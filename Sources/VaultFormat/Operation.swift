@@ -224,6 +224,8 @@ public struct Operation: Equatable, Sendable {
 
     public static func valueVersion(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 32) }
 
+    public static func ordinal(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 40) }
+
     /// Where the operation's value lies; 0 without one.
     public static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
 

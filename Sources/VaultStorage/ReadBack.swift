@@ -32,7 +32,7 @@ struct ReadBack {
         self.layout = layout
         self.records = records
         moved.places = [(old: UInt64, new: UInt64)](repeating: (0, 0), count: records.end)
-        moved.past = [UInt64](repeating: 0, count: layout.count { if case .past = $0 { true } else { false } })
+        moved.past = [(old: UInt64, new: UInt64)](repeating: (0, 0), count: layout.count { if case .past = $0 { true } else { false } })
     }
 
     /// What comes behind the records.
@@ -56,7 +56,7 @@ struct ReadBack {
         guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
-        case .past: moved.past.append(Operation.offset(of: operation))
+        case .past: moved.past.append((Operation.offset(of: expected.span), Operation.offset(of: operation)))
         case .delete:
             moved.deleted.insert(id)
             moved.hasSuperseded = true
@@ -78,7 +78,7 @@ struct ReadBack {
         case .past(let index):
             let expected = records.past[index].encoded()
             guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
-            moved.past[index] = offset
+            moved.past[index] = (Operation.offset(of: expected.span), offset)
         }
     }
 }

@@ -33,10 +33,7 @@ public struct RecordTable {
     /// One more than the greatest place.
     public var end: Int { locations.count }
 
-    public subscript(place: Int) -> Operation? {
-        let location = locations[place]
-        return location.isNone ? nil : arena.read(location) { Operation(checked: $0) }
-    }
+    public subscript(place: Int) -> Operation? { read(place) { Operation(checked: $0) } }
 
     public func place(of id: ItemID) -> Int? { slot(of: id).map { places[$0] } }
 
@@ -184,7 +181,10 @@ public struct RecordTable {
             }
         }
         guard past.count == moved.past.count else { return false }
-        for index in past.indices { past[index].value?.offset = moved.past[index] }
+        for index in past.indices where past[index].value != nil {
+            guard past[index].value?.offset == moved.past[index].old else { return false }
+            past[index].value?.offset = moved.past[index].new
+        }
         deletedVersions = deletedVersions.filter { moved.deleted.contains($0.key) }
         hasSuperseded = moved.hasSuperseded
         return true

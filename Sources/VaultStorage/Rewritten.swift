@@ -7,7 +7,7 @@ struct MovedValues {
     /// By the record's place: where its value lay, and where it lies; 0 for none.
     var places: [(old: UInt64, new: UInt64)] = []
     /// By the order in the table.
-    var past: [UInt64] = []
+    var past: [(old: UInt64, new: UInt64)] = []
     /// What was committed while the file was copied.
     var later: [ItemID: (version: UInt64, offset: UInt64)] = [:]
     /// Items that were deleted meanwhile.

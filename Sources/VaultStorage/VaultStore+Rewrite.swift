@@ -77,16 +77,31 @@ extension VaultStore {
     }
 
     /// A compaction was tried and did not come to its end: the next try waits until the file has grown by half.
-    public func noteFailedCompaction() {
+    private func noteFailedCompaction() {
         failedCompactionSize = sizeSeen
-        frameThreshold = max(frameThreshold, tip.frames) * 2
+        frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames) * 2
     }
 
-    /// A second handle, whose ``compact()`` may run while this one is used; this one then goes on with the new file without reading it.
+    /// A second handle, whose ``compact()`` may run while this one is used; then comes ``rejoin(_:after:)``.
     public func makeRewriter() throws(StorageError) -> VaultStore {
-        try check()
-        try checkWritable()
-        return try VaultStore(rewritingFor: self)
+        do throws(StorageError) {
+            try check()
+            try checkWritable()
+            return try VaultStore(rewritingFor: self)
+        } catch {
+            noteFailedCompaction()
+            throw error
+        }
+    }
+
+    /// Goes on with what a rewrite beside this handle has left.
+    public func rejoin(_ rewriter: VaultStore, after failure: StorageError?) {
+        discardedBytes += rewriter.discardedBytes
+        // Both have one file and one directory: what a sync has lost of them is lost for both.
+        if rewriter.isPoisoned { isPoisoned = true }
+        if failure != nil { return noteFailedCompaction() }
+        // The rewrite is done, whatever this look finds: the next one says it again.
+        try? refresh()
     }
 
     // MARK: The rewrite
@@ -240,9 +255,9 @@ extension VaultStore {
         hasCommitted = false
         do throws(Errno) { try location.directory.synchronize() } catch {
             isPoisoned = true
+            recipient?.withdraw()
             throw .indeterminate(error)
         }
-        failedCompactionSize = 0
         guard recipient == nil else { return forgetFile() }
         // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
         do throws(StorageError) { if try !goOn(with: rewritten) { try reopen() } } catch { return forgetFile() }

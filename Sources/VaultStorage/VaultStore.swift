@@ -323,6 +323,7 @@ public final class VaultStore {
         base = rewritten.tip
         noteDurable(base.position)
         sizeSeen = base.position.end
+        failedCompactionSize = 0
         frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
         return true
     }
@@ -330,6 +331,7 @@ public final class VaultStore {
     /// Starts over with the file that the path names now.
     func reopen() throws(StorageError) {
         recipient = nil
+        handover.withdraw()
         let known = newestDurable
         let (file, readOnlyReason) = try VaultStore.openFile(location)
         do throws(StorageError) {
@@ -437,7 +439,10 @@ public final class VaultStore {
 
 // Other modules would copy the whole table to look at one record of it.
 extension VaultStore {
-    public func record(at place: Int) -> Operation? { records[place] }
+    public func record(at place: Int) -> Operation? { records.read(place) { Operation(checked: $0) } }
+
+    /// The ordinal of the record at a place.
+    public func ordinal(at place: Int) -> UInt64? { records.read(place) { Operation.ordinal(of: $0) } }
 
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 

@@ -86,7 +86,7 @@ final class CrashWorld {
                 case 0...5: try commit(store)
                 case 6: try store.refresh()
                 case 7: try store.settleMarks()
-                case 8: try store.compact()
+                case 8: try random.chance(50) ? store.compact() : store.compactBeside()
                 default:
                     try store.settleMarks()
                     handles[process] = nil

@@ -245,6 +245,17 @@ extension VaultStore {
     }
 }
 
+extension VaultStore {
+    /// As a vault does it whose other threads go on.
+    func compactBeside() throws(StorageError) {
+        let rewriter = try makeRewriter()
+        var failure: StorageError?
+        do throws(StorageError) { try rewriter.compact() } catch { failure = error }
+        rejoin(rewriter, after: failure)
+        if let failure { throw failure }
+    }
+}
+
 extension RecordTable {
     var sorted: [Operation] { sortedPlaces.compactMap { self[$0.place] } }
 }

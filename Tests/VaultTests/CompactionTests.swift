@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -13,9 +14,12 @@ private final class Observed: Sendable {
     let disk = SimulatedDisk()
     let vault: Vault
 
-    /// - Parameter copiesBeside: whether the file counts as a large one, which is copied without the lock.
-    init(copiesBeside: Bool) throws {
+    /// - Parameters:
+    ///   - copiesBeside: whether the file counts as a large one, which is copied without the lock.
+    ///   - waits: whether writers wait for each other in real time, as several at once must.
+    init(copiesBeside: Bool, waits: Bool = false) throws {
         var environment = VaultEnvironment.seeded("compaction", on: disk)
+        if waits { environment.clock = SystemClock() }
         environment.lockFreeCopyLength = copiesBeside ? 0 : .max
         vault = try Vault.create(
             at: disk.root.appending("v"), passphrase: .of("p"), cost: .weakest, environment: environment, accessGroups: ["A"])
@@ -115,6 +119,51 @@ struct CompactionTests {
         observed.disk.judge.withLock { $0 = nil }
         // A look at the tip for each of the two calls, and the box.
         #expect(reads.value.load(ordering: .relaxed) == 3)
+    }
+
+    @Test func `a compaction whose rename may not last ends the vault's use, in whatever handle it was made`() throws {
+        let observed = try Observed(copiesBeside: true)
+        observed.disk.judge.withLock { $0 = { $0 == .directorySync ? .fails(.ioError) : .done } }
+        #expect(throws: VaultError.self) { try observed.vault.compact() }
+        observed.disk.judge.withLock { $0 = nil }
+        #expect(throws: VaultError.storage(.poisoned)) { try observed.vault.add(.generic("s", "after")) }
+        #expect(throws: VaultError.storage(.poisoned)) { try observed.vault.compact() }
+    }
+
+    @Test func `a compaction that is due runs beside the vault, and closing waits for it`() throws {
+        let observed = try Observed(copiesBeside: false, waits: true)
+        let before = observed.disk.inode("v")?.bytes.count ?? 0
+        // More than 256 KiB that is dead, and more than half of the file.
+        for _ in 0..<40 {
+            let large = try Secret(bytes: [UInt8](repeating: 7, count: 20_000))
+            try observed.vault.update(matching: Query(.genericPassword, account: "3"), with: ItemChanges(secret: large))
+        }
+        observed.vault.close()
+        #expect(observed.disk.inode("v")?.bytes.count ?? .max < before + 200_000)
+        #expect(try observed.secrets().count == 19)
+    }
+
+    @Test func `a child that is forked in the middle of a compaction does not wait for it`() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            let observed = try Observed(copiesBeside: true)
+            let status = Counter()
+            observed.atFirst(.fileSync) {
+                typealias Fork = @convention(c) () -> Int32
+                let child = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)()
+                if child == 0 {
+                    // Ends a wait without an end.
+                    alarm(30)
+                    observed.vault.close()
+                    do { try observed.vault.compact() } catch { _exit(error as? VaultError == .storage(.forked) ? 7 : 1) }
+                    _exit(2)
+                }
+                var ended: Int32 = 0
+                waitpid(child, &ended, 0)
+                status.value.store(Int(ended >> 8), ordering: .relaxed)
+            }
+            try observed.vault.compact()
+            exit(Int32(status.value.load(ordering: .relaxed)))
+        }
     }
 
     @Test func `a compaction that fails leaves the vault as it was`() throws {
