@@ -33,8 +33,13 @@ final class VaultCore: @unchecked Sendable {
     }
 
     private struct Queue {
+        /// The first one's thread leads.
         var waiting: [Change] = []
         var isLed = false
+        /// How many threads were at it when the last changes became durable, and how long the next leader waits for as many.
+        var expected = 1
+        var patience = Duration.zero
+        var isGathering = false
     }
 
     /// A change that waits; its thread waits with it. What becomes of it is written under the queue's lock.
@@ -47,6 +52,8 @@ final class VaultCore: @unchecked Sendable {
         init(_ run: @escaping (ItemEngine) throws(VaultError) -> Void) { self.run = run }
 
         func wait() { turn.wait() }
+
+        func wait(atMost patience: Duration) { _ = turn.wait(timeout: .now() + patience / .seconds(1)) }
 
         func wake() { turn.signal() }
     }
@@ -73,13 +80,14 @@ final class VaultCore: @unchecked Sendable {
                     throw error
                 }
             }
-            let leads = queue.withLock { queue in
+            let (leads, gatherer) = queue.withLock { queue in
                 queue.waiting.append(change)
                 defer { queue.isLed = true }
-                return !queue.isLed
+                return (!queue.isLed, queue.isGathering && queue.waiting.count == queue.expected ? queue.waiting.first : nil)
             }
+            gatherer?.wake()
             if !leads { change.wait() }
-            if queue.withLock({ _ in change.run != nil }) { lead() }
+            if queue.withLock({ _ in change.run != nil }) { lead(change) }
             return change.failure
         }
         // First: what this change found may have been the work of another that was taken back with it.
@@ -89,20 +97,35 @@ final class VaultCore: @unchecked Sendable {
         return try result.get()
     }
 
-    private func lead() {
+    private func lead(_ own: Change) {
+        gather(own)
         let batch = queue.withLock { queue in
             defer { queue.waiting = [] }
             return queue.waiting
         }
+        let start = ContinuousClock.now
         mutex.withLock { _ in carryOut(batch) }
         let next = queue.withLock { queue in
             for change in batch { change.run = nil }
             queue.isLed = !queue.waiting.isEmpty
+            queue.expected = batch.count + queue.waiting.count
+            queue.patience = (ContinuousClock.now - start) / 4
             return queue.waiting.first
         }
         // First, so that the disk does not wait.
         next?.wake()
         for change in batch.dropFirst() { change.wake() }
+    }
+
+    /// Threads whose changes have just become durable are likely to be back with more: a little patience saves them, and all others, a sync.
+    private func gather(_ own: Change) {
+        let patience = queue.withLock { queue in
+            queue.isGathering = queue.waiting.count < queue.expected
+            return queue.isGathering ? queue.patience : nil
+        }
+        guard let patience else { return }
+        own.wait(atMost: patience)
+        queue.withLock { $0.isGathering = false }
     }
 
     private func carryOut(_ batch: [Change]) {
