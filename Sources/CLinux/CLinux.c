@@ -11,10 +11,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <spawn.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
@@ -24,8 +26,11 @@ long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0
 long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
 // RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept.
+// Only the soft limit: a command that is run in the place of this one gets back what it would have had.
+static struct rlimit core_limit = {RLIM_INFINITY, RLIM_INFINITY};
 long clinux_forbid_core_dumps(void) {
-    struct rlimit none = {0, 0};
+    if (getrlimit(RLIMIT_CORE, &core_limit) != 0) return -(long)errno;
+    struct rlimit none = {0, core_limit.rlim_max};
     return clinux_result(setrlimit(RLIMIT_CORE, &none));
 }
 uint64_t clinux_file_size_limit(void) {
@@ -136,4 +141,101 @@ int clinux_pending_terminal_signal(int signals) {
     struct signalfd_siginfo information;
     if (poll(&waiting, 1, 0) <= 0 || read(signals, &information, sizeof information) != sizeof information) return 0;
     return (int)information.ssi_signo;
+}
+
+// memfd_create and its seals are GNU extensions. The file can be read through its descriptor, which a command inherits, and changed by nobody.
+long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
+    int file = memfd_create(name, MFD_ALLOW_SEALING);
+    if (file < 0) return -(long)errno;
+    for (size_t done = 0; done < count;) {
+        ssize_t written = write(file, (const char *)bytes + done, count - done);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            long error = -(long)errno;
+            close(file);
+            return error;
+        }
+        done += (size_t)written;
+    }
+    lseek(file, 0, SEEK_SET);
+    fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return file;
+}
+
+// A global variable that anybody may change; this program does not.
+char **clinux_environment(void) { return environ; }
+
+// execvpe is a GNU extension. Returns only when it fails.
+long clinux_execute(char *const arguments[], char *const environment[]) {
+    setrlimit(RLIMIT_CORE, &core_limit);
+    signal(SIGXFSZ, SIG_DFL);
+    execvpe(arguments[0], arguments, environment);
+    long error = -(long)errno;
+    struct rlimit none = {0, core_limit.rlim_max};
+    setrlimit(RLIMIT_CORE, &none);
+    signal(SIGXFSZ, SIG_IGN);
+    return error;
+}
+
+// pipe2 is a GNU extension.
+long clinux_pipe(int ends[2]) { return clinux_result(pipe2(ends, O_CLOEXEC)); }
+
+// The signals that are passed on to a command, and the one that says that it ended.
+static void command_signals(sigset_t *set) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGALRM, SIGCHLD};
+    sigemptyset(set);
+    for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaddset(set, signals[index]);
+}
+
+// posix_spawn's attributes do not import well. Starts a command with its output in two pipes; returns its number, and in `signals` a descriptor
+// for clinux_next_command_signal().
+long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals) {
+    sigset_t blocked, before, defaults;
+    command_signals(&blocked);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    *signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (*signals < 0) return -(long)errno;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGXFSZ);
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &before);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, error, STDERR_FILENO);
+    pid_t child = 0;
+    // A child has the limits of its parent.
+    setrlimit(RLIMIT_CORE, &core_limit);
+    int failure = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments, environment);
+    struct rlimit none = {0, core_limit.rlim_max};
+    setrlimit(RLIMIT_CORE, &none);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failure != 0 ? -(long)failure : child;
+}
+
+// The next signal that waits, or 0. One that the terminal sent has reached the command by itself, and is not to be passed on: then `passed` is 0.
+int clinux_next_command_signal(int signals, int *passed) {
+    struct signalfd_siginfo information;
+    if (read(signals, &information, sizeof information) != sizeof information) return 0;
+    *passed = information.ssi_code != SI_KERNEL;
+    return (int)information.ssi_signo;
+}
+
+// Ends as the command did: with its code, or by its signal.
+_Noreturn void clinux_end_as(int status) {
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, number);
+        signal(number, SIG_DFL);
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+        kill(getpid(), number);
+        _exit(128 + number);
+    }
+    _exit(WEXITSTATUS(status));
 }

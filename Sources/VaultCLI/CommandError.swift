@@ -24,6 +24,8 @@ enum ExitStatus: Int32, CaseIterable {
     case inputOutput = 30
     case unknownOutcome = 31
     case usage = 64
+    case cannotRun = 126
+    case commandNotFound = 127
     case interrupted = 130
 
     var meaning: String {
@@ -45,6 +47,8 @@ enum ExitStatus: Int32, CaseIterable {
         case .inputOutput: "input or output"
         case .unknownOutcome: "outcome unknown: a sync failed"
         case .usage: "usage"
+        case .cannotRun: "run: the command cannot be run"
+        case .commandNotFound: "run: there is no such command"
         case .interrupted: "interrupted"
         }
     }

@@ -5,14 +5,14 @@ internal import Vault
 
 /// Standard output is the answer, standard error everything else.
 enum Output {
-    /// Writes bytes to standard output.
+    /// Writes bytes to standard output, or to another descriptor.
     ///
     /// - Throws: code 30 when they do not all arrive.
-    static func write(_ bytes: Span<UInt8>) throws {
+    static func write(_ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO) throws {
         var written = 0
         while written < bytes.count {
             let rest = bytes.extracting(written..<bytes.count)
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 throw CommandError(.inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")

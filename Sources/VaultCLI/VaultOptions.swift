@@ -152,13 +152,7 @@ struct ItemSelection: ParsableArguments {
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
         var query = self.query
         query.returnsSecrets = secrets
-        let items = try store.copyMatching(query)
-        guard items.count == 1 else {
-            let accounts = items.map { item in "'\((item[.account]?.text ?? "").printable)'" }
-            throw CommandError(
-                .ambiguous, "\(items.count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
-        }
-        return items[0]
+        return try store.copyMatching(query).only()
     }
 }
 

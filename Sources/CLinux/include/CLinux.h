@@ -32,5 +32,12 @@ void clinux_ignore_file_size_signal(void);
 void clinux_reset_crash_handlers(void);
 void clinux_reserve_standard_streams(void);
 int clinux_pending_terminal_signal(int signals);
+long clinux_sealed_file(const char *name, const void *bytes, size_t count);
+char **clinux_environment(void);
+long clinux_execute(char *const arguments[], char *const environment[]);
+long clinux_pipe(int ends[2]);
+long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals);
+int clinux_next_command_signal(int signals, int *passed);
+_Noreturn void clinux_end_as(int status);
 
 #endif

@@ -41,14 +41,19 @@ struct Get: ParsableCommand {
                 try Output.write("\n")
             } else {
                 guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
-                try Get.write(secret, force: force)
+                try secret.print(force: force)
             }
         }
     }
+}
 
-    private static func write(_ secret: Secret, force: Bool) throws {
+extension Secret {
+    /// Writes the exact bytes, and a newline on a terminal.
+    ///
+    /// - Parameter force: also what is not text to a terminal.
+    func print(force: Bool) throws {
         let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
-        try secret.withBytes { bytes in
+        try withBytes { bytes in
             if isTerminal, !force, !bytes.isText {
                 throw CommandError.usage("the secret is not text", hint: "send it to a file, or use --force")
             }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+/// A file that is there whole or not at all, and that only its owner reads.
+struct OutputFile {
+    let path: String
+
+    init(_ path: String) { self.path = path }
+
+    var exists: Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+
+    /// Makes the file, or puts a new one in the place of the old.
+    func replace(with bytes: Span<UInt8>) throws {
+        // An interruption must not leave opened secrets behind.
+        let interruptions = try Interruptions()
+        let temporary = path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let opened = unsafe clinux_openat(AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
+        defer { close(Int32(opened)) }
+        do {
+            try Output.write(bytes, to: Int32(opened))
+            guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
+            try interruptions.check()
+            guard unsafe rename(temporary, path) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
+        } catch {
+            unsafe unlink(temporary)
+            try interruptions.check()
+            throw error
+        }
+    }
+
+    private static func failure(_ errno: Errno) -> CommandError {
+        CommandError(.inputOutput, "cannot write the file: \(errno.description.lowercased())")
+    }
+}

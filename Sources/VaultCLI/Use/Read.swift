@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+
+struct Read: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print the secret that a reference names.",
+        discussion: """
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute of its item. Slashes and other special
+            characters in a part are percent-encoded. The exact bytes are written; a newline follows only on a terminal.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "vault://SERVICE/ACCOUNT")
+    var reference: String
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Flag(help: "Write a secret that is not text to a terminal.")
+    var force = false
+
+    func run() throws {
+        guard let reference = SecretReference(reference) else {
+            throw CommandError.usage("not a reference", hint: "vault://SERVICE/ACCOUNT")
+        }
+        try vault.withVault(groups: .named(group)) { vault in try reference.secret(in: vault).print(force: force) }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultCrypto
+
+struct Run: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run a command that gets secrets in its environment.",
+        discussion: """
+            vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …
+
+            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard output and standard
+            error come without the secrets. In the lines NAME=VALUE of a file of variables a value may be a reference.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(name: .customLong("env"), help: ArgumentHelp("A variable with a secret; may be repeated.", valueName: "name=vault://…"))
+    var variables: [NamedReference] = []
+
+    @Option(
+        name: .customLong("path"),
+        help: ArgumentHelp(
+            "A variable with the path of a file in memory that has the secret; may be repeated.", valueName: "name=vault://…"))
+    var paths: [NamedReference] = []
+
+    @Option(help: ArgumentHelp("A file of variables; may be repeated.", valueName: "file"), completion: .file())
+    var envFile: [String] = []
+
+    @Flag(help: "Take the secrets out of what the command prints.")
+    var mask = false
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Argument(parsing: .postTerminator, help: "The command and its arguments, behind --.")
+    var command: [String] = []
+
+    func validate() throws {
+        guard !command.isEmpty else { throw ValidationError("the command is missing: it stands behind --") }
+        guard !variables.isEmpty || !paths.isEmpty || !envFile.isEmpty else { throw ValidationError("there is no secret to pass on") }
+    }
+
+    func run() throws {
+        let locked = try vault.locked()
+        let files = try envFile.map(Run.read)
+        var secrets: [Secret] = []
+        var values: [String: Secret] = [:]
+        try vault.withVault(locked, groups: .named(group)) { vault in
+            for (name, value) in files.flatMap(\.variables) {
+                switch value {
+                case .plain(let text): values[name] = Secret(try SecretBytes(copying: Array(text.utf8).span))
+                case .reference(let reference):
+                    secrets.append(try reference.secret(in: vault, for: name))
+                    values[name] = secrets[secrets.count - 1]
+                }
+            }
+            for variable in variables {
+                secrets.append(try variable.reference.secret(in: vault, for: variable.name))
+                values[variable.name] = secrets[secrets.count - 1]
+            }
+            for variable in paths {
+                secrets.append(try variable.reference.secret(in: vault, for: variable.name))
+                let path = try SealedFile.make(secrets[secrets.count - 1])
+                values[variable.name] = Secret(try SecretBytes(copying: Array(path.utf8).span))
+            }
+        }
+        let child = try Child(command, variables: values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        guard mask else { try child.replaceThisProcess() }
+        if secrets.contains(where: { $0.count < Mask.leastLength }) {
+            Output.warn("a secret of fewer than \(Mask.leastLength) bytes is not masked")
+        }
+        try MaskedRun.run(child, hiding: secrets)
+    }
+
+    private static func read(_ file: String) throws -> EnvironmentFile {
+        let tooLong = CommandError(.usage, "a file of variables has at most 1 MiB")
+        let bytes = try SecretReader.read(file: file, limit: 1 << 20, tooLong: tooLong)
+        guard let text = bytes.withBytes({ String(validating: $0.array, as: UTF8.self) }) else {
+            throw CommandError.usage("a file of variables is UTF-8")
+        }
+        return try EnvironmentFile(text)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultCrypto
+
+/// `vault://SERVICE[/ACCOUNT[/ATTRIBUTE]]`: names a secret, or an attribute, and is none itself. Each part is percent-encoded (RFC 3986).
+struct SecretReference: Equatable {
+    static let scheme = "vault://"
+
+    let service: String
+    /// Nil: any.
+    let account: String?
+    /// Nil: the secret.
+    let attribute: String?
+
+    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that somebody typed, and is repeated nowhere.
+    init?(_ text: String) {
+        guard text.hasPrefix(SecretReference.scheme) else { return nil }
+        let parts = text.dropFirst(SecretReference.scheme.count).utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let decoded = parts.compactMap { SecretReference.decode($0) }
+        guard (1...3).contains(parts.count), decoded.count == parts.count, !decoded[0].isEmpty else { return nil }
+        service = decoded[0]
+        account = decoded.count > 1 ? decoded[1] : nil
+        attribute = decoded.count > 2 ? decoded[2] : nil
+        guard attribute?.isEmpty != true else { return nil }
+    }
+
+    private static func decode(_ part: Substring.UTF8View) -> String? {
+        var bytes: [UInt8] = []
+        var rest = part[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
+                bytes.append(high << 4 | low)
+            // These end the path of other references; a later version may give them a meaning here.
+            case UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7f: return nil
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8?) -> UInt8? {
+        switch byte {
+        case .some(let byte) where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
+        case .some(let byte) where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20): (byte | 0x20) - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+
+    /// Looks among the generic and the internet passwords.
+    ///
+    /// - Parameter purpose: what it is for, for the message: such as the name of a variable.
+    /// - Throws: code 10 when there is nothing of that name, 12 when several items have it.
+    func secret(in store: any ItemStore, for purpose: String? = nil) throws -> Secret {
+        do {
+            let items = try find(.genericPassword, .service, in: store) + find(.internetPassword, .server, in: store)
+            guard !items.isEmpty else { throw CommandError(VaultError.itemNotFound) }
+            let item = try items.only()
+            if let attribute {
+                guard let value = item.attribute(named: attribute) else { throw CommandError(.notFound, "the item has no such attribute") }
+                return Secret(try SecretBytes(copying: Array(value.utf8).span))
+            }
+            guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
+            return secret
+        } catch let error as CommandError {
+            guard let purpose else { throw error }
+            throw CommandError(error.status, "\(purpose): \(error.message)", hint: error.hint)
+        }
+    }
+
+    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore) throws -> [Item] {
+        var attributes: [Attribute: AttributeValue] = [name: .string(service)]
+        attributes[.account] = account.map(AttributeValue.string)
+        var query = Query(itemClass, attributes: attributes)
+        query.synchronizableAny = true
+        query.returnsSecrets = attribute == nil
+        do throws(VaultError) { return try store.copyMatching(query) } catch {
+            guard error == .itemNotFound else { throw error }
+            return []
+        }
+    }
+}
+
+extension [Item] {
+    /// The one item that is meant.
+    ///
+    /// - Throws: code 12, with the accounts, when there are several.
+    func only() throws -> Item {
+        guard count == 1 else {
+            let accounts = map { item in "'\((item[.account]?.text ?? "").printable)'" }
+            throw CommandError(
+                .ambiguous, "\(count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
+        }
+        return self[0]
+    }
+}
+
+/// A NAME=vault://… of the command line.
+struct NamedReference: ExpressibleByArgument {
+    let name: String
+    let reference: SecretReference
+
+    init?(argument: String) {
+        guard let split = argument.firstIndex(of: "="), let reference = SecretReference(String(argument[argument.index(after: split)...]))
+        else { return nil }
+        name = String(argument[..<split])
+        self.reference = reference
+        guard NamedReference.isName(name) else { return nil }
+    }
+
+    /// As POSIX has the names of variables that a shell can use.
+    static func isName(_ name: some StringProtocol) -> Bool {
+        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return false }
+        return name.utf8.allSatisfy { byte in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import VaultCrypto
+
+@testable import VaultCLI
+
+struct MaskTests {
+    private static func masked(_ pieces: [[UInt8]], _ secrets: [String]) throws -> String {
+        var mask = try Mask(secrets.map { try Secret(text: $0) })
+        var shown: [UInt8] = []
+        for piece in pieces { try mask.pass(piece.span) { shown += $0.array } }
+        try mask.finish { shown += $0.array }
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    @Test func `however a text is cut, its secrets are taken out and nothing else`() throws {
+        let random = SeededRandom("mask")
+        let secrets = ["secret", "secretive", "aaaa", "tail\nof"]
+        let words = secrets + ["secre", "aaa", "a", "s", "tail\n", "x", "secretiv", "\n"]
+        for _ in 0..<3000 {
+            let text = Array((0..<random.number(in: 0...8)).map { _ in random.element(of: words) }.joined().utf8)
+            var pieces: [[UInt8]] = []
+            var rest = text[...]
+            while !rest.isEmpty {
+                let length = random.number(in: 1...rest.count)
+                pieces.append(Array(rest.prefix(length)))
+                rest = rest.dropFirst(length)
+            }
+            let result = try Self.masked(pieces, secrets)
+            #expect(try result == Self.masked([text], secrets), "\(String(decoding: text, as: UTF8.self))")
+            for secret in secrets { #expect(!result.contains(secret), "\(String(decoding: text, as: UTF8.self))") }
+            let isClean = secrets.allSatisfy { !String(decoding: text, as: UTF8.self).contains($0) }
+            if isClean { #expect(Array(result.utf8) == text) }
+        }
+    }
+
+    @Test func `the longest of two secrets is taken out, and the shorter one where the longer does not follow`() throws {
+        let hidden = String(decoding: Mask.replacement, as: UTF8.self)
+        #expect(try Self.masked([Array("abcdef abcd".utf8)], ["abcd", "abcdef"]) == "\(hidden) \(hidden)")
+        #expect(try Self.masked([Array("abcd".utf8), Array("e".utf8), Array("x".utf8)], ["abcd", "abcdef"]) == "\(hidden)ex")
+        #expect(try Self.masked([Array("abcd".utf8)], ["abcd", "abcdef"]) == hidden)
+    }
+
+    @Test func `what cannot be masked passes through`() throws {
+        #expect(try Self.masked([[1, 2, 3], [], [255]], []).utf8.count > 0)
+        #expect(try Self.masked([Array("abc".utf8)], ["abc", ""]) == "abc")
+    }
+}
+
+struct SecretReferenceTests {
+    @Test(arguments: [
+        ("vault://s/a", "s", "a", nil), ("vault://s", "s", nil, nil), ("vault://s/", "s", "", nil), ("vault://s//label", "s", "", "label"),
+        ("vault://a%2Fb/%c3%a9/x%20y", "a/b", "é", "x y"), ("vault://é/%25", "é", "%", nil),
+    ])
+    func `a reference has a service, an account and an attribute`(
+        _ text: String, _ service: String, _ account: String?, _ attribute: String?
+    ) throws {
+        let reference = try #require(SecretReference(text))
+        #expect(reference.service == service && reference.account == account && reference.attribute == attribute)
+    }
+
+    @Test(arguments: [
+        "", "secret", "vault:", "vault://", "vault:///a", "VAULT://s/a", "vault://s/a/b/c", "vault://s/a/", "vault://s/%", "vault://s/%2",
+        "vault://s/%zz", "vault://s/%ff", "vault://s/a?b", "vault://s/a#b", "vault://s a/b", "vault://s/a\n",
+    ])
+    func `what is no reference is none`(_ text: String) { #expect(SecretReference(text) == nil) }
+}
+
+struct EnvironmentFileTests {
+    private static func values(_ text: String) throws -> [String] {
+        try EnvironmentFile(text).variables.map { name, value in
+            switch value {
+            case .plain(let text): "\(name)=\(text)"
+            case .reference(let reference): "\(name)->\(reference.service)"
+            }
+        }
+    }
+
+    @Test func `lines are read as shells read them`() throws {
+        let text =
+            "A=1\r\n\n# no\n  export B=x y  # comment\nC='a # b'\nD=\"\\t\\\"\\$\\\\\\q\" # c\nE=\nF=a#b\nG='vault://s/a'\nH=\"\"\nA=2"
+        let expected = ["A=1", "B=x y", "C=a # b", "D=\t\"$\\\\q", "E=", "F=a#b", "G->s", "H=", "A=2"]
+        #expect(try Self.values(text) == expected)
+    }
+
+    @Test(arguments: ["A", "=1", "1A=1", "A B=1", "A =1", "A-B=1", "A='x", "A=\"x", "A=\"x\\", "A='x' y", "A=vault://", "é=1", "A=\0"])
+    func `what is not understood is refused, and not repeated`(_ line: String) throws {
+        do {
+            _ = try EnvironmentFile("OK=1\n\(line)\n")
+            Issue.record("it was taken")
+        } catch let error as CommandError {
+            #expect(error.status == .usage && error.message.contains("line 2") && (line.count < 3 || !error.message.contains(line)))
+        }
+    }
+}
