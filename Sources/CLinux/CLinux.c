@@ -217,6 +217,25 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     return failure != 0 ? -(long)failure : child;
 }
 
+// Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this process's terminal.
+long clinux_spawn_helper(char *const arguments[], int input, int output, int detached) {
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, detached ? POSIX_SPAWN_SETSID : 0);
+    posix_spawn_file_actions_init(&actions);
+    int streams[3] = {input, output, -1};
+    for (int stream = 0; stream < 3; stream++) {
+        if (streams[stream] >= 0) posix_spawn_file_actions_adddup2(&actions, streams[stream], stream);
+        else posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);
+    }
+    pid_t child = 0;
+    int failure = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failure != 0 ? -(long)failure : child;
+}
+
 // The next signal that waits, or 0. One that the terminal sent has reached the command by itself, and is not to be passed on: then `passed` is 0.
 int clinux_next_command_signal(int signals, int *passed) {
     struct signalfd_siginfo information;

@@ -130,6 +130,7 @@ struct VaultCommand: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
-            Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Import.self, Export.self, Completion.self,
+            Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, ClearClipboard.self, Import.self,
+            Export.self, Completion.self,
         ])
 }

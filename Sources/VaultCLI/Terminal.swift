@@ -26,6 +26,8 @@ struct Terminal: ~Copyable {
         _ = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
+    func write(_ bytes: Span<UInt8>) { try? Output.write(bytes, to: descriptor) }
+
     /// Asks and reads a line.
     func ask(_ question: String) throws -> String {
         write(question)

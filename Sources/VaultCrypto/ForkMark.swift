@@ -8,14 +8,15 @@ import Synchronization
 public enum ForkMark {
     /// A page that the kernel empties in a child (MADV_WIPEONFORK).
     @safe private struct Page: @unchecked Sendable {
-        let word: UnsafeMutablePointer<UInt64>?
+        let word: UnsafeMutablePointer<Atomic<UInt64>>?
 
         init() {
             guard let base = unsafe clinux_map(4096), unsafe clinux_wipe_on_fork(base, 4096) == 0 else {
                 unsafe self.word = nil
                 return
             }
-            unsafe self.word = unsafe base.bindMemory(to: UInt64.self, capacity: 512)
+            // The kernel's zeros are a zero.
+            unsafe self.word = unsafe base.bindMemory(to: Atomic<UInt64>.self, capacity: 1)
         }
     }
 
@@ -26,14 +27,14 @@ public enum ForkMark {
     /// The number of this process among its ancestors: 1 for the one that asked first, another in each child.
     public static var process: UInt64 {
         guard let word = unsafe page.word else { return 1 }
-        let known = unsafe word.pointee
+        let known = unsafe word.pointee.load(ordering: .acquiring)
         if known != 0 { return known }
         return last.withLock { last in
-            if unsafe word.pointee == 0 {
-                last += 1
-                unsafe word.pointee = last
-            }
-            return unsafe word.pointee
+            let known = unsafe word.pointee.load(ordering: .acquiring)
+            if known != 0 { return known }
+            last += 1
+            unsafe word.pointee.store(last, ordering: .releasing)
+            return last
         }
     }
 }

@@ -94,3 +94,28 @@ struct EnvironmentFileTests {
         }
     }
 }
+
+struct CopyTests {
+    @Test(arguments: [("90", 90), ("45s", 45), ("2m", 120), ("24h", 86_400), ("0", 0)])
+    func `a time has a unit, or is in seconds`(_ text: String, _ seconds: Int) { #expect(Copy.seconds(text) == seconds) }
+
+    @Test(arguments: ["", "s", "-1", "1x", "1.5s", "25h", "99999999999999999999", "9999999999999999h"])
+    func `what is no time is refused`(_ text: String) { #expect(Copy.seconds(text) == nil) }
+
+    @Test func `a seal tells its secret from others`() throws {
+        let seal = try ClipboardSeal(of: try Secret(text: "s3cret"))
+        #expect(try seal.isOf(try Secret(text: "s3cret").bytes))
+        #expect(try !seal.isOf(try Secret(text: "s3cret\n").bytes))
+        seal.withBytes { bytes in #expect(bytes.count == ClipboardSeal.length) }
+    }
+
+    @Test func `a terminal gets the secret in its own clipboard`() throws {
+        let shell = try Shell()
+        _ = try shell.run(
+            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add db --passphrase-file pass")
+        let terminal = try PseudoTerminal(["copy", "db", "--passphrase-file", "pass"], in: shell)
+        try terminal.wait(for: "\u{1B}]52;c;czNjcmV0\u{7}")
+        #expect(terminal.end() == 0)
+        #expect(!terminal.screen.contains("s3cret"))
+    }
+}

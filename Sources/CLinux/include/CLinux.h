@@ -37,6 +37,7 @@ char **clinux_environment(void);
 long clinux_execute(char *const arguments[], char *const environment[]);
 long clinux_pipe(int ends[2]);
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals);
+long clinux_spawn_helper(char *const arguments[], int input, int output, int detached);
 int clinux_next_command_signal(int signals, int *passed);
 _Noreturn void clinux_end_as(int status);
 

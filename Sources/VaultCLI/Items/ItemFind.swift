@@ -129,7 +129,7 @@ struct Find: ParsableCommand {
 
 extension ItemStore {
     /// The items that match, or none.
-    fileprivate func allMatching(_ query: Query) throws(VaultError) -> [Item] {
+    func allMatching(_ query: Query) throws(VaultError) -> [Item] {
         do throws(VaultError) { return try copyMatching(query) } catch {
             guard error == .itemNotFound else { throw error }
             return []

@@ -50,22 +50,6 @@ enum MaskedRun {
         return unsafe waitpid(process, &status, options) == process ? status : nil
     }
 
-    private struct Pipe {
-        let readEnd: Int32
-        let writeEnd: Int32
-
-        init() throws {
-            var ends: [Int32] = [-1, -1]
-            let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
-            guard result == 0 else {
-                throw CommandError(.resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).description.lowercased())")
-            }
-            (readEnd, writeEnd) = (ends[0], ends[1])
-        }
-
-        func closeWriteEnd() { close(writeEnd) }
-    }
-
     private final class Stream {
         let source: Int32
         private let target: Int32

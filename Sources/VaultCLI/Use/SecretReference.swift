@@ -76,10 +76,7 @@ struct SecretReference: Equatable {
         var query = Query(itemClass, attributes: attributes)
         query.synchronizableAny = true
         query.returnsSecrets = attribute == nil
-        do throws(VaultError) { return try store.copyMatching(query) } catch {
-            guard error == .itemNotFound else { throw error }
-            return []
-        }
+        return try store.allMatching(query)
     }
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+
+/// Where people paste from.
+enum Clipboard: String, CaseIterable, ExpressibleByArgument {
+    case wayland, x11
+    /// The terminal's own, by the escape sequence OSC 52, also over SSH. It can be set and not read.
+    case terminal
+
+    /// The one of this session. Nil: there is none.
+    static var current: Clipboard? {
+        if isSet("WAYLAND_DISPLAY"), Helper(["wl-copy"]).exists { return .wayland }
+        if isSet("DISPLAY"), Helper(["xclip"]).exists { return .x11 }
+        return Terminal() == nil ? nil : .terminal
+    }
+
+    private static func isSet(_ variable: String) -> Bool { unsafe getenv(variable).map { unsafe $0.pointee != 0 } ?? false }
+
+    func set(_ bytes: Span<UInt8>) throws {
+        switch self {
+        case .wayland: try Helper(["wl-copy"]).give(bytes)
+        case .x11: try Helper(["xclip", "-selection", "clipboard", "-in"]).give(bytes)
+        case .terminal:
+            var sequence = try SecretText(capacity: bytes.count * 4 / 3 + 16)
+            sequence.append("\u{1B}]52;c;".utf8)
+            sequence.append(base64: bytes)
+            sequence.append(7)
+            guard let terminal = Terminal() else { throw Clipboard.missing }
+            try sequence.bytes().withBytes { terminal.write($0) }
+        }
+    }
+
+    /// Nil: it cannot be read.
+    func content() throws -> SecretBytes? {
+        switch self {
+        case .wayland: try Helper(["wl-paste", "--no-newline"]).answer()
+        case .x11: try Helper(["xclip", "-selection", "clipboard", "-out"]).answer()
+        case .terminal: nil
+        }
+    }
+
+    func clear() throws {
+        switch self {
+        case .wayland: try Helper(["wl-copy", "--clear"]).give([UInt8]().span)
+        case .x11: try Helper(["xclip", "-selection", "clipboard", "-in"]).give([UInt8]().span)
+        case .terminal: break
+        }
+    }
+
+    static let missing = CommandError(
+        .failure, "there is no clipboard", hint: "install wl-clipboard or xclip, or use a terminal that has one")
+}
+
+struct Copy: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Copy an item's secret to the clipboard.",
+        discussion: """
+            By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is cleared after 45 seconds if it
+            still has the secret then; a terminal's cannot be read, and stays as it is.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+
+    @Option(help: ArgumentHelp("Clear it after so long, such as 45s or 2m; 0 for never.", valueName: "time"))
+    var clearAfter = "45s"
+
+    func validate() throws {
+        guard Copy.seconds(clearAfter) != nil else {
+            throw ValidationError("--clear-after takes a time of at most a day, such as 45s or 2m")
+        }
+    }
+
+    func run() throws {
+        let locked = try vault.locked()
+        guard let clipboard = Clipboard.current else { throw Clipboard.missing }
+        try vault.withVault(locked, groups: selection.groups) { vault in
+            guard let secret = try selection.only(in: vault, secrets: true).secret else {
+                throw CommandError(.notFound, "the item has no secret")
+            }
+            try secret.withBytes { try clipboard.set($0) }
+            let seconds = Copy.seconds(clearAfter) ?? 0
+            guard clipboard != .terminal else {
+                return Output.note("the terminal's clipboard has the secret until something else is copied")
+            }
+            guard seconds > 0 else { return }
+            let seal = try ClipboardSeal(of: secret)
+            let helper = Helper(["/proc/self/exe", ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds)])
+            try seal.withBytes { try helper.leave($0) }
+            Output.note("the clipboard is cleared in \(seconds) s if it still has the secret")
+        }
+    }
+
+    /// `90`, `45s`, `2m` or `1h` in seconds.
+    static func seconds(_ text: String) -> Int? {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600]
+        let unit = text.last.flatMap { units[$0] }
+        guard let number = Int(unit == nil ? text[...] : text.dropLast()), (0...86_400).contains(number) else { return nil }
+        let seconds = number * (unit ?? 1)
+        return seconds <= 86_400 ? seconds : nil
+    }
+}
+
+/// What tells a secret again without being one: a hash under a random key.
+struct ClipboardSeal: ~Copyable {
+    static let length = 64
+    private let bytes: SecretBytes
+
+    init(of secret: Secret) throws {
+        let key = try SecretBytes(random: 32)
+        var bytes = try SecretBytes(zeroed: ClipboardSeal.length)
+        key.withBytes { bytes.replace(at: 0, with: $0) }
+        let hash = secret.withBytes { ClipboardSeal.hash($0, key: key) }
+        bytes.replace(at: 32, with: hash.bytes.span)
+        self.bytes = bytes
+    }
+
+    /// - Parameter bytes: those that ``withBytes(_:)`` lent.
+    init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+
+    func isOf(_ content: borrowing SecretBytes) throws -> Bool {
+        let key = try bytes.copy(of: 0..<32)
+        let hash = content.withBytes { ClipboardSeal.hash($0, key: key) }
+        return bytes.withBytes { isEqualInConstantTime($0.extracting(32..<64), hash.bytes.span) }
+    }
+
+    func withBytes(_ body: (Span<UInt8>) throws -> Void) rethrows { try bytes.withBytes(body) }
+
+    private static func hash(_ content: Span<UInt8>, key: borrowing SecretBytes) -> Digest {
+        var hash = KeyedHash(key: key)
+        hash.update(content)
+        return hash.digest()
+    }
+}
+
+/// What `copy` leaves behind: it waits, looks, and clears the clipboard if nobody has copied anything else.
+struct ClearClipboard: ParsableCommand {
+    static let name = "clear-clipboard"
+    static let configuration = CommandConfiguration(commandName: name, shouldDisplay: false)
+
+    @Option var of: Clipboard
+    @Option var after: Int
+
+    func run() throws {
+        let tooLong = CommandError.usage("that is no seal")
+        let bytes = try SecretReader.read(STDIN_FILENO, limit: ClipboardSeal.length, tooLong: tooLong)
+        guard bytes.count == ClipboardSeal.length else { throw tooLong }
+        let seal = ClipboardSeal(bytes)
+        sleep(UInt32(clamping: after))
+        guard let content = try of.content(), try seal.isOf(content) else { return }
+        try of.clear()
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+internal import VaultCrypto
+
+/// Both ends of a pipe, of which a child gets none that it is not given.
+struct Pipe {
+    let readEnd: Int32
+    let writeEnd: Int32
+
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
+        guard result == 0 else {
+            throw CommandError(.resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).description.lowercased())")
+        }
+        (readEnd, writeEnd) = (ends[0], ends[1])
+    }
+
+    func closeReadEnd() { close(readEnd) }
+
+    func closeWriteEnd() { close(writeEnd) }
+}
+
+/// A program of somebody else's that is given bytes, or asked for some. Bytes go through pipes, never through its arguments.
+struct Helper {
+    private let arguments: [String]
+
+    init(_ arguments: [String]) { self.arguments = arguments }
+
+    /// Whether there is such a program on the search path.
+    var exists: Bool {
+        let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
+        return path.split(separator: ":").contains { unsafe access("\($0)/\(arguments[0])", X_OK) == 0 }
+    }
+
+    /// Gives the program its standard input and waits for its end.
+    func give(_ bytes: Span<UInt8>) throws {
+        let input = try Pipe()
+        let process = try start(input: input.readEnd, output: -1)
+        input.closeReadEnd()
+        // Who does not read all of it has failed, and says so by its code.
+        try? Output.write(bytes, to: input.writeEnd)
+        input.closeWriteEnd()
+        try wait(for: process)
+    }
+
+    /// The program's standard output.
+    func answer() throws -> SecretBytes {
+        let output = try Pipe()
+        let process = try start(input: -1, output: output.writeEnd)
+        output.closeWriteEnd()
+        defer { output.closeReadEnd() }
+        let tooLong = CommandError(.failure, "'\(arguments[0])' says too much")
+        let answer = try SecretReader.read(output.readEnd, limit: 16 << 20, tooLong: tooLong)
+        try wait(for: process)
+        return answer
+    }
+
+    /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it there. The bytes must fit into a pipe.
+    func leave(_ bytes: Span<UInt8>) throws {
+        let input = try Pipe()
+        _ = try start(input: input.readEnd, output: -1, detached: true)
+        input.closeReadEnd()
+        try Output.write(bytes, to: input.writeEnd)
+        input.closeWriteEnd()
+    }
+
+    private func start(input: Int32, output: Int32, detached: Bool = false) throws -> Int32 {
+        var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        defer { unsafe pointers.forEach { unsafe free($0) } }
+        let result = unsafe pointers.withUnsafeMutableBufferPointer {
+            unsafe clinux_spawn_helper($0.baseAddress, input, output, detached ? 1 : 0)
+        }
+        guard result > 0 else { throw failure }
+        return Int32(result)
+    }
+
+    private func wait(for process: Int32) throws {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+        guard status == 0 else { throw failure }
+    }
+
+    private var failure: CommandError { CommandError(.failure, "'\(arguments[0])' failed") }
+}
