@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -191,6 +192,8 @@ static void command_signals(sigset_t *set) {
 // for clinux_next_command_signal().
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals) {
     sigset_t blocked, before, defaults;
+    // Where it is ignored nobody hears how a child ended.
+    signal(SIGCHLD, SIG_DFL);
     command_signals(&blocked);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     *signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -219,6 +222,7 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
 
 // Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this process's terminal.
 long clinux_spawn_helper(char *const arguments[], int input, int output, int detached) {
+    signal(SIGCHLD, SIG_DFL);
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_init(&attributes);
@@ -229,6 +233,8 @@ long clinux_spawn_helper(char *const arguments[], int input, int output, int det
         if (streams[stream] >= 0) posix_spawn_file_actions_adddup2(&actions, streams[stream], stream);
         else posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);
     }
+    // Nothing that this process was given is theirs.
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     pid_t child = 0;
     int failure = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
@@ -242,6 +248,52 @@ int clinux_next_command_signal(int signals, int *passed) {
     if (read(signals, &information, sizeof information) != sizeof information) return 0;
     *passed = information.ssi_code != SI_KERNEL;
     return (int)information.ssi_signo;
+}
+
+void clinux_unblock_command_signals(void) {
+    sigset_t set;
+    command_signals(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+// ioctl is variadic. How many bytes a pipe has.
+long clinux_readable(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
+}
+
+// Writes to a pipe whose reader may have gone: an error then, and not the end of the process.
+long clinux_write_pipe(int descriptor, const void *bytes, size_t count) {
+    sigset_t pipe_signal, before;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    long result = 0;
+    for (size_t done = 0; done < count;) {
+        ssize_t written = write(descriptor, (const char *)bytes + done, count - done);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            result = -(long)errno;
+            break;
+        }
+        done += (size_t)written;
+    }
+    struct timespec none = {0, 0};
+    if (result == -EPIPE) sigtimedwait(&pipe_signal, NULL, &none);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+// A descriptor that was read to its end is for nobody else: 0 becomes /dev/null.
+void clinux_forget_descriptor(int descriptor) {
+    if (descriptor > STDERR_FILENO) {
+        close(descriptor);
+        return;
+    }
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) return;
+    dup2(null, descriptor);
+    close(null);
 }
 
 // Ends as the command did: with its code, or by its signal.

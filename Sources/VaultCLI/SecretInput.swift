@@ -100,7 +100,9 @@ struct PassphraseOptions: ParsableArguments {
     }
 
     static func read(descriptor: Int32) throws -> Passphrase {
-        try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
+        // A command that is run would find it, and read it again.
+        defer { clinux_forget_descriptor(descriptor) }
+        return try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
     }
 
     static func ask(_ prompt: String, confirming: Bool) throws -> Passphrase {

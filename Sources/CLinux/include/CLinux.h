@@ -39,6 +39,10 @@ long clinux_pipe(int ends[2]);
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals);
 long clinux_spawn_helper(char *const arguments[], int input, int output, int detached);
 int clinux_next_command_signal(int signals, int *passed);
+void clinux_unblock_command_signals(void);
+long clinux_readable(int descriptor);
+long clinux_write_pipe(int descriptor, const void *bytes, size_t count);
+void clinux_forget_descriptor(int descriptor);
 _Noreturn void clinux_end_as(int status);
 
 #endif

@@ -9,13 +9,13 @@ struct Child {
     private let arguments: [String]
     /// `NAME=value` and a zero byte, one after the other.
     private let block: Secret
-    private let names: Swift.Set<String>
+    private let names: Swift.Set<[UInt8]>
     private let starts: [Int]
 
     /// - Throws: code 1 for a value with a zero byte, which no environment can hold.
     init(_ arguments: [String], variables: [(name: String, value: Secret)]) throws {
         self.arguments = arguments
-        names = Swift.Set(variables.map(\.name))
+        names = Swift.Set(variables.map { Array($0.name.utf8) })
         var length = 0
         var starts: [Int] = []
         for (name, value) in variables {
@@ -83,9 +83,14 @@ struct Child {
         }
     }
 
-    private static func name(of variable: UnsafeMutablePointer<CChar>) -> String {
-        let text = unsafe String(cString: variable)
-        return String(text[..<(text.firstIndex(of: "=") ?? text.endIndex)])
+    private static func name(of variable: UnsafeMutablePointer<CChar>) -> [UInt8] {
+        var name: [UInt8] = []
+        var next = unsafe variable
+        while unsafe next.pointee != 0, unsafe next.pointee != CChar(UInt8(ascii: "=")) {
+            unsafe name.append(UInt8(bitPattern: next.pointee))
+            unsafe next = unsafe next.advanced(by: 1)
+        }
+        return name
     }
 }
 

@@ -12,19 +12,22 @@ struct EnvironmentFile {
 
     /// - Throws: code 64, with the number of the line that is not understood, and nothing of what is on it.
     init(_ text: String) throws {
-        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        // By scalars: a character may be a quote with a mark on it.
+        let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
             guard let variable = try EnvironmentFile.parse(line, number: index + 1) else { continue }
             variables.append(variable)
         }
     }
 
-    private static func parse(_ line: Substring, number: Int) throws -> (name: String, value: Value)? {
+    private static func parse(_ line: Substring.UnicodeScalarView, number: Int) throws -> (name: String, value: Value)? {
         var rest = trimmed(line)
         guard !rest.isEmpty, rest.first != "#" else { return nil }
-        if rest.hasPrefix("export "), let next = rest.dropFirst(7).firstIndex(where: { $0 != " " }) { rest = rest[next...] }
+        if rest.starts(with: "export ".unicodeScalars), let next = rest.dropFirst(7).firstIndex(where: { $0 != " " }) {
+            rest = rest[next...]
+        }
         let failure = CommandError.usage("line \(number) of the file of variables is not NAME=VALUE")
-        guard let split = rest.firstIndex(of: "="), NamedReference.isName(rest[..<split]) else { throw failure }
+        guard let split = rest.firstIndex(of: "="), NamedReference.isName(String(rest[..<split])) else { throw failure }
         guard let value = unquoted(trimmed(rest[rest.index(after: split)...])), !value.contains("\0") else { throw failure }
         guard value.hasPrefix(SecretReference.scheme) else { return (String(rest[..<split]), .plain(value)) }
         guard let reference = SecretReference(value) else {
@@ -33,7 +36,7 @@ struct EnvironmentFile {
         return (String(rest[..<split]), .reference(reference))
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
+    private static func trimmed(_ text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
         var text = text
         while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
         while let last = text.last, last == " " || last == "\t" || last == "\r" { text.removeLast() }
@@ -41,17 +44,16 @@ struct EnvironmentFile {
     }
 
     /// As shells have it: '…' as it stands, "…" with \\n, \\t, \\", \\$ and \\\\, and without quotes up to a comment. Nil: a quote that does not end.
-    private static func unquoted(_ text: Substring) -> String? {
+    private static func unquoted(_ text: Substring.UnicodeScalarView) -> String? {
         guard let quote = text.first, quote == "'" || quote == "\"" else {
-            guard let comment = text.range(ofComment: ()) else { return String(text) }
-            return String(trimmed(text[..<comment]))
+            return String(trimmed(text[..<comment(in: text)]))
         }
-        var value = ""
+        var value = "".unicodeScalars
         var rest = text.dropFirst()
         while let character = rest.popFirst() {
             if character == quote {
                 let behind = trimmed(rest)
-                return behind.isEmpty || behind.first == "#" ? value : nil
+                return behind.isEmpty || behind.first == "#" ? String(value) : nil
             }
             guard quote == "\"", character == "\\" else {
                 value.append(character)
@@ -60,21 +62,18 @@ struct EnvironmentFile {
             switch rest.popFirst() {
             case "n": value.append("\n")
             case "t": value.append("\t")
-            case .some(let escaped) where "\"\\$`".contains(escaped): value.append(escaped)
-            case .some(let other): value += "\\" + String(other)
+            case .some(let escaped) where "\"\\$`".unicodeScalars.contains(escaped): value.append(escaped)
+            case .some(let other): value += ["\\", other]
             case nil: return nil
             }
         }
         return nil
     }
-}
 
-extension Substring {
     /// Where a comment begins: at a # behind a blank.
-    fileprivate func range(ofComment: Void) -> Index? {
-        indices.first { index in
-            guard self[index] == "#", index > startIndex else { return false }
-            return [" ", "\t"].contains(self[self.index(before: index)])
-        }
+    private static func comment(in text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView.Index {
+        text.indices.first { index in
+            text[index] == "#" && index > text.startIndex && [" ", "\t"].contains(text[text.index(before: index)])
+        } ?? text.endIndex
     }
 }

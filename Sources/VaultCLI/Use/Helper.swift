@@ -41,7 +41,7 @@ struct Helper {
         let process = try start(input: input.readEnd, output: -1)
         input.closeReadEnd()
         // Who does not read all of it has failed, and says so by its code.
-        try? Output.write(bytes, to: input.writeEnd)
+        _ = Helper.write(bytes, to: input.writeEnd)
         input.closeWriteEnd()
         try wait(for: process)
     }
@@ -63,8 +63,13 @@ struct Helper {
         let input = try Pipe()
         _ = try start(input: input.readEnd, output: -1, detached: true)
         input.closeReadEnd()
-        try Output.write(bytes, to: input.writeEnd)
+        let isWritten = Helper.write(bytes, to: input.writeEnd)
         input.closeWriteEnd()
+        guard isWritten else { throw failure }
+    }
+
+    private static func write(_ bytes: Span<UInt8>, to pipe: Int32) -> Bool {
+        unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(pipe, $0.baseAddress, $0.count) == 0 }
     }
 
     private func start(input: Int32, output: Int32, detached: Bool = false) throws -> Int32 {
@@ -79,8 +84,9 @@ struct Helper {
 
     private func wait(for process: Int32) throws {
         var status: Int32 = 0
-        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
-        guard status == 0 else { throw failure }
+        var ended = unsafe waitpid(process, &status, 0)
+        while ended < 0, errno == EINTR { ended = unsafe waitpid(process, &status, 0) }
+        guard ended == process, status == 0 else { throw failure }
     }
 
     private var failure: CommandError { CommandError(.failure, "'\(arguments[0])' failed") }

@@ -31,6 +31,10 @@ struct Inject: ParsableCommand {
 
     func run() throws {
         let locked = try vault.locked()
+        guard input != nil || vault.passphrase.passphraseFd != 0 else {
+            throw CommandError.usage("standard input cannot be both the template and the passphrase")
+        }
+        try vault.passphrase.checkAvailable()
         let target = output.map(OutputFile.init)
         if let target, target.exists, !yes { try Confirmation.checkPossible() }
         let tooLong = CommandError(.usage, "a template has at most 16 MiB")

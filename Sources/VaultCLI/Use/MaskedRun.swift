@@ -5,10 +5,20 @@ internal import SystemPackage
 internal import VaultCrypto
 
 /// Runs a command whose output comes without the secrets, and ends as it ends.
-enum MaskedRun {
+final class MaskedRun {
+    private let process: Int32
+    /// Signals come through this descriptor while the command runs; once it has ended they act on this process as ever.
+    private let signals: Int32
+    private var status: Int32?
+    private var failure: (any Error)?
+
+    private init(_ child: Child, _ output: Pipe, _ error: Pipe) throws {
+        (process, signals) = try child.start(output: output.writeEnd, error: error.writeEnd)
+    }
+
     static func run(_ child: Child, hiding secrets: [Secret]) throws -> Never {
         let (output, error) = (try Pipe(), try Pipe())
-        let (process, signals) = try child.start(output: output.writeEnd, error: error.writeEnd)
+        let run = try MaskedRun(child, output, error)
         // Both ends of a pipe in one process would never come to an end.
         output.closeWriteEnd()
         error.closeWriteEnd()
@@ -16,43 +26,77 @@ enum MaskedRun {
             Stream(from: output.readEnd, to: STDOUT_FILENO, mask: try Mask(secrets)),
             Stream(from: error.readEnd, to: STDERR_FILENO, mask: try Mask(secrets)),
         ]
-        var status: Int32?
-        while streams.contains(where: { !$0.isAtEnd }) {
-            var waiting = streams.map { pollfd(fd: $0.isAtEnd ? -1 : $0.source, events: Int16(POLLIN), revents: 0) }
-            waiting.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
-            // Once the command has ended only what is there already counts: somebody that it left behind may keep the pipe open for ever.
-            let count = unsafe waiting.withUnsafeMutableBufferPointer {
-                unsafe poll($0.baseAddress, nfds_t($0.count), status == nil ? -1 : 0)
+        while run.status == nil { run.step(streams) }
+        // What is there already: somebody whom the command left behind may keep the pipe open, and go on writing, for ever.
+        for stream in streams { run.drain(stream) }
+        if let failure = run.failure { throw failure }
+        clinux_end_as(run.status ?? 0)
+    }
+
+    private func step(_ streams: [Stream]) {
+        var waiting = streams.map { pollfd(fd: $0.isAtEnd ? -1 : $0.source, events: Int16(POLLIN), revents: 0) }
+        waiting.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
+        let count = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
+        guard count > 0 else { return }
+        for (stream, waiting) in zip(streams, waiting) where waiting.revents != 0 { pass(stream, atMost: .max) }
+        passSignals()
+    }
+
+    private func drain(_ stream: Stream) {
+        var rest = Int(clinux_readable(stream.source))
+        while rest > 0, !stream.isAtEnd { rest -= pass(stream, atMost: rest) }
+        guard failure == nil else { return }
+        do { try stream.finish { try self.write($0, to: stream.target) } } catch { failure = error }
+    }
+
+    /// A command whose output goes nowhere any more is told so by its pipe.
+    @discardableResult
+    private func pass(_ stream: Stream, atMost limit: Int) -> Int {
+        do { return try stream.pass(atMost: limit) { try self.write($0, to: stream.target) } } catch {
+            failure = failure ?? error
+            stream.end()
+            return 0
+        }
+    }
+
+    /// Writes, and passes signals on meanwhile: whoever reads may take his time.
+    private func write(_ bytes: Span<UInt8>, to target: Int32) throws {
+        var written = 0
+        while written < bytes.count {
+            var waiting = [pollfd(fd: target, events: Int16(POLLOUT), revents: 0), pollfd(fd: signals, events: Int16(POLLIN), revents: 0)]
+            _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
+            if waiting[1].revents != 0 { passSignals() }
+            guard waiting[0].revents != 0 else { continue }
+            // As much as a pipe has room for that can be written to at all.
+            let part = bytes.extracting(written..<min(written + 4096, bytes.count))
+            let count = unsafe part.withUnsafeBytes { unsafe Glibc.write(target, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR || errno == EAGAIN { continue }
+            guard count > 0 else {
+                throw CommandError(.inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
             }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
-            for index in streams.indices where waiting[index].revents != 0 { try streams[index].pass() }
-            if waiting[streams.count].revents != 0 { status = passSignals(signals, to: process) ?? status }
+            written += count
         }
-        for stream in streams { try stream.finish() }
-        while status == nil { status = wait(for: process, options: 0) }
-        clinux_end_as(status ?? 0)
     }
 
-    /// - Returns: how the command ended, if it did.
-    private static func passSignals(_ signals: Int32, to process: Int32) -> Int32? {
+    private func passSignals() {
         var passed: Int32 = 0
-        var status: Int32?
-        while true {
+        while status == nil {
             let signal = unsafe clinux_next_command_signal(signals, &passed)
-            guard signal != 0 else { return status }
-            if signal == SIGCHLD { status = wait(for: process, options: WNOHANG) ?? status } else if passed != 0 { kill(process, signal) }
+            guard signal != 0 else { return }
+            if signal == SIGCHLD { reap() } else if passed != 0 { kill(process, signal) }
         }
     }
 
-    private static func wait(for process: Int32, options: Int32) -> Int32? {
+    private func reap() {
         var status: Int32 = 0
-        return unsafe waitpid(process, &status, options) == process ? status : nil
+        guard unsafe waitpid(process, &status, WNOHANG) == process else { return }
+        self.status = status
+        clinux_unblock_command_signals()
     }
 
     private final class Stream {
         let source: Int32
-        private let target: Int32
+        let target: Int32
         private var mask: Mask
         private var buffer: SecretBytes?
         private(set) var isAtEnd = false
@@ -63,25 +107,27 @@ enum MaskedRun {
             self.mask = mask
         }
 
-        func pass() throws {
-            let target = target
+        /// - Returns: how many bytes were read.
+        func pass(atMost limit: Int, _ write: (Span<UInt8>) throws -> Void) throws -> Int {
             var buffer = try self.buffer.take() ?? SecretBytes(zeroed: 32_768)
             let count = buffer.withMutableBytes { bytes in
-                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(source, $0.baseAddress, $0.count) }
+                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(source, $0.baseAddress, min($0.count, limit)) }
             }
             if count > 0 {
-                try buffer.withBytes { bytes in
-                    try mask.pass(bytes.extracting(0..<count)) { try Output.write($0, to: target) }
-                }
+                try buffer.withBytes { try mask.pass($0.extracting(0..<count), write) }
             } else if count == 0 || errno != EINTR {
                 isAtEnd = true
             }
             self.buffer = consume buffer
+            return max(count, 0)
         }
 
-        func finish() throws {
-            let target = target
-            try mask.finish { try Output.write($0, to: target) }
+        func finish(_ write: (Span<UInt8>) throws -> Void) throws { try mask.finish(write) }
+
+        func end() {
+            guard !isAtEnd else { return }
+            isAtEnd = true
+            close(source)
         }
     }
 }

@@ -16,8 +16,15 @@ struct OutputFile {
         return unsafe lstat(path, &status) == 0
     }
 
-    /// Makes the file, or puts a new one in the place of the old.
+    /// Makes the file, or puts a new one in the place of the old; a symbolic link is replaced and not followed.
+    ///
+    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file.
     func replace(with bytes: Span<UInt8>) throws {
+        var status = stat()
+        let isThere = unsafe lstat(path, &status) == 0
+        guard !isThere || [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+            throw CommandError(.inputOutput, "'\(path.printable)' is no file that could be replaced")
+        }
         // An interruption must not leave opened secrets behind.
         let interruptions = try Interruptions()
         let temporary = path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -28,7 +35,13 @@ struct OutputFile {
             try Output.write(bytes, to: Int32(opened))
             guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
             try interruptions.check()
-            guard unsafe rename(temporary, path) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
+            guard !isThere else {
+                guard unsafe rename(temporary, path) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
+                return
+            }
+            let result = unsafe clinux_rename_no_replace(AT_FDCWD, temporary, path)
+            guard result != -Int(EEXIST) else { throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes") }
+            guard result == 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-result))) }
         } catch {
             unsafe unlink(temporary)
             try interruptions.check()

@@ -15,8 +15,10 @@ struct SecretReference: Equatable {
 
     /// Nil: the text is no reference, or not a well-formed one. It may be a secret that somebody typed, and is repeated nowhere.
     init?(_ text: String) {
-        guard text.hasPrefix(SecretReference.scheme) else { return nil }
-        let parts = text.dropFirst(SecretReference.scheme.count).utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        // By bytes: a character may be a slash with a mark on it.
+        guard text.utf8.starts(with: SecretReference.scheme.utf8) else { return nil }
+        let rest = text.utf8.dropFirst(SecretReference.scheme.utf8.count)
+        let parts = rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let decoded = parts.compactMap { SecretReference.decode($0) }
         guard (1...3).contains(parts.count), decoded.count == parts.count, !decoded[0].isEmpty else { return nil }
         service = decoded[0]
@@ -100,7 +102,8 @@ struct NamedReference: ExpressibleByArgument {
     let reference: SecretReference
 
     init?(argument: String) {
-        guard let split = argument.firstIndex(of: "="), let reference = SecretReference(String(argument[argument.index(after: split)...]))
+        guard let split = argument.utf8.firstIndex(of: UInt8(ascii: "=")),
+            let value = String(argument.utf8[argument.utf8.index(after: split)...]), let reference = SecretReference(value)
         else { return nil }
         name = String(argument[..<split])
         self.reference = reference
