@@ -16,10 +16,14 @@ final class VaultCore: @unchecked Sendable {
     private var lastChange = Duration.zero
     private var isSettling = false
     /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the mutex for its beginning and its end alone.
-    private let compaction = DispatchSemaphore(value: 1)
+    /// It begins at 0, since Dispatch ends a process that lets go of one below where it began: a child may, that was forked meanwhile.
+    private let compaction = DispatchSemaphore(value: 0)
     private var isCompactionDue = false
 
-    init(_ store: VaultStore) { engine = ItemEngine(store) }
+    init(_ store: VaultStore) {
+        engine = ItemEngine(store)
+        compaction.signal()
+    }
 
     deinit {
         // One that is under way may have ended on this very thread: it is not waited for.

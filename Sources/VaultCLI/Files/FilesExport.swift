@@ -53,8 +53,7 @@ struct ExportDirectory {
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         self.path = path
-        let tag = SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        temporary = path + ".tmp-" + tag
+        temporary = OutputFile.temporaryPath(beside: path)
     }
 
     func check() throws {

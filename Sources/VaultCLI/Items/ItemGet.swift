@@ -41,7 +41,7 @@ struct Get: ParsableCommand {
                 try Output.write("\n")
             } else {
                 guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
-                try secret.print(force: force)
+                try secret.show(force: force)
             }
         }
     }
@@ -51,7 +51,7 @@ extension Secret {
     /// Writes the exact bytes, and a newline on a terminal.
     ///
     /// - Parameter force: also what is not text to a terminal.
-    func print(force: Bool) throws {
+    func show(force: Bool) throws {
         let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
         try withBytes { bytes in
             if isTerminal, !force, !bytes.isText {

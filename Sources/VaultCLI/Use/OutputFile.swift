@@ -27,7 +27,7 @@ struct OutputFile {
         }
         // An interruption must not leave opened secrets behind.
         let interruptions = try Interruptions()
-        let temporary = path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let temporary = OutputFile.temporaryPath(beside: path)
         let opened = unsafe clinux_openat(AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
         defer { close(Int32(opened)) }
@@ -47,6 +47,11 @@ struct OutputFile {
             try interruptions.check()
             throw error
         }
+    }
+
+    /// Where something is put together that is then moved to `path`.
+    static func temporaryPath(beside path: String) -> String {
+        path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     private static func failure(_ errno: Errno) -> CommandError {
