@@ -36,6 +36,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // What the application's log should say, wherever that goes.
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        // The event loop of the agent; its clients do without.
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         // Paths, errno and file permissions in the types of the platform.
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
@@ -53,14 +55,24 @@ let package = Package(
             dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", system],
             swiftSettings: settings),
         .target(
+            name: "VaultAgent", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            swiftSettings: settings),
+        .target(
+            name: "VaultAgentServer",
+            dependencies: [
+                "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), system,
+            ],
+            swiftSettings: settings),
+        .target(
             name: "KeychainServices",
-            dependencies: ["Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["VaultAgent", "Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
             swiftSettings: keychainSettings),
         .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(
             name: "VaultCLI",
             dependencies: [
-                "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 system,
             ],
@@ -84,6 +96,16 @@ let package = Package(
         .testTarget(
             name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
         .testTarget(
+            name: "VaultAgentTests",
+            dependencies: ["VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultAgentServerTests",
+            dependencies: [
+                "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", "TestSupport", system,
+            ],
+            swiftSettings: testSettings),
+        .testTarget(
             name: "KeychainServicesTests",
             dependencies: ["KeychainServices", "Security", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport"],
             swiftSettings: testSettings),
@@ -104,13 +126,13 @@ if Context.environment["VAULT_FUZZING"] != nil {
         .target(
             name: "Fuzzing",
             dependencies: [
-                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+                "VaultCLI", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests",
             sources: [
                 "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift", "VaultStorageTests/FuzzedLog.swift",
-                "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
+                "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift", "VaultAgentTests/FuzzedMessage.swift",
             ],
             swiftSettings: testSettings))
 }

@@ -72,6 +72,18 @@ void *clinux_map(size_t length) {
     void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
+
+// glibc has no function for it. The descriptor is not needed once the memory is mapped.
+long clinux_map_secret(void *base, size_t length) {
+    int descriptor = (int)syscall(SYS_memfd_secret, FD_CLOEXEC);
+    if (descriptor < 0) return -(long)errno;
+    long result = 0;
+    if (ftruncate(descriptor, (off_t)length) != 0 ||
+        mmap(base, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED)
+        result = -(long)errno;
+    close(descriptor);
+    return result;
+}
 long clinux_forbid_access(void *base, size_t length) { return clinux_result(mprotect(base, length, PROT_NONE)); }
 
 // statfs is a function and a structure of the same name.
@@ -115,6 +127,14 @@ int clinux_wait_for_input(int input, int signals) {
             return (int)information.ssi_signo;
         if (descriptors[0].revents) return 0;
     }
+}
+
+// The signals that an agent hears of in another way; nobody who does not read may end it.
+void clinux_ignore_agent_signals(void) {
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 // SIG_IGN is a cast. A file-size limit then is an error of the write instead of the end of the process.

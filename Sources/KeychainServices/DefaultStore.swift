@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Logging
 @_implementationOnly import Vault
+@_implementationOnly import VaultAgent
 
 /// The store that the calls use, and the status that they end with.
 enum DefaultStore {
@@ -12,7 +13,7 @@ enum DefaultStore {
     static func perform(
         adding: Bool = false, check: (AccessGroups) throws(VaultError) -> Void, _ call: (any ItemStore) throws(VaultError) -> Void
     ) -> OSStatus {
-        let vault: Vault
+        let vault: any ItemStore
         do throws(VaultError) { vault = try get() } catch {
             let unavailable = error
             do throws(VaultError) { try check(DefaultVault.accessGroups) } catch { return error.status }
@@ -36,20 +37,32 @@ enum DefaultStore {
         }
     }
 
-    private static func get() throws(VaultError) -> Vault {
+    /// The vault that was bound; the agent, if it is unlocked; what this process can unlock itself; the agent, for what a locked one still has.
+    private static func get() throws(VaultError) -> any ItemStore {
         // Said when the lock has been given back: a log may itself look for a secret.
         var unreadable: VaultError?
         defer { if let unreadable { log.error("what should unlock the vault cannot be read: \(unreadable)") } }
         return try DefaultVault.get { groups throws(VaultError) in
             guard let path = Vault.defaultPath else { throw .storage(.noVault) }
             let locked = try LockedVault(at: path)
+            let client = try agent(of: locked.path, groups)
+            if let client, client.greeting.state == .unlocked { return client }
             let secret: UnlockingSecret?
             do throws(VaultError) { secret = try .ofProcess() } catch {
                 unreadable = error
                 throw .locked
             }
-            guard let secret else { throw .locked }
-            return try locked.unlock(with: secret, accessGroups: groups)
+            if let secret { return try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
+            guard let client, client.greeting.state == .locked else { throw .locked }
+            return client
+        }
+    }
+
+    private static func agent(of vault: FilePath, _ groups: AccessGroups?) throws(VaultError) -> AgentClient? {
+        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups) } catch {
+            // Another vault's, or another user's: it is not for this process.
+            guard error == .agent(.otherVault) || error == .agent(.refused) else { throw error }
+            return nil
         }
     }
 
@@ -67,7 +80,7 @@ enum DefaultStore {
 extension VaultError {
     fileprivate var asksForReopening: Bool {
         switch self {
-        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.noVault): true
+        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.noVault), .agent(.notRunning): true
         default: false
         }
     }
@@ -84,6 +97,8 @@ extension VaultError {
         case .unimplemented: errSecUnimplemented
         case .versionMismatch, .itemChanged: errSecInternal
         case .storage(let error): error.status
+        case .agent(.refused): errSecMissingEntitlement
+        case .agent: errSecNotAvailable
         }
     }
 }

@@ -19,6 +19,20 @@ public struct AccessGroups: Equatable, Sendable {
     /// `kSecAttrAccessGroupToken`: what tokens offer, read by whoever names it and written by nobody.
     private static let token = "com.apple.token"
 
+    /// As ``init(_:)`` takes them.
+    package var list: [String] {
+        guard let names else { return [first == "default" ? nil : first, "*"].compactMap { $0 } }
+        let others = names.map { String(decoding: $0, as: UTF8.self) }.filter { $0 != first }.sorted()
+        return (first.map { [$0] } ?? []) + others
+    }
+
+    /// Those of these groups that are among others, in the order of these.
+    package func limited(to others: AccessGroups) -> AccessGroups {
+        guard others.names != nil else { return self }
+        guard names != nil else { return others }
+        return AccessGroups(list.filter { others.allows($0) })
+    }
+
     var isEmpty: Bool { names?.isEmpty ?? false }
 
     func allows(_ group: String) -> Bool { names?.contains(Array(group.utf8)) ?? true }

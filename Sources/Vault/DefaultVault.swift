@@ -19,8 +19,8 @@ extension Vault {
 /// The vault of a process for those who were handed none: bound in code, or opened when it is first needed.
 package enum DefaultVault {
     private struct State {
-        var bound: Vault?
-        var opened: Vault?
+        var bound: (any ItemStore)?
+        var opened: (any ItemStore)?
         var groups: AccessGroups?
         /// A key derivation that came to nothing, so that not every caller waits for one of their own.
         var failure: (error: VaultError, uptime: Duration)?
@@ -48,14 +48,17 @@ package enum DefaultVault {
     /// The access groups of the calls when no vault was bound.
     package static var accessGroups: AccessGroups { state.withLock { $0.groups } ?? .ofProcess }
 
-    /// - Parameter open: derives the key, while whoever comes meanwhile waits for the same vault.
-    package static func get(opening open: (AccessGroups) throws(VaultError) -> Vault) throws(VaultError) -> Vault {
-        let result: Result<Vault, VaultError> = state.withLock { state in
+    /// - Parameter open: finds an agent or derives the key, while whoever comes meanwhile waits for the same vault. It is given the access
+    ///   groups that somebody named.
+    package static func get(
+        opening open: (AccessGroups?) throws(VaultError) -> any ItemStore
+    ) throws(VaultError) -> any ItemStore {
+        let result: Result<any ItemStore, VaultError> = state.withLock { state in
             if let vault = state.bound ?? state.opened { return .success(vault) }
             let uptime = SystemClock().uptime
             if let failure = state.failure, uptime - failure.uptime < failureLifetime { return .failure(failure.error) }
             do throws(VaultError) {
-                let vault = try open(state.groups ?? .ofProcess)
+                let vault = try open(state.groups ?? .ofEnvironment)
                 state.opened = vault
                 state.failure = nil
                 state.closesAtExit = closeAtExit(state)
@@ -70,7 +73,7 @@ package enum DefaultVault {
     }
 
     /// Lets the next call open the vault again. Returns false for one that was bound: only who opened it can open it again.
-    package static func forget(_ vault: Vault) -> Bool {
+    package static func forget(_ vault: any ItemStore) -> Bool {
         let (old, isBound) = state.withLock { state in
             let old = state.opened === vault ? state.opened : nil
             if old != nil { state.opened = nil }
@@ -82,6 +85,6 @@ package enum DefaultVault {
 
     /// Brings the file in order as the last act of a process, unless somebody is in the middle of something.
     private static func close() {
-        state.withLockIfAvailable { $0.bound ?? $0.opened }??.closeAtOnce()
+        (state.withLockIfAvailable { $0.bound ?? $0.opened } as? Vault)?.closeAtOnce()
     }
 }

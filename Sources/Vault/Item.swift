@@ -55,8 +55,8 @@ public struct Item: Sendable {
     /// What the caller gave or changed; nil: as they are in the record, taken apart when somebody asks.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
-    private let stored: EncodedAttributes
-    private let protection: Protection
+    let stored: EncodedAttributes
+    let protection: Protection
 
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
@@ -74,10 +74,15 @@ public struct Item: Sendable {
 
     /// The item of a record, without its secret.
     init(_ operation: Operation, _ owner: any ItemStore) {
-        itemClass = ItemClass(operation.itemClass) ?? .genericPassword
-        stored = operation.attributes
-        protection = operation.protection
-        record = ItemRecord(operation, itemClass, owner)
+        let itemClass = ItemClass(operation.itemClass) ?? .genericPassword
+        self.init(itemClass, operation.attributes, operation.protection, ItemRecord(operation, itemClass, owner))
+    }
+
+    init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Protection, _ record: ItemRecord) {
+        self.itemClass = itemClass
+        stored = attributes
+        self.protection = protection
+        self.record = record
     }
 
     public var attributes: [Attribute: AttributeValue] {

@@ -20,22 +20,30 @@ final class ItemEngine {
 
     func copyMatching(_ query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [Item] {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
-        guard !found.isEmpty else { throw .itemNotFound }
         var items: [Item] = []
         items.reserveCapacity(found.count)
         for operation in found {
-            guard store.canUse(operation.protection) else { throw .locked }
+            guard store.canUse(operation.protection) else {
+                if query.leavesOutLocked { continue }
+                throw .locked
+            }
             items.append(Item(operation, owner))
             if query.returnsSecrets { items[items.count - 1].secret = try open(operation) }
         }
+        guard !items.isEmpty else { throw .itemNotFound }
         return items
     }
 
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard let place = store.place(of: record.itemID), let operation = store.record(at: place), try !isForeign(operation) else {
+    /// Which items match, readable or not: to be written down beside what is done to them.
+    func identifiers(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [UUID] {
+        try ParsedQuery(query, groups: groups).find(in: store, index).map { UUID($0.id) }
+    }
+
+    func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
+        guard let place = store.place(of: id), let operation = store.record(at: place), try !isForeign(operation) else {
             throw .itemNotFound
         }
-        guard operation.valueVersion == record.valueVersion else { throw .itemChanged }
+        guard operation.valueVersion == valueVersion else { throw .itemChanged }
         return try open(operation)
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultCrypto
+public import VaultStorage
 
-/// The four verbs. A ``Vault`` in this process is one; whoever takes an `ItemStore` cannot tell which it has.
-public protocol ItemStore: Sendable {
+/// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; whoever takes an `ItemStore` cannot tell which it has.
+public protocol ItemStore: AnyObject, Sendable {
     /// Adds an item.
     ///
     /// - Returns: the item as it was stored, with its defaults.
@@ -36,4 +37,13 @@ public protocol ItemStore: Sendable {
 
     /// Opens the secret of an item that was found.
     func secret(of record: ItemRecord) throws(VaultError) -> Secret?
+}
+
+/// A vault that is open, here or in an agent: the verbs, and what concerns the file as a whole.
+public protocol OpenVault: ItemStore {
+    /// Writes the file anew without what was deleted or replaced.
+    func compact() throws(VaultError)
+
+    /// Checks every byte of the file, and when `deep` opens every value.
+    func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import SystemPackage
 public import VaultCrypto
+internal import VaultFormat
 public import VaultStorage
 
 /// A vault whose file was found and checked as far as that goes without a key.
@@ -11,6 +12,12 @@ public struct LockedVault: Sendable {
     public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
         do throws(StorageError) { store = try LockedStore(path, environment: environment) } catch { throw VaultError(error) }
     }
+
+    /// The path of the file, without symbolic links.
+    public var path: FilePath { store.path }
+
+    /// 16 bytes that are the vault's for ever, from the header, which is not authenticated before there is a key.
+    package var vaultID: [UInt8] { store.header.vaultID }
 
     /// Derives the key, which takes most of a second, and reads the vault.
     ///

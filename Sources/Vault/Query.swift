@@ -29,6 +29,8 @@ public struct Query: Sendable {
     public var text: String?
     /// Whether the items come with their secrets, all opened at one moment.
     public var returnsSecrets = false
+    /// Whether items that can be read while unlocked only are left out of a locked vault's answer. Without it they make the call fail.
+    public var leavesOutLocked = false
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
     /// What a door found wrong that has no form here. It is thrown in its turn among what the engine itself finds.
@@ -62,8 +64,9 @@ public struct Query: Sendable {
 
 extension Query {
     /// A condition that is not about attributes: one of Apple's `kSecMatch…` keys.
-    public enum MatchCondition: Sendable {
-        case policy, issuers, emailAddress, trustedOnly, validOnDate
+    public enum MatchCondition: UInt8, Sendable {
+        case policy = 1
+        case issuers, emailAddress, trustedOnly, validOnDate
         /// One that Apple's systems accept and do not heed, such as `kSecMatchCaseInsensitive`.
         case withoutEffect
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import FoundationEssentials
 
 /// The verbs inside a transaction: each sees what those before it did.
 public struct Transaction {
@@ -24,6 +25,11 @@ public struct Transaction {
 
     /// Finds items, those that this transaction added among them.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
+
+    /// Which items match, readable or not.
+    package func identifiers(matching query: Query) throws(VaultError) -> [UUID] {
+        try engine.identifiers(matching: query, groups)
+    }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
@@ -51,7 +57,7 @@ final class TransactionScope: ItemStore, @unchecked Sendable {
 
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
         guard let engine else { return try vault.secret(of: record) }
-        return try engine.secret(of: record)
+        return try engine.secret(of: record.itemID, valueVersion: record.valueVersion)
     }
 
     func add(_ item: Item) throws(VaultError) -> Item { try vault.add(item) }

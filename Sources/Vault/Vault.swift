@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 public import SystemPackage
 public import VaultCrypto
+internal import VaultFormat
 public import VaultStorage
 
 /// An unlocked vault: the items of one file, for any number of threads.
 ///
 /// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they did before it.
-public final class Vault: ItemStore {
+public final class Vault: OpenVault {
     private let core: VaultCore
     private let accessGroups: AccessGroups
 
@@ -111,7 +112,11 @@ public final class Vault: ItemStore {
     }
 
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        try core.read { engine throws(VaultError) in try engine.secret(of: record) }
+        try secret(of: record.itemID, valueVersion: record.valueVersion)
+    }
+
+    func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
+        try core.read { engine throws(VaultError) in try engine.secret(of: id, valueVersion: valueVersion) }
     }
 
     /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
@@ -144,11 +149,29 @@ public final class Vault: ItemStore {
         try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
     }
 
+    /// 16 bytes that are the vault's for ever.
+    package var vaultID: [UInt8] { core.vaultID }
+
+    /// The MAC of a line of the audit log: BLAKE2b-256 under `K_audit`, which a locked vault still has.
+    ///
+    /// - Parameter previous: the 32 bytes of the line before.
+    package func auditTag(of line: [UInt8], after previous: [UInt8]) throws(VaultError) -> [UInt8] {
+        try core.manage { store throws(StorageError) in try store.auditTag(of: line, after: previous) }
+    }
+
     /// Bytes behind the last commit that this vault has cut off: those of a commit that its process never finished.
     public var discardedBytes: Int { core.discardedBytes }
 
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
     public func lock() throws(VaultError) { try core.lock() }
+
+    /// Derives the keys again that ``lock()`` wiped. Other threads go on meanwhile.
+    ///
+    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it again.
+    public func unlock(with secret: UnlockingSecret) throws(VaultError) { try core.unlock(with: secret) }
+
+    /// Whether the vault key was wiped.
+    public var isLocked: Bool { core.isLocked }
 
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
     /// scope does it too. What goes wrong here takes nothing back that was acknowledged.

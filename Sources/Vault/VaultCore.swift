@@ -2,6 +2,7 @@
 internal import Dispatch
 internal import Synchronization
 internal import VaultCrypto
+internal import VaultFormat
 internal import VaultStorage
 
 /// One open vault, shared by all who look at it: the mutex, and the queue in which changes of several threads meet.
@@ -157,6 +158,8 @@ final class VaultCore: @unchecked Sendable {
         do throws(StorageError) { return try result.get() } catch { throw VaultError(error) }
     }
 
+    var vaultID: [UInt8] { mutex.withLock { _ in engine.store.header.vaultID } }
+
     var discardedBytes: Int { mutex.withLock { _ in engine.store.discardedBytes } }
 
     // MARK: Compaction
@@ -202,6 +205,19 @@ final class VaultCore: @unchecked Sendable {
         try manage { store throws(StorageError) in store.lockKeys() }
         try? compact { $0.isWorthCompacting(isLeaving: true) }
     }
+
+    func unlock(with secret: UnlockingSecret) throws(VaultError) {
+        let locked = try manage { store throws(StorageError) in try store.lockedStore() }
+        let keys: UnlockedKeys
+        do throws(StorageError) { keys = try locked.unlock(with: secret) } catch { throw VaultError(error) }
+        var unlocked: UnlockedKeys? = consume keys
+        try manage { store throws(StorageError) in
+            // It is there: the body is called once.
+            if let keys = unlocked.take() { try store.unlockKeys(keys) }
+        }
+    }
+
+    var isLocked: Bool { mutex.withLock { _ in engine.store.isLocked } }
 
     func close() {
         try? compact { $0.isWorthCompacting(isLeaving: true) }

@@ -20,12 +20,18 @@ extension Vault {
         if let file = Directories.variable("VAULT_FILE") { return FilePath(file) }
         return Directories.base("XDG_DATA_HOME", ".local/share")?.appending("default.vault")
     }
+
+    /// `$XDG_CONFIG_HOME/vault`, where a user's settings are. Nil without it and without `$HOME`.
+    public static var configurationDirectory: FilePath? { Directories.base("XDG_CONFIG_HOME", ".config") }
 }
 
 extension AccessGroups {
     /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group `default`.
-    public static var ofProcess: AccessGroups {
-        guard let list = Directories.variable("VAULT_ACCESS_GROUPS") else { return .standard }
+    public static var ofProcess: AccessGroups { ofEnvironment ?? .standard }
+
+    /// `$VAULT_ACCESS_GROUPS`; nil: it is not set.
+    public static var ofEnvironment: AccessGroups? {
+        guard let list = Directories.variable("VAULT_ACCESS_GROUPS") else { return nil }
         return AccessGroups(list.split(separator: ",").map(trimmed).filter { !$0.isEmpty })
     }
 

@@ -26,6 +26,24 @@ public enum VaultError: Error, Equatable, Sendable {
     case itemChanged
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)
+    /// The agent that keeps the vault open cannot be asked, or will not answer: errSecNotAvailable, -25291.
+    case agent(AgentFlaw)
+}
+
+/// Why an agent did not do what it was asked.
+public enum AgentFlaw: Equatable, Sendable {
+    /// It ended, and nothing was asked of it.
+    case notRunning
+    /// It ended, or closed the connection. What a change in flight became of is not known.
+    case gone
+    /// It is the agent of another vault.
+    case otherVault
+    /// Its policy does not let this process do that.
+    case refused
+    /// It speaks another version of the protocol, or said something that makes no sense.
+    case protocolViolation
+    /// It has as many clients, or requests, as it takes.
+    case busy
 }
 
 /// What is wrong with a query or an item.

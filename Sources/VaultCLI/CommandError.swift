@@ -79,11 +79,28 @@ extension CommandError {
         case .duplicateItem: self.init(.alreadyExists, "an item with this key exists", hint: "'vault set' adds or updates")
         case .itemNotFound: self.init(.notFound, "no such item")
         case .accessGroupDenied: self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
-        case .locked: self.init(.locked, "the vault is locked")
+        case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
         case .unimplemented: self.init(.failure, "not available for items of this class")
         case .versionMismatch: self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .storage(let error): self.init(error)
+        case .agent(let flaw): self.init(flaw)
+        }
+    }
+
+    private init(_ flaw: AgentFlaw) {
+        switch flaw {
+        case .notRunning: self.init(.failure, "the agent has ended", hint: "'vault unlock' starts it again")
+        case .gone:
+            self.init(
+                .unknownOutcome, "the agent ended before it answered: a change is there, or it is not", hint: "look with 'vault find'")
+        case .otherVault: self.init(.failure, "the agent that runs has another vault", hint: "see 'vault status'")
+        case .refused:
+            self.init(
+                .failure, "refused: the agent's policy does not let this program do that", hint: "'vault run' and 'vault inject' may be")
+        case .protocolViolation:
+            self.init(.failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
+        case .busy: self.init(.busy, "the agent has as many clients as it takes", hint: "try again")
         }
     }
 

@@ -71,27 +71,34 @@ struct PassphraseOptions: ParsableArguments {
 
     /// Ends the command when there is nothing to get a passphrase from, before it waits for anything else.
     func checkAvailable() throws {
-        let environment = ProcessInfo.processInfo.environment
-        let isNamed = passphraseFile != nil || passphraseFd != nil || environment["VAULT_PASSPHRASE_FILE"]?.isEmpty == false
-        guard isNamed || environment["CREDENTIALS_DIRECTORY"]?.isEmpty == false || Terminal() != nil else {
-            throw PassphraseOptions.noSource
-        }
+        guard hasSource || Terminal() != nil else { throw PassphraseOptions.noSource }
+    }
+
+    /// Whether there is a passphrase without asking for it.
+    var hasSource: Bool {
+        passphraseFile != nil || passphraseFd != nil || ProcessInfo.processInfo.environment["VAULT_PASSPHRASE_FILE"]?.isEmpty == false
+            || PassphraseOptions.credential != nil
+    }
+
+    /// The systemd credential `vault.passphrase`.
+    private static var credential: String? {
+        guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
+        let file = directory + "/vault.passphrase"
+        return FileManager.default.fileExists(atPath: file) ? file : nil
     }
 
     private static let noSource = CommandError(
         .locked, "no passphrase: there is no source for one and no terminal to ask at",
-        hint: "use --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
+        hint: "'vault unlock', --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
 
     /// - Parameter confirming: ask twice at a terminal, since a mistake would make a vault that nobody opens.
     func passphrase(prompt: String = "Passphrase: ", confirming: Bool = false) throws -> Passphrase {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
-        let environment = ProcessInfo.processInfo.environment
-        if let file = environment["VAULT_PASSPHRASE_FILE"], !file.isEmpty { return try PassphraseOptions.read(file: file) }
-        if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
-            let file = directory + "/vault.passphrase"
-            if FileManager.default.fileExists(atPath: file) { return try PassphraseOptions.read(file: file) }
+        if let file = ProcessInfo.processInfo.environment["VAULT_PASSPHRASE_FILE"], !file.isEmpty {
+            return try PassphraseOptions.read(file: file)
         }
+        if let file = PassphraseOptions.credential { return try PassphraseOptions.read(file: file) }
         return try PassphraseOptions.ask(prompt, confirming: confirming)
     }
 

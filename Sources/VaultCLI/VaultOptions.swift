@@ -2,11 +2,12 @@
 internal import ArgumentParser
 internal import SystemPackage
 internal import Vault
+internal import VaultAgent
 internal import VaultStorage
 
 extension AccessGroups {
-    /// The one group of an option, else those of the process.
-    static func named(_ group: String?) -> AccessGroups { group.map { AccessGroups([$0]) } ?? .ofProcess }
+    /// The one group of an option, else those of the environment; nil: nobody named any.
+    static func named(_ group: String?) -> AccessGroups? { group.map { AccessGroups([$0]) } ?? .ofEnvironment }
 }
 
 /// Which vault.
@@ -34,18 +35,11 @@ struct VaultOptions: ParsableArguments {
     /// Finds the vault, before anybody is asked for a passphrase.
     func locked() throws -> LockedVault { try LockedVault(at: file.path()) }
 
-    /// Opens the vault, runs the command on it and closes it.
-    func withVault<R>(groups: AccessGroups = .ofProcess, _ body: (Vault) throws -> R) throws -> R {
-        try withVault(locked(), groups: groups, body)
-    }
-
-    func withVault<R>(_ locked: LockedVault, groups: AccessGroups, _ body: (Vault) throws -> R) throws -> R {
-        let vault = try locked.unlock(with: passphrase.passphrase(), accessGroups: groups)
-        defer {
-            vault.close()
-            if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
-        }
-        return try body(vault)
+    /// Finds the vault and a way to open it.
+    ///
+    /// - Parameter groups: the caller's; nil: nobody named any.
+    func access(_ groups: AccessGroups?, for purpose: AgentClient.Purpose = .reveal, onlyReads: Bool = false) throws -> VaultAccess {
+        try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads)
     }
 }
 
@@ -123,8 +117,8 @@ struct ItemSelection: ParsableArguments {
         guard !service.isEmpty else { throw ValidationError("the service is empty") }
     }
 
-    /// The caller's groups, and the named one before them.
-    var groups: AccessGroups { .named(group) }
+    /// The named group, else the caller's.
+    var groups: AccessGroups? { .named(group) }
 
     private var attributes: [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [itemClass == .internet ? .server : .service: .string(service)]

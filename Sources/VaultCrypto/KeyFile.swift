@@ -9,6 +9,15 @@ public struct KeyFile: Sendable {
     /// 64 bytes.
     public let secret: Secret
 
+    /// Takes what another process reduced a file to.
+    ///
+    /// - Parameter digest: 64 bytes.
+    /// - Throws: `.unacceptableKeyFile`.
+    package init(digest: Secret) throws(CryptoError) {
+        guard digest.count == 64 else { throw .unacceptableKeyFile }
+        secret = digest
+    }
+
     /// - Parameter content: 32 bytes to 1 MiB, random ones: nothing is stretched, so a guess costs next to nothing.
     /// - Throws: `.unacceptableKeyFile`.
     public init(_ content: borrowing SecretBytes) throws(CryptoError) {

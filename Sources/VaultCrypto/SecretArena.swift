@@ -15,6 +15,8 @@ enum SecretArena {
     static let canaryLength = 16
 
     private static let regionLength = 262_144
+    /// Keys are few and small.
+    private static let apartLength = 65_536
     private static let pageLength = max(4096, sysconf(Int32(_SC_PAGESIZE)))
 
     /// A mapping: `[guard page][body][guard page]`.
@@ -22,6 +24,8 @@ enum SecretArena {
         let body: UnsafeMutableRawPointer
         let length: Int
         let isLocked: Bool
+        /// Whether it is memory that the kernel itself does not look into (memfd_secret).
+        let isApart: Bool
         /// One bit a granule; empty for a region with a single secret.
         var used: [UInt64]
     }
@@ -40,13 +44,15 @@ enum SecretArena {
     /// How many bytes lie in memory that the kernel would not lock.
     static var unlockedBytes: Int { state.withLock { $0.unlockedBytes } }
 
-    static func allocate(_ count: Int) throws(CryptoError) -> UnsafeMutableRawPointer {
+    /// - Parameter apart: in memory that no system call can read or write, if there is such memory.
+    static func allocate(_ count: Int, apart: Bool = false) throws(CryptoError) -> UnsafeMutableRawPointer {
         guard Sodium.ready else { throw .unavailable }
         let needed = (count + canaryLength + granule - 1) / granule * granule
         let base: UnsafeMutableRawPointer? = unsafe state.withLock { state in
             // In a forked child the regions of the parent do not exist; something else may lie there.
             if state.process != ForkMark.process { state = State() }
-            return unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state)
+            if apart, count <= largestShared, let base = unsafe shared(needed / granule, &state, apart: true) { return unsafe base }
+            return unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state, apart: false)
         }
         guard let base = unsafe base else { throw .outOfMemory }
         // The slot holds `count` bytes and the canary.
@@ -82,14 +88,15 @@ enum SecretArena {
         }
     }
 
-    private static func shared(_ granules: Int, _ state: inout State) -> UnsafeMutableRawPointer? {
-        for index in unsafe state.regions.indices where unsafe !state.regions[index].used.isEmpty {
+    private static func shared(_ granules: Int, _ state: inout State, apart: Bool) -> UnsafeMutableRawPointer? {
+        for index in unsafe state.regions.indices where unsafe !state.regions[index].used.isEmpty && state.regions[index].isApart == apart {
             if let first = unsafe claim(granules, in: &state.regions[index].used) {
                 return unsafe state.regions[index].body + first * granule
             }
         }
-        guard var region = unsafe map(regionLength, &state) else { return nil }
-        unsafe region.used = [UInt64](repeating: 0, count: regionLength / granule / 64)
+        let length = apart ? apartLength : regionLength
+        guard var region = unsafe apart ? mapApart(length) : map(length, &state) else { return nil }
+        unsafe region.used = [UInt64](repeating: 0, count: length / granule / 64)
         _ = unsafe claim(granules, in: &region.used)
         unsafe state.regions.append(region)
         return unsafe region.body
@@ -155,7 +162,22 @@ enum SecretArena {
         ]
         let isLocked = results.allSatisfy { $0 == 0 }
         if !isLocked { state.unlockedBytes += length }
-        return unsafe Region(body: body, length: length, isLocked: isLocked, used: [])
+        return unsafe Region(body: body, length: length, isLocked: isLocked, isApart: false, used: [])
+    }
+
+    /// Nil: the kernel has no such memory, or gives no more of it.
+    private static func mapApart(_ length: Int) -> Region? {
+        guard let base = unsafe clinux_map(length + 2 * pageLength) else { return nil }
+        let body = unsafe base + pageLength
+        // The secret memory takes the place of the middle of the mapping.
+        let results = unsafe [
+            clinux_forbid_access(base, length + 2 * pageLength), clinux_map_secret(body, length), clinux_exclude_from_forks(body, length),
+        ]
+        guard results.allSatisfy({ $0 == 0 }) else {
+            unsafe munmap(base, length + 2 * pageLength)
+            return nil
+        }
+        return unsafe Region(body: body, length: length, isLocked: true, isApart: true, used: [])
     }
 
     private static func unmap(_ region: Region, _ state: inout State) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
+import Synchronization
 
 /// Secret bytes in locked, guarded memory: lent, never returned, wiped when they go.
 ///
@@ -22,6 +23,16 @@ import CSodium
         slotLength = count
         unsafe base = unsafe slot
         self.count = count
+    }
+
+    private init(copyingApart other: borrowing SecretBytes) throws(CryptoError) {
+        process = ForkMark.process
+        unsafe slot = try unsafe SecretArena.allocate(other.count, apart: true)
+        slotLength = other.count
+        unsafe base = unsafe slot
+        count = other.count
+        // Both have `count` bytes.
+        unsafe base.copyMemory(from: other.base, byteCount: other.count)
     }
 
     /// A part of the bytes of `whole`, in whose place it comes.
@@ -85,12 +96,29 @@ import CSodium
     /// The bytes of the range alone, where they lie; the others are wiped with them.
     public consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
 
+    /// Whether keys lie in memory that the kernel itself cannot look into, where it has such memory (memfd_secret(2), Linux 5.14). It hibernates
+    /// no machine in which some is in use, so a process asks for it that keeps keys for long.
+    public static var keepsKeysApart: Bool {
+        get { KeysApart.isWanted.load(ordering: .relaxed) }
+        set { KeysApart.isWanted.store(newValue, ordering: .relaxed) }
+    }
+
+    /// The bytes, apart if that is wanted. No system call can read or write them then: nothing is read into them, nor written from them.
+    public consuming func keptApart() throws(CryptoError) -> SecretBytes {
+        guard SecretBytes.keepsKeysApart else { return self }
+        return try SecretBytes(copyingApart: self)
+    }
+
     /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could reach the swap space.
     public static var unlockedByteCount: Int { SecretArena.unlockedBytes }
 
     borrowing func withPointer<R, E: Error>(_ body: (UnsafeMutablePointer<UInt8>) throws(E) -> R) throws(E) -> R {
         try unsafe body(base.assumingMemoryBound(to: UInt8.self))
     }
+}
+
+private enum KeysApart {
+    static let isWanted = Atomic(false)
 }
 
 /// A secret that several values share: read-only, wiped when the last of them goes.

@@ -56,3 +56,6 @@ public func isEqualInConstantTime(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
 public func wipe(_ bytes: inout [UInt8]) {
     unsafe bytes.withUnsafeMutableBytes { unsafe Sodium.wipe($0) }
 }
+
+/// Wipes memory that the caller owns.
+public func wipe(_ bytes: UnsafeMutableRawBufferPointer) { unsafe Sodium.wipe(bytes) }

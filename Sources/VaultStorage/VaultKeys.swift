@@ -4,44 +4,50 @@ internal import VaultFormat
 
 /// The keys below the vault key that live as long as the vault is open, over all generations of the file.
 ///
-/// `K_anchor, K_devid, K_gen = crypto_kdf(VK, 1, 3, 4, "VLT1vk__")`, `K_class = crypto_kdf(VK, 1 to 3, "VLT1cls_")`.
+/// `K_anchor, K_devid, K_gen, K_audit = crypto_kdf(VK, 1, 3, 4, 5, "VLT1vk__")`, `K_class = crypto_kdf(VK, 1 to 3, "VLT1cls_")`.
 struct VaultKeys: ~Copyable {
     let vaultID: [UInt8]
     /// Nil while locked, as is the key of class A.
     private(set) var vaultKey: SecretBytes?
     let generationRoot: SecretBytes
     let deviceIdentification: SecretBytes
+    private let audit: SecretBytes
     private var whenUnlocked: SecretBytes?
     private let afterFirstUnlock: SecretBytes
     private let always: SecretBytes
 
     init(vaultKey: consuming SecretBytes, vaultID: [UInt8]) throws(CryptoError) {
         // All is made before anything is set: the compiler cannot take back half of a value that is not copyable.
-        let deviceIdentification = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1vk__")
-        let generationRoot = try KeyDerivation.subkey(4, of: vaultKey, context: "VLT1vk__")
-        let whenUnlocked = try KeyDerivation.subkey(1, of: vaultKey, context: "VLT1cls_")
-        let afterFirstUnlock = try KeyDerivation.subkey(2, of: vaultKey, context: "VLT1cls_")
-        let always = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1cls_")
+        let deviceIdentification = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1vk__").keptApart()
+        let generationRoot = try KeyDerivation.subkey(4, of: vaultKey, context: "VLT1vk__").keptApart()
+        let audit = try KeyDerivation.subkey(5, of: vaultKey, context: "VLT1vk__").keptApart()
+        let whenUnlocked = try KeyDerivation.subkey(1, of: vaultKey, context: "VLT1cls_").keptApart()
+        let afterFirstUnlock = try KeyDerivation.subkey(2, of: vaultKey, context: "VLT1cls_").keptApart()
+        let always = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1cls_").keptApart()
+        let kept = try vaultKey.keptApart()
         self.vaultID = vaultID
         self.deviceIdentification = deviceIdentification
+        self.audit = audit
         self.generationRoot = generationRoot
         self.whenUnlocked = consume whenUnlocked
         self.afterFirstUnlock = afterFirstUnlock
         self.always = always
-        self.vaultKey = consume vaultKey
+        self.vaultKey = consume kept
     }
 
     /// What is left of these keys once they are locked.
     func lockedCopy() throws(CryptoError) -> VaultKeys { try VaultKeys(lockedCopyOf: self) }
 
     private init(lockedCopyOf keys: borrowing VaultKeys) throws(CryptoError) {
-        let generationRoot = try keys.generationRoot.copy()
-        let deviceIdentification = try keys.deviceIdentification.copy()
-        let afterFirstUnlock = try keys.afterFirstUnlock.copy()
-        let always = try keys.always.copy()
+        let generationRoot = try keys.generationRoot.copy().keptApart()
+        let deviceIdentification = try keys.deviceIdentification.copy().keptApart()
+        let audit = try keys.audit.copy().keptApart()
+        let afterFirstUnlock = try keys.afterFirstUnlock.copy().keptApart()
+        let always = try keys.always.copy().keptApart()
         vaultID = keys.vaultID
         self.generationRoot = generationRoot
         self.deviceIdentification = deviceIdentification
+        self.audit = audit
         self.afterFirstUnlock = afterFirstUnlock
         self.always = always
         vaultKey = nil
@@ -55,10 +61,24 @@ struct VaultKeys: ~Copyable {
         }
     }
 
+    /// Whether both come from the same vault key.
+    func belongTogether(with other: borrowing VaultKeys) -> Bool {
+        vaultID == other.vaultID
+            && generationRoot.withBytes { own in other.generationRoot.withBytes { isEqualInConstantTime(own, $0) } }
+    }
+
     /// Wipes what only an unlocked vault has.
     mutating func lock() {
         vaultKey = nil
         whenUnlocked = nil
+    }
+
+    /// `BLAKE2b-256(K_audit, previous || line)`.
+    func auditTag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
+        var hash = KeyedHash(key: audit)
+        hash.update(previous)
+        hash.update(line)
+        return hash.digest().bytes.span.array(0..<32)
     }
 
     /// Whether values of this protection can be opened and sealed now.
@@ -128,11 +148,11 @@ struct GenerationKeys: ~Copyable {
         hash.update(header.fileSalt)
         hash.update(Header.suite)
         let generationKey = try hash.secret()
-        let headerKey = try KeyDerivation.subkey(1, of: generationKey, context: "VLT1gen_")
-        let mark = try KeyDerivation.subkey(2, of: generationKey, context: "VLT1gen_")
-        let chain = try KeyDerivation.subkey(3, of: generationKey, context: "VLT1gen_")
-        let metadata = try KeyDerivation.subkey(4, of: generationKey, context: "VLT1gen_")
-        let digest = try KeyDerivation.subkey(5, of: generationKey, context: "VLT1gen_")
+        let headerKey = try KeyDerivation.subkey(1, of: generationKey, context: "VLT1gen_").keptApart()
+        let mark = try KeyDerivation.subkey(2, of: generationKey, context: "VLT1gen_").keptApart()
+        let chain = try KeyDerivation.subkey(3, of: generationKey, context: "VLT1gen_").keptApart()
+        let metadata = try KeyDerivation.subkey(4, of: generationKey, context: "VLT1gen_").keptApart()
+        let digest = try KeyDerivation.subkey(5, of: generationKey, context: "VLT1gen_").keptApart()
         self.header = headerKey
         self.mark = mark
         self.chain = chain

@@ -15,6 +15,19 @@ extension VaultStore {
         public var unfinishedBytes = 0
         /// Of the two commit marks: 1 when a crash tore one, or somebody changed it. The next change makes it whole.
         public var invalidMarks = 0
+
+        package init(
+            items: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0, unfinishedBytes: Int = 0,
+            invalidMarks: Int = 0
+        ) {
+            self.items = items
+            self.values = values
+            self.opened = opened
+            self.commits = commits
+            self.foreign = foreign
+            self.unfinishedBytes = unfinishedBytes
+            self.invalidMarks = invalidMarks
+        }
     }
 
     /// Checks every byte of the file, and when `deep` opens every value.

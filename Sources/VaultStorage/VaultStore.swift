@@ -149,6 +149,30 @@ public final class VaultStore {
     /// Wipes the vault key and the key of the items that are readable while unlocked only.
     public func lockKeys() { keys.lock() }
 
+    public var isLocked: Bool { keys.isLocked }
+
+    /// The file as it is now, to derive its keys from.
+    public func lockedStore() throws(StorageError) -> LockedStore {
+        try check()
+        return try LockedStore(location.path, environment: environment)
+    }
+
+    /// Takes keys in the place of those that were wiped.
+    ///
+    /// - Throws: `.rekeyed` when they are not this vault's, or no longer.
+    public func unlockKeys(_ unlocked: consuming UnlockedKeys) throws(StorageError) {
+        try check()
+        let isSame = keys.belongTogether(with: unlocked.keys)
+        guard isSame else { throw .rekeyed }
+        keys = unlocked.keys
+    }
+
+    /// The MAC of a line that stands behind another one, in a log outside the vault.
+    public func auditTag(of line: [UInt8], after previous: [UInt8]) throws(StorageError) -> [UInt8] {
+        try check()
+        return keys.auditTag(of: line, after: previous)
+    }
+
     public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
 
     /// Whether a person can open the vault with something that they know.

@@ -15,6 +15,7 @@ public func initialize(
         switch target {
         case "format": FuzzedFormat.seeds
         case "log": FuzzedLog.seeds
+        case "message": (try? FuzzedMessage.seeds) ?? []
         default: FuzzedCommand.seeds
         }
     for (number, seed) in seeds.enumerated() {
@@ -31,6 +32,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         switch target {
         case "format": FuzzedFormat.holds(input)
         case "log": FuzzedLog.holds(input)
+        case "message": FuzzedMessage.holds(input)
         default: FuzzedCommand.holds(input)
         }
     precondition(holds, "the property does not hold")

@@ -22,10 +22,13 @@ final class PseudoTerminal {
         }
         slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
         guard slave >= 0 else { throw Errno(rawValue: errno) }
-        process.executableURL = URL(filePath: "/usr/bin/setsid")
+        process.executableURL = URL(filePath: "/usr/bin/env")
         // The shell turns the signal that ended the command into 128 and its number.
         process.arguments =
-            ["--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?", Shell.binaries + "/vault"] + arguments
+            [
+                "--default-signal=PIPE", "setsid", "--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?",
+                Shell.binaries + "/vault",
+            ] + arguments
         process.environment = shell.environment
         process.currentDirectoryURL = URL(filePath: shell.home.path.string)
         let terminal = FileHandle(fileDescriptor: slave, closeOnDealloc: false)

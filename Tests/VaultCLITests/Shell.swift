@@ -12,11 +12,18 @@ final class Shell {
     }
 
     let home: TemporaryDirectory
+    private let runtime: TemporaryDirectory
 
     init() throws {
         home = try TemporaryDirectory()
+        runtime = try TemporaryDirectory()
         try home.write(Array("correct horse battery staple\n".utf8), to: "pass")
         try home.write(Array("tr0ub4dor&3\n".utf8), to: "other")
+    }
+
+    deinit {
+        // An agent that a test has left behind; without its socket it would end by itself, but later.
+        if FileManager.default.fileExists(atPath: runtime.path.appending("vault/agent.sock").string) { _ = try? run("vault agent --stop") }
     }
 
     /// The directory that this test was built into, with the command beside it.
@@ -31,13 +38,15 @@ final class Shell {
         [
             "PATH": Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home.path.string,
             "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
+            "XDG_RUNTIME_DIR": runtime.path.string,
         ]
     }
 
     func run(_ command: String) throws -> Result {
         let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/setsid")
-        process.arguments = ["--wait", "/bin/bash", "-c", command]
+        // An event loop in this process ignores SIGPIPE, which a child would inherit.
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["--default-signal=PIPE", "setsid", "--wait", "/bin/bash", "-c", command]
         process.environment = environment
         process.currentDirectoryURL = URL(filePath: home.path.string)
         // Files take any amount without anybody who reads meanwhile.

@@ -27,10 +27,10 @@ struct Export: ParsableCommand {
     var group: String?
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(.named(group), onlyReads: true)
         let target = ExportDirectory(files)
         try target.check()
-        try vault.withVault(locked, groups: .named(group)) { vault in
+        try access.withVault { vault in
             let items = try vault.copyMatching(Query(.genericPassword, service: service))
             var count = 0
             try target.fill { write in

@@ -30,7 +30,7 @@ struct Import: ParsableCommand {
     var replace = false
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(.named(group))
         let names = try FileTree.names(below: files)
         guard !names.isEmpty else { throw CommandError(.notFound, "there are no files in the directory") }
         let tooLong = CommandError(.usage, "a file has more than 16 MiB")
@@ -38,7 +38,7 @@ struct Import: ParsableCommand {
             let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
             return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
         }
-        try vault.withVault(locked, groups: .named(group)) { vault in
+        try access.withVault { vault in
             try vault.store(items, replacing: replace)
         }
         Output.note("stored \(items.count) files")

@@ -31,14 +31,13 @@ struct Set: ParsableCommand {
     /// Makes the item of the options and hands it to the verb.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ input: SecretOptions,
-        _ verb: (Vault, Item) throws -> Void
+        _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
-        let locked = try vault.locked()
-        try vault.passphrase.checkAvailable()
+        let access = try vault.access(selection.groups)
         // What can be read without asking is judged before the key is derived; a person is asked for the passphrase first.
         let early = input.prompts ? nil : try input.secret()
-        try vault.withVault(locked, groups: selection.groups) { vault in
+        try access.withVault { vault in
             let secret = try early ?? input.secret()
             try verb(vault, Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
         }

@@ -16,9 +16,9 @@ struct Delete: ParsableCommand {
     var yes = false
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(selection.groups)
         if !yes { try Confirmation.checkPossible() }
-        try vault.withVault(locked, groups: selection.groups) { vault in
+        try access.withVault { vault in
             guard all else {
                 let item = try selection.only(in: vault)
                 if !yes { try Confirmation.ask("Delete 1 item?") }

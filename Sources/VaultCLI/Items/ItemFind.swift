@@ -50,7 +50,9 @@ struct Find: ParsableCommand {
     }
 
     func run() throws {
-        try vault.withVault(groups: .named(group)) { vault in
+        let access = try vault.access(.named(group), onlyReads: true)
+        try access.withVault { vault in
+            if access.isLocked { Output.note("the vault is locked: only what is readable after the first unlock is listed") }
             let items = try find(in: vault)
             guard !items.isEmpty else {
                 if json { try Output.line("[]") }
@@ -69,7 +71,8 @@ struct Find: ParsableCommand {
     private func find(in store: any ItemStore) throws -> [Item] {
         var found: [Item] = []
         for itemClass in itemClass.map({ [$0.itemClass] }) ?? ItemClass.allCases {
-            guard let query = query(for: itemClass) else { continue }
+            guard var query = query(for: itemClass) else { continue }
+            query.leavesOutLocked = true
             found += try store.allMatching(query)
         }
         // A class comes after another in the table, not in time.

@@ -30,7 +30,7 @@ struct Get: ParsableCommand {
     }
 
     func run() throws {
-        try vault.withVault(groups: selection.groups) { vault in
+        try vault.access(selection.groups, onlyReads: true).withVault { vault in
             let needsSecret = attribute == nil && (!json || reveal)
             let item = try selection.only(in: vault, secrets: needsSecret)
             if let attribute {

@@ -43,10 +43,9 @@ struct Update: ParsableCommand {
         guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
-        let locked = try vault.locked()
-        try vault.passphrase.checkAvailable()
+        let access = try vault.access(selection.groups)
         if replacesSecret, !input.prompts { changes.secret = try input.secret() }
-        try vault.withVault(locked, groups: selection.groups) { vault in
+        try access.withVault { vault in
             let item = try selection.only(in: vault)
             if replacesSecret, changes.secret == nil { changes.secret = try input.secret() }
             guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }

@@ -75,9 +75,9 @@ struct Copy: ParsableCommand {
     }
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(selection.groups, onlyReads: true)
         guard let clipboard = Clipboard.current else { throw Clipboard.missing }
-        try vault.withVault(locked, groups: selection.groups) { vault in
+        try access.withVault { vault in
             guard let secret = try selection.only(in: vault, secrets: true).secret else {
                 throw CommandError(.notFound, "the item has no secret")
             }

@@ -68,6 +68,17 @@ struct Helper {
         guard isWritten else { throw failure }
     }
 
+    /// Starts the program in a session of its own and leaves it there, once it has closed its standard output.
+    ///
+    /// - Returns: what it said until then.
+    func announcement(limit: Int) throws -> SecretBytes {
+        let output = try Pipe()
+        _ = try start(input: -1, output: output.writeEnd, detached: true)
+        output.closeWriteEnd()
+        defer { output.closeReadEnd() }
+        return try SecretReader.read(output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
+    }
+
     private static func write(_ bytes: Span<UInt8>, to pipe: Int32) -> Bool {
         unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(pipe, $0.baseAddress, $0.count) == 0 }
     }

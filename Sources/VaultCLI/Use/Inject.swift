@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
 internal import VaultCrypto
 
 struct Inject: ParsableCommand {
@@ -30,11 +31,13 @@ struct Inject: ParsableCommand {
     var group: String?
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(.named(group), for: .use, onlyReads: true)
         guard input != nil || vault.passphrase.passphraseFd != 0 else {
             throw CommandError.usage("standard input cannot be both the template and the passphrase")
         }
-        try vault.passphrase.checkAvailable()
+        guard output != nil || !access.isInjectOnly else {
+            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, and not print them", hint: "-o FILE")
+        }
         let target = output.map(OutputFile.init)
         if let target, target.exists, !yes { try Confirmation.checkPossible() }
         let tooLong = CommandError(.usage, "a template has at most 16 MiB")
@@ -42,7 +45,7 @@ struct Inject: ParsableCommand {
             try input.map { try SecretReader.read(file: $0, limit: 16 << 20, tooLong: tooLong) }
             ?? SecretReader.read(0, limit: 16 << 20, tooLong: tooLong)
         let template = try bytes.withBytes { try Template($0) }
-        let filled = try vault.withVault(locked, groups: .named(group)) { vault in
+        let filled = try access.withVault { vault in
             try template.fill { reference, line in try reference.secret(in: vault, for: "line \(line)") }
         }
         guard let target else { return try filled.withBytes { try Output.write($0) } }

@@ -25,6 +25,6 @@ struct Read: ParsableCommand {
         guard let reference = SecretReference(reference) else {
             throw CommandError.usage("not a reference", hint: "vault://SERVICE/ACCOUNT")
         }
-        try vault.withVault(groups: .named(group)) { vault in try reference.secret(in: vault).show(force: force) }
+        try vault.access(.named(group), onlyReads: true).withVault { vault in try reference.secret(in: vault).show(force: force) }
     }
 }

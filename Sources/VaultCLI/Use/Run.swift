@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
 internal import VaultCrypto
 
 struct Run: ParsableCommand {
@@ -42,11 +43,11 @@ struct Run: ParsableCommand {
     }
 
     func run() throws {
-        let locked = try vault.locked()
+        let access = try vault.access(.named(group), for: .use, onlyReads: true)
         let files = try envFile.map(Run.read)
         var secrets: [Secret] = []
         var values: [String: Secret] = [:]
-        try vault.withVault(locked, groups: .named(group)) { vault in
+        try access.withVault { vault in
             for (name, value) in files.flatMap(\.variables) {
                 switch value {
                 case .plain(let text): values[name] = Secret(try SecretBytes(copying: Array(text.utf8).span))
@@ -66,7 +67,8 @@ struct Run: ParsableCommand {
             }
         }
         let child = try Child(command, variables: values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        guard mask else { try child.replaceThisProcess() }
+        // Who may not see secrets does not get them from a command that prints its environment either.
+        guard mask || access.isInjectOnly else { try child.replaceThisProcess() }
         if secrets.contains(where: { $0.count < Mask.leastLength }) {
             Output.warn("a secret of fewer than \(Mask.leastLength) bytes is not masked")
         }

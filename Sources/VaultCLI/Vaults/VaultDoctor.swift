@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import CLinux
 internal import Vault
+internal import VaultAgent
 internal import VaultCrypto
 internal import VaultStorage
 
@@ -35,9 +36,25 @@ struct Doctor: ParsableCommand {
             failure = error
             findings.append(.bad(error.message))
         }
+        findings.append(Doctor.lookAtAgent())
         findings += Doctor.lookAtProcess()
         try Output.write(findings.map(\.line).joined())
         if let failure { throw failure }
+    }
+
+    private static func lookAtAgent() -> Finding {
+        guard let address = AgentAddress.ofProcess else {
+            return .warning("no agent can run: neither VAULT_AGENT_SOCK nor XDG_RUNTIME_DIR is set")
+        }
+        do throws(VaultError) {
+            guard let client = try AgentClient(at: address, vault: nil, accessGroups: nil) else { return .good("no agent is running") }
+            let status = client.greeting
+            return status.version == VaultCommand.configuration.version
+                ? .good("the agent answers; its vault is '\(status.vault.printable)'")
+                : .warning("the agent is of version \(status.version.printable): 'vault agent --stop', and unlock again")
+        } catch {
+            return .warning(CommandError(error).message)
+        }
     }
 
     private static func lookAtProcess() -> [Finding] {

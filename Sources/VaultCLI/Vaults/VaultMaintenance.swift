@@ -57,7 +57,7 @@ struct Compact: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    func run() throws { try vault.withVault { vault in try vault.compact() } }
+    func run() throws { try vault.access(nil).withVault { vault in try Progress.during("compacting") { _ in try vault.compact() } } }
 }
 
 struct Verify: ParsableCommand {
@@ -73,8 +73,8 @@ struct Verify: ParsableCommand {
     var json = false
 
     func run() throws {
-        try vault.withVault { vault in
-            let result = try vault.verify(deep: deep)
+        try vault.access(nil, onlyReads: true).withVault { vault in
+            let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
             if result.invalidMarks > 0 {
                 Output.warn("one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
             }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import SystemPackage
 internal import Vault
+internal import VaultAgent
 internal import VaultFormat
 internal import VaultStorage
 
@@ -15,7 +17,7 @@ struct Status: ParsableCommand {
 
     func run() throws {
         let store = try LockedStore(file.path(), environment: .system)
-        let summary = Summary(store, size: try store.fileSize())
+        let summary = Summary(store, size: try store.fileSize(), agent: Status.agent(of: store.path))
         guard json else { return try Output.write(summary.text) }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -23,7 +25,48 @@ struct Status: ParsableCommand {
         try Output.write("\n")
     }
 
+    /// What the agent of the vault says of itself. Nil: it has none, or one that does not answer.
+    private static func agent(of vault: FilePath) -> AgentStatus? {
+        guard let client = try? AgentClient(vault: vault, accessGroups: nil) else { return nil }
+        return client.greeting
+    }
+
     private struct Summary: Encodable {
+        struct Agent: Encodable {
+            var state: String
+            var pid: UInt32
+            var version: String
+            var idleSeconds: UInt32
+            var maxSeconds: UInt32
+            var locksInSeconds: UInt32?
+            var access: String
+            var audit: Bool
+            var clients: UInt32
+
+            init(_ status: AgentStatus) {
+                state = status.state == .unlocked ? "unlocked" : status.state == .locked ? "locked" : "never-unlocked"
+                pid = status.processID
+                version = status.version
+                idleSeconds = status.idleLimit
+                maxSeconds = status.maximum
+                locksInSeconds = status.locksIn
+                access = status.access == .full ? "full" : status.access == .injectOnly ? "inject-only" : "none"
+                audit = status.isAuditing
+                clients = status.clients
+            }
+
+            var text: String {
+                var text = state == "never-unlocked" ? "running, not unlocked yet" : state
+                if let locksInSeconds { text += ", locks in \(Agent.words(locksInSeconds))" }
+                if access != "full" { text += ", \(access) for this process" }
+                return text + (audit ? ", with an audit log" : "") + " (pid \(pid))"
+            }
+
+            private static func words(_ seconds: UInt32) -> String {
+                seconds < 120 ? "\(seconds) s" : seconds < 7200 ? "\((seconds + 59) / 60) min" : "\((seconds + 3599) / 3600) h"
+            }
+        }
+
         struct Slot: Encodable {
             var name: String
             var type: String
@@ -38,13 +81,15 @@ struct Status: ParsableCommand {
         var generation: UInt64
         var size: Int
         var slots: [Slot]
+        var agent: Agent?
 
-        init(_ store: LockedStore, size: Int) {
+        init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
             path = store.path.string
             format = "\(Header.major).\(store.header.minor)"
             vaultID = store.header.vaultID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
             generation = store.header.generation
             self.size = size
+            self.agent = agent.map(Agent.init)
             slots = store.header.slots.map { slot in
                 var summary = Slot(name: slot.name, type: "\(slot.kind.label)", kdf: "blake2b")
                 if case .argon2id(let passes, let memoryBytes) = slot.stretching {
@@ -68,6 +113,7 @@ struct Status: ParsableCommand {
                 }
                 lines.append(line)
             }
+            lines.append("agent       \(agent?.text ?? "none")")
             return lines.joined(separator: "\n") + "\n"
         }
     }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package import FoundationEssentials
+package import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+/// A stored item as it passes between processes: its attributes are encoded as in the file, and taken apart only when somebody asks.
+package struct StoredItem: Sendable {
+    /// What names one value of one item.
+    package struct Key: Sendable {
+        /// 16 bytes.
+        package let id: [UInt8]
+        package let valueVersion: UInt64
+
+        package init(id: [UInt8], valueVersion: UInt64) {
+            self.id = id
+            self.valueVersion = valueVersion
+        }
+
+        package init(_ record: ItemRecord) {
+            var id: [UInt8] = []
+            id.append(record.itemID.bytes)
+            self.init(id: id, valueVersion: record.valueVersion)
+        }
+    }
+
+    package let itemClass: ItemClass
+    package let accessibility: Accessibility
+    package let attributes: [UInt8]
+    package let id: [UInt8]
+    package let version: UInt64
+    package let valueVersion: UInt64
+    package let created: Date
+    package let modified: Date
+    package let hasSecret: Bool
+    package let secret: Secret?
+
+    package init(
+        itemClass: ItemClass, accessibility: Accessibility, attributes: [UInt8], id: [UInt8], version: UInt64, valueVersion: UInt64,
+        created: Date, modified: Date, hasSecret: Bool, secret: Secret?
+    ) {
+        self.itemClass = itemClass
+        self.accessibility = accessibility
+        self.attributes = attributes
+        self.id = id
+        self.version = version
+        self.valueVersion = valueVersion
+        self.created = created
+        self.modified = modified
+        self.hasSecret = hasSecret
+        self.secret = secret
+    }
+
+    /// Nil: the item was never stored.
+    package init?(_ item: Item) {
+        guard let record = item.record else { return nil }
+        let key = Key(record)
+        self.init(
+            itemClass: item.itemClass, accessibility: Accessibility(item.protection), attributes: item.stored.bytes, id: key.id,
+            version: record.version, valueVersion: key.valueVersion, created: record.created, modified: record.modified,
+            hasSecret: record.hasSecret, secret: item.secret)
+    }
+
+    /// Whether the attributes are what a file could hold.
+    package var isWellFormed: Bool { (try? EncodedAttributes(parsing: attributes, attributes.indices)) != nil }
+}
+
+extension Item {
+    /// The item of another process.
+    ///
+    /// - Parameter owner: is asked for its secret when somebody wants it.
+    package init?(_ item: StoredItem, _ owner: any ItemStore) {
+        guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else { return nil }
+        self.init(item.itemClass, attributes, item.accessibility.stored, ItemRecord(item, owner))
+        secret = item.secret
+    }
+}
+
+extension ItemRecord {
+    fileprivate init(_ item: StoredItem, _ owner: any ItemStore) {
+        itemClass = item.itemClass
+        itemID = ItemID(item.id.span)
+        version = item.version
+        created = item.created
+        modified = item.modified
+        hasSecret = item.hasSecret
+        valueVersion = item.valueVersion
+        store = owner
+    }
+}
+
+extension Vault {
+    /// Opens the value that the key names.
+    ///
+    /// - Throws: as ``secret(of:)``.
+    package func secret(of key: StoredItem.Key) throws(VaultError) -> Secret? {
+        try secret(of: ItemID(key.id.span), valueVersion: key.valueVersion)
+    }
+}

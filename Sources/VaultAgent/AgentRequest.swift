@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+internal import VaultCrypto
+
+/// What a client asks of an agent.
+package enum AgentRequest: Sendable {
+    /// The first of a connection: which vault, as whom, and what for.
+    ///
+    /// - Parameters:
+    ///   - vault: the path of the file, without symbolic links; empty: whichever it is.
+    ///   - groups: the caller's access groups; nil: those that the agent has for it.
+    ///   - purpose: what secrets are wanted for.
+    case hello(vault: String, groups: [String]?, purpose: Purpose)
+    /// The only request that does not count as use.
+    case status
+    /// Waits until nobody else is being asked for the passphrase. The answer says whether there is still something to unlock.
+    case awaitTurn
+    case unlock(UnlockingSecret)
+    case lock
+    case add(Item)
+    case set(Item)
+    case copyMatching(Query)
+    case update(Query, ItemChanges)
+    case delete(Query)
+    /// A part of what is stored in one transaction, which begins with the last part.
+    case store([Item], replacing: Bool, isLast: Bool)
+    case secret(StoredItem.Key)
+    case compact
+    case verify(deep: Bool)
+    /// Checks the audit log.
+    case audit
+    /// Ends the agent.
+    case stop
+
+    /// What becomes of secrets that a client gets.
+    package enum Purpose: UInt8, Sendable {
+        /// They are shown, copied or handed to whoever asked.
+        case reveal = 1
+        /// They go to a command or into a file, and nobody sees them.
+        case use
+    }
+
+    private enum Kind: UInt8 {
+        case hello = 1
+        case status, awaitTurn, unlock, lock, add, set, copyMatching, update, delete, store, secret, compact, verify, audit, stop
+    }
+
+    private var kind: Kind {
+        switch self {
+        case .hello: .hello
+        case .status: .status
+        case .awaitTurn: .awaitTurn
+        case .unlock: .unlock
+        case .lock: .lock
+        case .add: .add
+        case .set: .set
+        case .copyMatching: .copyMatching
+        case .update: .update
+        case .delete: .delete
+        case .store: .store
+        case .secret: .secret
+        case .compact: .compact
+        case .verify: .verify
+        case .audit: .audit
+        case .stop: .stop
+        }
+    }
+
+    package func frame(_ number: UInt32) -> Frame {
+        var writer = MessageWriter()
+        switch self {
+        case .hello(let vault, let groups, let purpose):
+            writer.put(vault)
+            writer.put(groups) { writer, groups in writer.putAll(groups) { $0.put($1) } }
+            writer.put(purpose.rawValue)
+        case .status, .awaitTurn, .lock, .compact, .audit, .stop: break
+        case .unlock(.passphrase(let passphrase)):
+            writer.put(1 as UInt8)
+            writer.put(passphrase.secret)
+        case .unlock(.keyFile(let keyFile)):
+            writer.put(2 as UInt8)
+            writer.put(keyFile.secret)
+        case .add(let item), .set(let item): writer.put(new: item)
+        case .copyMatching(let query), .delete(let query): writer.put(query)
+        case .update(let query, let changes):
+            writer.put(query)
+            writer.put(changes)
+        case .store(let items, let replacing, let isLast):
+            writer.putAll(items) { $0.put(new: $1) }
+            writer.put(replacing)
+            writer.put(isLast)
+        case .secret(let key): writer.put(key)
+        case .verify(let deep): writer.put(deep)
+        }
+        return Frame(kind: kind.rawValue, number: number, writer)
+    }
+
+    /// - Throws: for anything but what ``frame(_:)`` makes.
+    package init(_ frame: Frame) throws(MessageError) {
+        guard let kind = Kind(rawValue: frame.kind) else { throw .invalid }
+        var reader = MessageReader(frame)
+        switch kind {
+        case .hello:
+            let vault = try reader.text()
+            let groups = try reader.optional { reader throws(MessageError) in
+                try reader.all { reader throws(MessageError) in try reader.text() }
+            }
+            guard let purpose = Purpose(rawValue: try reader.integer()) else { throw .invalid }
+            self = .hello(vault: vault, groups: groups, purpose: purpose)
+        case .status: self = .status
+        case .awaitTurn: self = .awaitTurn
+        case .unlock: self = .unlock(try reader.unlockingSecret())
+        case .lock: self = .lock
+        case .add: self = .add(try reader.newItem())
+        case .set: self = .set(try reader.newItem())
+        case .copyMatching: self = .copyMatching(try reader.query())
+        case .update: self = .update(try reader.query(), try reader.changes())
+        case .delete: self = .delete(try reader.query())
+        case .store:
+            let items = try reader.all { reader throws(MessageError) in try reader.newItem() }
+            self = .store(items, replacing: try reader.flag(), isLast: try reader.flag())
+        case .secret: self = .secret(try reader.recordKey())
+        case .compact: self = .compact
+        case .verify: self = .verify(deep: try reader.flag())
+        case .audit: self = .audit
+        case .stop: self = .stop
+        }
+        try reader.end()
+    }
+}
+
+extension MessageReader {
+    fileprivate mutating func unlockingSecret() throws(MessageError) -> UnlockingSecret {
+        let kind = try integer(UInt8.self)
+        let secret = try secret()
+        do throws(CryptoError) {
+            switch kind {
+            case 1: return .passphrase(try Passphrase(secret.bytes))
+            case 2: return .keyFile(try KeyFile(digest: secret))
+            default: throw .unacceptableKeyFile
+            }
+        } catch {
+            throw .invalid
+        }
+    }
+}
+
+extension AgentRequest {
+    /// The most that the items of one part may take; one alone may take more.
+    static let longestPart = 128 << 10
+
+    /// How much of a frame an item takes. Its secret counts for less, since a frame has more room for those.
+    static func size(of item: Item) -> Int {
+        var writer = MessageWriter()
+        writer.put(new: item)
+        return writer.body.count + writer.secretsLength / 128
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// What both sides of the socket send: a head, a body, and behind it the secrets that the body names, in their order.
+///
+/// `bodyLength u32, secretsLength u32, version u8, kind u8, reserved u16 = 0, number u32, body, secrets`. A reply has its request's number.
+/// Secrets stand apart so that each side moves them between the socket and locked memory, and nowhere else.
+package struct Frame: Sendable {
+    package static let headLength = 16
+    /// The largest body; whatever is longer goes in several frames.
+    package static let longestBody = 256 << 10
+    /// The most bytes of secrets in one frame: a value of 16 MiB, and then some.
+    package static let longestSecrets = 17 << 20
+    static let version: UInt8 = 1
+
+    package let kind: UInt8
+    package let number: UInt32
+    package let body: [UInt8]
+    package let secrets: [Secret]
+
+    init(kind: UInt8, number: UInt32, _ writer: consuming MessageWriter) {
+        self.kind = kind
+        self.number = number
+        body = writer.body
+        secrets = writer.secrets
+    }
+
+    /// A frame as it arrived: its secrets are one run of bytes still.
+    package init(_ head: MessageHead, body: [UInt8], secrets: Secret?) {
+        kind = head.kind
+        number = head.number
+        self.body = body
+        self.secrets = secrets.map { [$0] } ?? []
+    }
+
+    package var secretsLength: Int { secrets.reduce(0) { $0 + $1.count } }
+
+    /// The bytes before the secrets.
+    package var open: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Frame.headLength + body.count)
+        bytes.append(integer: UInt32(body.count))
+        bytes.append(integer: UInt32(secretsLength))
+        bytes.append(Frame.version)
+        bytes.append(kind)
+        bytes.append(integer: 0 as UInt16)
+        bytes.append(integer: number)
+        bytes.append(body.span)
+        return bytes
+    }
+}
+
+/// The first 16 bytes of a frame, whose lengths are within their bounds.
+package struct MessageHead: Sendable {
+    package let bodyLength: Int
+    package let secretsLength: Int
+    package let kind: UInt8
+    package let number: UInt32
+
+    /// - Parameter bytes: 16 of them.
+    /// - Throws: before any memory is taken for what the head promises.
+    package init(_ bytes: Span<UInt8>) throws(MessageError) {
+        guard bytes.count == Frame.headLength else { throw .truncated }
+        let body = bytes.integer(at: 0, as: UInt32.self)
+        let secrets = bytes.integer(at: 4, as: UInt32.self)
+        guard bytes[8] == Frame.version else { throw .unsupportedVersion }
+        guard body <= UInt32(Frame.longestBody), secrets <= UInt32(Frame.longestSecrets) else { throw .tooLong }
+        guard bytes[10] == 0, bytes[11] == 0 else { throw .invalid }
+        bodyLength = Int(body)
+        secretsLength = Int(secrets)
+        kind = bytes[9]
+        number = bytes.integer(at: 12, as: UInt32.self)
+    }
+}
+
+/// Why bytes are no message.
+package enum MessageError: Error, Equatable, Sendable {
+    case unsupportedVersion, tooLong, truncated, invalid
+}

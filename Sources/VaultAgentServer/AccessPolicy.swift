@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+
+/// What the user lets programs do: rules, of which the first that fits a client is the one that counts. Without one everything is allowed.
+struct AccessPolicy: Sendable {
+    /// One rule. All that it names must fit, and it names something.
+    struct Rule: Sendable {
+        /// The client's program, or one that it descends from.
+        var executable: String?
+        var unit: String?
+        /// A control group, and those below it.
+        var cgroup: String?
+        var flatpak: String?
+        var access = AgentStatus.Access.full
+        var groups: AccessGroups?
+
+        func fits(_ process: ClientProcess) -> Bool {
+            if let executable, process.executable != executable, !process.ancestors.contains(executable) { return false }
+            if let unit, process.unit != unit { return false }
+            if let cgroup, process.cgroup != cgroup, process.cgroup?.hasPrefix(cgroup.hasSuffix("/") ? cgroup : cgroup + "/") != true {
+                return false
+            }
+            if let flatpak, process.flatpak != flatpak { return false }
+            return true
+        }
+    }
+
+    let rules: [Rule]
+
+    /// What a client may do that is one of `rules`, and the access groups that it may name; nil: all.
+    func rights(of process: ClientProcess) -> (access: AgentStatus.Access, groups: AccessGroups?) {
+        guard let rule = rules.first(where: { $0.fits(process) }) else { return (.full, nil) }
+        return (rule.access, rule.groups)
+    }
+
+    /// Whether nothing has to be known of a client.
+    var isEmpty: Bool { rules.isEmpty }
+
+    /// Reads the rules: JSON with comments (JSON5). A file that is not there has none.
+    ///
+    /// - Throws: for a file that others may write, and for anything in it that is not understood: a rule that is passed over is no rule.
+    init(_ path: FilePath?) throws(PolicyError) {
+        guard let path, FileManager.default.fileExists(atPath: path.string) else {
+            rules = []
+            return
+        }
+        var status = stat()
+        guard unsafe stat(path.string, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .unreadable }
+        guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else { throw .writableByOthers }
+        guard let data = FileManager.default.contents(atPath: path.string), data.count <= 1 << 20 else { throw .unreadable }
+        let decoder = JSONDecoder()
+        decoder.allowsJSON5 = true
+        do {
+            rules = try decoder.decode(File.self, from: data).rules
+        } catch DecodingError.dataCorrupted(let context) {
+            throw .notUnderstood(context.codingPath.isEmpty ? "it is no JSON" : context.debugDescription)
+        } catch DecodingError.typeMismatch(_, let context) {
+            throw .notUnderstood("\(context.codingPath.map(\.stringValue).joined(separator: ".")) is of another type")
+        } catch {
+            throw .notUnderstood("'rules' is missing")
+        }
+    }
+
+    private struct File: Decodable {
+        var rules: [Rule]
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: AnyKey.self)
+            try container.allow(["rules"])
+            rules = try container.decode([Rule].self, forKey: AnyKey("rules"))
+        }
+    }
+}
+
+/// Why a policy cannot be used.
+public enum PolicyError: Error, Equatable, Sendable {
+    case unreadable
+    case writableByOthers
+    /// What it is, in words that quote nothing but keys.
+    case notUnderstood(String)
+}
+
+extension AccessPolicy.Rule: Decodable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: AnyKey.self)
+        try container.allow(["executable", "unit", "cgroup", "flatpak", "access", "groups"])
+        executable = try container.decodeIfPresent(String.self, forKey: AnyKey("executable"))
+        unit = try container.decodeIfPresent(String.self, forKey: AnyKey("unit"))
+        cgroup = try container.decodeIfPresent(String.self, forKey: AnyKey("cgroup"))
+        flatpak = try container.decodeIfPresent(String.self, forKey: AnyKey("flatpak"))
+        guard executable != nil || unit != nil || cgroup != nil || flatpak != nil else {
+            throw container.corrupted("a rule names neither an executable nor a unit, cgroup or flatpak")
+        }
+        guard executable?.hasPrefix("/") ?? true, cgroup?.hasPrefix("/") ?? true else {
+            throw container.corrupted("an executable and a cgroup begin with a slash")
+        }
+        switch try container.decodeIfPresent(String.self, forKey: AnyKey("access")) {
+        case nil, "full": access = .full
+        case "inject-only": access = .injectOnly
+        case "none": access = .none
+        default: throw container.corrupted("'access' is full, inject-only or none")
+        }
+        let names = try container.decodeIfPresent([String].self, forKey: AnyKey("groups"))
+        guard names?.isEmpty != true else { throw container.corrupted("'groups' names none") }
+        groups = names.map { AccessGroups($0) }
+    }
+}
+
+private struct AnyKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}
+
+extension KeyedDecodingContainer where Key == AnyKey {
+    /// - Throws: for a key that means nothing.
+    fileprivate func allow(_ known: Set<String>) throws {
+        guard let unknown = allKeys.first(where: { !known.contains($0.stringValue) }) else { return }
+        throw corrupted("'\(unknown.stringValue)' means nothing here")
+    }
+
+    fileprivate func corrupted(_ what: String) -> DecodingError {
+        .dataCorrupted(DecodingError.Context(codingPath: codingPath + [AnyKey("rules")], debugDescription: what))
+    }
+}

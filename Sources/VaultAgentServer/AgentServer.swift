@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Glibc
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+public import Vault
+internal import VaultAgent
+
+/// An unlocked vault behind a socket: the keys never leave this process, and its clients get items.
+public final class AgentServer: Sendable {
+    let settings: AgentSettings
+    let answers: Answers
+    let turns: Turns
+    let pool = NIOThreadPool(numberOfThreads: 8)
+    private let keeper: VaultKeeper
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let state: Mutex<State>
+
+    /// The most connections at once.
+    public static let mostClients = 64
+    /// Without use for so long, a connection may be closed for the sake of a new one. Its client makes another when it needs one.
+    private static let idleEnough = TimeAmount.seconds(10)
+
+    private struct State {
+        var policy: AccessPolicy
+        var listener: (any Channel)?
+        var sessions: [ObjectIdentifier: NIOLoopBound<(session: Session, context: ChannelHandlerContext)>] = [:]
+        var events: SystemEvents?
+    }
+
+    /// - Throws: for a policy that is not understood.
+    public init(_ settings: AgentSettings) throws(PolicyError) {
+        self.settings = settings
+        let keeper = VaultKeeper(settings)
+        self.keeper = keeper
+        let clock = settings.environment.clock
+        answers = Answers(
+            keeper: keeper, audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } })
+        turns = Turns { keeper.lockState != .unlocked }
+        state = Mutex(State(policy: try AccessPolicy(settings.policy)))
+    }
+
+    // MARK: Life
+
+    /// Unlocks the vault before anybody asks.
+    public func unlock(with secret: UnlockingSecret) throws(VaultError) {
+        let reply = answers.answer(.unlock(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
+        if case .failure(let error)? = reply.first { throw error }
+    }
+
+    /// Begins to listen; returns when clients can connect.
+    ///
+    /// - Parameter descriptor: a bound socket, which the server owns from now on.
+    public func start(on descriptor: Int32) throws {
+        pool.start()
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 64)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelInitializer { channel in self.accept(channel) }
+        let listener = try bootstrap.withBoundSocket(descriptor).wait()
+        state.withLock { $0.listener = listener }
+        watch()
+        let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
+        state.withLock { $0.events = events }
+    }
+
+    /// Locks at once.
+    public func lock() { keeper.lock() }
+
+    /// Reads the policy again. One that is not understood changes nothing.
+    public func reload() {
+        do throws(PolicyError) {
+            let policy = try AccessPolicy(settings.policy)
+            state.withLock { $0.policy = policy }
+        } catch {
+            settings.report("the policy is as it was: \(error)")
+        }
+    }
+
+    /// Takes no more requests, wipes the keys and brings the vault in order.
+    public func stop() {
+        let listener = state.withLock { state in
+            state.events = nil
+            return state.listener
+        }
+        try? listener?.close().wait()
+        keeper.close()
+        try? group.syncShutdownGracefully()
+        try? pool.syncShutdownGracefully()
+    }
+
+    /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how often.
+    private func watch() {
+        let pause = AgentServer.pause(keeper.lockIfDue())
+        group.next().scheduleTask(in: pause) { [pool] in
+            pool.submit { [weak self] state in if case .active = state { self?.watch() } }
+        }
+    }
+
+    private static func pause(_ left: Duration?) -> TimeAmount {
+        .nanoseconds(Int64(min(max((left ?? .seconds(10)) / .nanoseconds(1), 1e7), 1e10)))
+    }
+
+    // MARK: Clients
+
+    private func accept(_ channel: any Channel) -> EventLoopFuture<Void> {
+        guard let options = channel as? any SocketOptionProvider else {
+            return channel.eventLoop.makeFailedFuture(VaultError.agent(.refused))
+        }
+        // SO_PEERCRED: who connected, as the kernel saw it then.
+        let peer: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(level: .socket, name: .init(rawValue: 17))
+        return peer.flatMap { peer in
+            guard self.settings.allows(peer.user) else { return channel.close() }
+            // SO_PEERPIDFD, since Linux 6.5.
+            let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(level: .socket, name: .init(rawValue: 77))
+            return handle.recover { _ in -1 }.flatMapThrowing { handle in
+                defer { if handle >= 0 { close(handle) } }
+                var process = ClientProcess(id: peer.process, user: peer.user)
+                if self.knowsItsClients { process.look(handle) }
+                try channel.pipeline.syncOperations.addHandler(try Session(self, process))
+            }
+        }
+    }
+
+    /// Whether anybody needs to know who a client is.
+    private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
+
+    func caller(_ process: ClientProcess, groups: AccessGroups?, _ purpose: AgentRequest.Purpose) -> Caller {
+        let rights = state.withLock { $0.policy.rights(of: process) }
+        return Caller(
+            process: process, access: rights.access,
+            groups: rights.groups.map { groups?.limited(to: $0) ?? $0 } ?? groups ?? .standard, purpose: purpose)
+    }
+
+    func opened(_ session: Session, _ context: ChannelHandlerContext) {
+        let here = NIOLoopBound((session: session, context: context), eventLoop: context.eventLoop)
+        let others = state.withLock { state in
+            state.sessions[ObjectIdentifier(session)] = here
+            return state.sessions.count > AgentServer.mostClients ? state.sessions.map(\.value) : []
+        }
+        guard !others.isEmpty else { return }
+        let idle = others.map(\.value).filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
+        if let oldest = idle.min(by: { $0.session.lastUse < $1.session.lastUse }) {
+            oldest.session.close(oldest.context)
+        } else {
+            session.turnAway(context)
+        }
+    }
+
+    func closed(_ session: Session) {
+        _ = state.withLock { $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
+        turns.leave(ObjectIdentifier(session))
+    }
+
+    func status(for caller: Caller) -> AgentStatus {
+        AgentStatus(
+            state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier), version: settings.version,
+            vault: settings.vault.string, idleLimit: settings.idleLimit.wholeSeconds, maximum: settings.maximum.wholeSeconds,
+            locksIn: keeper.locksIn, access: caller.access, isAuditing: answers.audit != nil,
+            clients: UInt32(state.withLock { $0.sessions.count }))
+    }
+}
+
+/// struct ucred.
+private struct PeerCredentials: Sendable {
+    var process: Int32
+    var user: UInt32
+    var group: UInt32
+}
+
+extension AgentSettings {
+    fileprivate func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
+}
+
+extension Duration {
+    fileprivate var wholeSeconds: UInt32 { UInt32(clamping: components.seconds) }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+public import Vault
+
+/// How an agent is to run.
+public struct AgentSettings: Sendable {
+    /// The vault file, which need not exist yet.
+    public var vault: FilePath
+    public var version: String
+    /// Without use for so long, it locks; zero: never.
+    public var idleLimit = Duration.seconds(600)
+    /// So long after an unlock it locks in any case; zero: never.
+    public var maximum = Duration.seconds(8 * 3600)
+    /// Whether root may be a client, who can do all that the user can anyway.
+    public var allowsRoot = false
+    /// Where the rules are for what a client may do. A file that is not there has none.
+    public var policy: FilePath?
+    /// The directory for the log of who did what; nil: there is none.
+    public var auditDirectory: FilePath?
+    public var environment = VaultEnvironment.system
+    public var clock: any AgentClock = BootClock()
+    /// Told what is worth knowing: lower case, no full stop, no secret.
+    public var report: @Sendable (String) -> Void = { _ in }
+
+    /// Called when a client ends the agent.
+    public var stop: @Sendable () -> Void = {}
+
+    public init(vault: FilePath, version: String) {
+        self.vault = vault
+        self.version = version
+    }
+
+}
+
+/// The time that limits are measured in, passed in so that tests need not wait.
+public protocol AgentClock: Sendable {
+    /// Since the machine was started, suspended or not.
+    var now: Duration { get }
+    func sleep(for duration: Duration)
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+public import SystemPackage
+
+/// Why an agent cannot listen.
+public enum AgentSocketError: Error, Equatable, Sendable {
+    /// Neither `$VAULT_AGENT_SOCK` nor `$XDG_RUNTIME_DIR` is set.
+    case noAddress
+    /// Another agent has the directory.
+    case running
+    /// The directory belongs to another user, or others may look into it.
+    case directory(FilePath)
+    /// Something that is no socket of the user's lies where the socket should.
+    case inTheWay(FilePath)
+    case system(Errno)
+}
+
+/// The place where an agent listens: a directory of the user's own, a lock that only one agent holds, and the socket.
+public struct AgentSocket: ~Copyable {
+    /// Bound, and not listening yet.
+    public let descriptor: Int32
+    private let path: FilePath
+    private let lock: Int32
+    private let identity: (dev_t, ino_t)
+
+    /// Makes the directory, mode 0700, and the socket, mode 0600. A socket that nobody listens at any more is replaced.
+    public static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
+        let directory = path.removingLastComponent()
+        // What lies above is the system's to make, or the user's.
+        if unsafe mkdir(directory.string, 0o700) != 0, errno != EEXIST { throw .system(Errno(rawValue: errno)) }
+        var status = stat()
+        guard unsafe stat(directory.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
+        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
+            throw .directory(directory)
+        }
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, directory.appending(".\(path.lastComponent?.string ?? "agent").lock").string,
+            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard opened >= 0 else { throw .system(Errno(rawValue: CInt(-opened))) }
+        let lock = Int32(opened)
+        do throws(AgentSocketError) {
+            guard clinux_lock(lock, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
+            // Whoever has the lock is the only one who may take the old socket away.
+            if unsafe lstat(path.string, &status) == 0 {
+                guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
+                unsafe unlink(path.string)
+            }
+            let bound = unsafe clinux_bind_unix(path.string)
+            guard bound >= 0 else { throw .system(Errno(rawValue: CInt(-bound))) }
+            guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
+            return AgentSocket(Int32(bound), path, lock, (status.st_dev, status.st_ino))
+        } catch {
+            close(lock)
+            throw error
+        }
+    }
+
+    private init(_ descriptor: Int32, _ path: FilePath, _ lock: Int32, _ identity: (dev_t, ino_t)) {
+        self.descriptor = descriptor
+        self.path = path
+        self.lock = lock
+        self.identity = identity
+    }
+
+    /// Takes the socket away, unless another lies there by now.
+    deinit {
+        var status = stat()
+        if unsafe lstat(path.string, &status) == 0, (status.st_dev, status.st_ino) == identity { unsafe unlink(path.string) }
+        close(lock)
+    }
+
+    /// The listening socket that systemd has made: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). Nil: there is none for this process.
+    public static var activated: Int32? {
+        let environment = ProcessInfo.processInfo.environment
+        guard environment["LISTEN_PID"].flatMap({ Int32($0) }) == getpid(), environment["LISTEN_FDS"] == "1" else { return nil }
+        // The first of the descriptors that are handed over.
+        return clinux_is_unix_listener(3) == 1 ? 3 : nil
+    }
+}

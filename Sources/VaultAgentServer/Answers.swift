@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+
+/// What the agent does with a request. Everything here may wait for the disk, and runs on no event loop.
+struct Answers: Sendable {
+    let keeper: VaultKeeper
+    let audit: AuditLog?
+
+    func answer(_ request: AgentRequest, of caller: Caller) -> [AgentReply] {
+        do throws(VaultError) {
+            do throws(VaultError) {
+                try caller.check(request)
+                return try carryOut(request, of: caller)
+            } catch {
+                audit?.noteRefusal(of: request, by: caller, error)
+                throw error
+            }
+        } catch {
+            return [.failure(error)]
+        }
+    }
+
+    private func carryOut(_ request: AgentRequest, of caller: Caller) throws(VaultError) -> [AgentReply] {
+        switch request {
+        // The connection answers these itself.
+        case .hello, .status, .awaitTurn, .stop: throw .agent(.protocolViolation)
+        case .unlock(let secret):
+            try keeper.unlock(with: secret)
+            do throws(VaultError) {
+                try keeper.use(caller.groups) { vault throws(VaultError) in try audit?.begin(vault) }
+                try audit?.note(.unlock, by: caller)
+            } catch {
+                // Without a log there is nothing to be had.
+                keeper.lock()
+                throw error
+            }
+            return [.done]
+        case .lock:
+            keeper.lock()
+            try audit?.note(.lock, by: caller)
+            return [.done]
+        case .copyMatching(let query):
+            let items = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.copyMatching(query) }
+            try audit?.note(query.returnsSecrets ? caller.verbForSecrets : .find, items, by: caller)
+            return Answers.replies(items)
+        case .secret(let key):
+            let secret = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.secret(of: key) }
+            try audit?.note(caller.verbForSecrets, key.id, by: caller)
+            return [.secret(secret)]
+        case .add(let item): return try store(item, .add, caller) { vault throws(VaultError) in try vault.add(item) }
+        case .set(let item): return try store(item, .set, caller) { vault throws(VaultError) in try vault.set(item) }
+        case .update(let query, let changes):
+            let count = try change(query, .update, caller) { transaction throws(VaultError) in
+                try transaction.update(matching: query, with: changes)
+            }
+            return [.count(UInt64(count))]
+        case .delete(let query):
+            let count = try change(query, .delete, caller) { transaction throws(VaultError) in try transaction.delete(matching: query) }
+            return [.count(UInt64(count))]
+        case .store(let items, let replacing, _):
+            try keeper.use(caller.groups) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
+            try audit?.noteImport(of: items.count, by: caller)
+            return [.done]
+        case .compact:
+            try keeper.use(caller.groups) { vault throws(VaultError) in try vault.compact() }
+            return [.done]
+        case .verify(let deep):
+            return [.verification(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.verify(deep: deep) })]
+        case .audit:
+            guard let audit else { throw .unimplemented }
+            return [try keeper.use(caller.groups) { vault throws(VaultError) in try audit.check(with: vault) }]
+        }
+    }
+
+    private func store(
+        _ item: Item, _ verb: AuditLog.Verb, _ caller: Caller, _ body: (Vault) throws(VaultError) -> Item
+    ) throws(VaultError) -> [AgentReply] {
+        let stored = try keeper.use(caller.groups, body)
+        try audit?.note(verb, [stored], by: caller)
+        return Answers.replies([stored])
+    }
+
+    /// Runs a change of everything that matches. Whoever keeps a log needs to know what that was.
+    private func change(
+        _ query: Query, _ verb: AuditLog.Verb, _ caller: Caller, _ body: (Transaction) throws(VaultError) -> Int
+    ) throws(VaultError) -> Int {
+        var items: [UUID] = []
+        let count = try keeper.use(caller.groups) { vault throws(VaultError) in
+            try vault.transaction { transaction throws(VaultError) in
+                // A query that is wrong is for the verb to refuse.
+                if audit != nil { items = (try? transaction.identifiers(matching: query)) ?? [] }
+                return try body(transaction)
+            }
+        }
+        try audit?.note(verb, items, by: caller)
+        return count
+    }
+
+    /// Items in as many replies as they need.
+    private static func replies(_ items: [Item]) -> [AgentReply] {
+        var replies: [AgentReply] = []
+        var part: [StoredItem] = []
+        var size = 0
+        for item in items.compactMap({ StoredItem($0) }) {
+            let itemSize = 128 + item.attributes.count + (item.secret?.count ?? 0) / 128
+            if size + itemSize > longestPart, !part.isEmpty {
+                replies.append(.items(part, isLast: false))
+                (part, size) = ([], 0)
+            }
+            part.append(item)
+            size += itemSize
+        }
+        replies.append(.items(part, isLast: true))
+        return replies
+    }
+
+    /// One item, whose attributes have 64 KiB at most, may go beyond it without being too much for a frame.
+    private static let longestPart = 128 << 10
+}
+
+extension Caller {
+    fileprivate var verbForSecrets: AuditLog.Verb { purpose == .use ? .use : .reveal }
+}

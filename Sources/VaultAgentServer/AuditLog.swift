@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import Synchronization
+public import SystemPackage
+public import Vault
+internal import VaultAgent
+internal import VaultStorage
+
+/// Who did what and when, and never a value: one line of JSON each, chained by a MAC under a key of the vault.
+///
+/// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line it is 32 zeros. A line that was
+/// changed, removed or put in shows at the next check; lines that were cut off the end show as soon as another one is written.
+public final class AuditLog: Sendable {
+    enum Verb: String {
+        case unlock, lock, find
+        /// A secret was handed out to be shown, or to a command.
+        case reveal, use
+        case add, set, update, delete
+        case `import`
+        case refused
+    }
+
+    private struct State {
+        var descriptor: Int32 = -1
+        var count = 0
+        var tag = [UInt8](repeating: 0, count: 32)
+        var vault: Vault?
+        /// What happened before there was a key.
+        var early: [Entry] = []
+    }
+
+    /// A line without its number and MAC.
+    struct Entry: Encodable {
+        var time: String
+        var verb: String
+        var items: [String]
+        var count: Int?
+        var error: String?
+        var pid: Int32
+        var executable: String?
+        var unit: String?
+        var flatpak: String?
+        var n = 0
+    }
+
+    private let directory: FilePath
+    private let now: @Sendable () -> Date
+    private let state = Mutex(State())
+    /// Refusals before the first unlock that are kept at most.
+    private static let mostEarly = 1000
+
+    init(in directory: FilePath, now: @escaping @Sendable () -> Date) {
+        self.directory = directory
+        self.now = now
+    }
+
+    deinit {
+        let descriptor = state.withLock { $0.descriptor }
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Where the log of a vault lies.
+    public static func path(of vaultID: [UInt8], in directory: FilePath) -> FilePath {
+        directory.appending(vaultID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".audit")
+    }
+
+    // MARK: Writing
+
+    /// Goes on with the log of a vault that was unlocked.
+    func begin(_ vault: Vault) throws(VaultError) {
+        let result: Result<Void, VaultError> = state.withLock { state in
+            do throws(VaultError) {
+                state.vault = vault
+                if state.descriptor < 0 { try open(&state, vault) }
+                let early = state.early
+                state.early = []
+                for entry in early { try append(entry, &state) }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    private func open(_ state: inout State, _ vault: Vault) throws(VaultError) {
+        let path = AuditLog.path(of: vault.vaultID, in: directory)
+        try? FileManager.default.createDirectory(
+            atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let descriptor = unsafe clinux_openat(AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-descriptor)), .open)) }
+        state.descriptor = Int32(descriptor)
+        // The chain goes on from what is there, whole or not: a check says which line is not.
+        if let last = AuditLog.lines(at: path).last {
+            state.count = last.number
+            state.tag = last.tag
+        }
+    }
+
+    /// - Throws: when it cannot be written: what is not in the log is not handed out.
+    func note(_ verb: Verb, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller)) }
+
+    func note(_ verb: Verb, _ items: [Item], by caller: Caller) throws(VaultError) {
+        // A list may be of any length; whose secrets were handed out is said one by one.
+        guard verb != .find else { return try append(entry(verb, [], caller, count: items.count)) }
+        try note(verb, items.compactMap { $0.record?.id }, by: caller)
+    }
+
+    func note(_ verb: Verb, _ ids: [UUID], by caller: Caller) throws(VaultError) {
+        try append(entry(verb, ids.map { $0.uuidString.lowercased() }, caller))
+    }
+
+    func note(_ verb: Verb, _ id: [UInt8], by caller: Caller) throws(VaultError) {
+        try note(verb, [UUID(bytes: id)], by: caller)
+    }
+
+    func noteImport(of count: Int, by caller: Caller) throws(VaultError) { try append(entry(.import, [], caller, count: count)) }
+
+    /// A refusal hands nothing out, so it stands even where it cannot be written down.
+    func noteRefusal(of request: AgentRequest, by caller: Caller, _ error: VaultError) {
+        guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
+        var entry = entry(.refused, [], caller)
+        entry.error = error == .agent(.refused) ? "policy" : "wrong passphrase"
+        try? append(entry)
+    }
+
+    private func entry(_ verb: Verb, _ items: [String], _ caller: Caller, count: Int? = nil) -> Entry {
+        Entry(
+            time: now().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)), verb: verb.rawValue, items: items,
+            count: count,
+            pid: caller.process.id, executable: caller.process.executable ?? caller.process.ancestors.first { !$0.isEmpty },
+            unit: caller.process.unit, flatpak: caller.process.flatpak)
+    }
+
+    private func append(_ entry: Entry) throws(VaultError) {
+        let result: Result<Void, VaultError> = state.withLock { state in
+            guard state.vault != nil else {
+                if state.early.count < AuditLog.mostEarly { state.early.append(entry) }
+                return .success(())
+            }
+            do throws(VaultError) { return .success(try append(entry, &state)) } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+
+    private func append(_ entry: Entry, _ state: inout State) throws(VaultError) {
+        guard let vault = state.vault else { return }
+        var entry = entry
+        entry.n = state.count + 1
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard var line = try? Array(encoder.encode(entry)) else { throw .storage(.inputOutput(.invalidArgument, .write)) }
+        line.removeLast()
+        let tag = try vault.auditTag(of: line, after: state.tag)
+        line += Array(",\"mac\":\"\(tag.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())\"}\n".utf8)
+        var written = 0
+        while written < line.count {
+            // The rest of the line.
+            let count = unsafe line.withUnsafeBytes {
+                unsafe write(state.descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .storage(.inputOutput(Errno(rawValue: errno), .write)) }
+            written += count
+        }
+        state.count += 1
+        state.tag = tag
+    }
+
+    // MARK: Checking
+
+    /// A line as it stands in the file.
+    struct Line {
+        var number: Int
+        /// Up to its MAC.
+        var text: [UInt8]
+        var tag: [UInt8]
+    }
+
+    /// Looks whether every line is the one that was written.
+    func check(with vault: Vault) throws(VaultError) -> AgentReply {
+        let (entries, firstChanged) = try AuditLog.check(with: vault, in: directory)
+        return .audit(entries: UInt64(entries), firstChanged: firstChanged.map { UInt64($0) })
+    }
+
+    /// - Returns: how many lines there are, and the number of the first that is not what was written.
+    public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?) {
+        let lines = lines(at: path(of: vault.vaultID, in: directory))
+        var tag = [UInt8](repeating: 0, count: 32)
+        for (index, line) in lines.enumerated() {
+            guard line.number == index + 1, try vault.auditTag(of: line.text, after: tag) == line.tag else {
+                return (lines.count, index + 1)
+            }
+            tag = line.tag
+        }
+        return (lines.count, nil)
+    }
+
+    /// The lines of a log; one that makes no sense has no number, and so is none that was written.
+    static func lines(at path: FilePath) -> [Line] {
+        guard let content = FileManager.default.contents(atPath: path.string) else { return [] }
+        return content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast().map { line in
+            let line = Array(line)
+            let end = line.count - tailLength
+            guard end > 0, let mac = String(validating: line[(end + 8)..<(line.count - 2)], as: UTF8.self),
+                line[end..<(end + 8)].elementsEqual(",\"mac\":\"".utf8), line.suffix(2).elementsEqual("\"}".utf8),
+                let tag = bytes(hex: mac),
+                let number = try? JSONDecoder().decode(Number.self, from: Data(line))
+            else { return Line(number: 0, text: [], tag: []) }
+            return Line(number: number.n, text: Array(line[..<end]), tag: tag)
+        }
+    }
+
+    private static let tailLength = 8 + 64 + 2
+
+    private struct Number: Decodable { var n: Int }
+
+    private static func bytes(hex: String) -> [UInt8]? {
+        let digits = hex.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count == 64, !hex.contains(where: { $0.isUppercase }) else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: 64, by: 2) {
+            guard let high = digits[index], let low = digits[index + 1] else { return nil }
+            bytes.append(UInt8(high << 4 | low))
+        }
+        return bytes
+    }
+}
+
+extension UUID {
+    fileprivate init(bytes b: [UInt8]) {
+        self.init(uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]))
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Glibc
+
+/// CLOCK_BOOTTIME: it goes on while the machine sleeps.
+public struct BootClock: AgentClock {
+    public init() {}
+
+    public var now: Duration {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    public func sleep(for duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        unsafe nanosleep(&time, nil)
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+
+/// One connection: reads a request, has it answered, and reads the next when the answer is out. Whoever does not read what it asked for is
+/// not read from either.
+final class Session: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        /// Waits for the first request.
+        case new
+        case ready
+        /// A request is being answered.
+        case busy
+        case closed
+    }
+
+    private let server: AgentServer
+    private let process: ClientProcess
+    private var inbox: Inbox
+    private var phase = Phase.new
+    private var caller: Caller?
+    private var deadline: Scheduled<Void>?
+    /// The parts of a store that is not complete.
+    private var staged: [Item] = []
+    private var stagedBytes = 0
+    private var stagingFailure: VaultError?
+    private var isGoingOn = false
+    private(set) var lastUse = NIODeadline.now()
+
+    /// How long a frame may take to arrive from its first byte on, and the first one from the connection on.
+    static let patienceForFrame = TimeAmount.seconds(5)
+    /// How long an answer may wait to be read.
+    static let patienceForReader = TimeAmount.seconds(30)
+    /// The most that one store may bring.
+    private static let longestStore = 512 << 20
+
+    init(_ server: AgentServer, _ process: ClientProcess) throws(CryptoError) {
+        self.server = server
+        self.process = process
+        inbox = try Inbox()
+    }
+
+    /// Whether it could be closed for the sake of another one.
+    var isIdle: Bool {
+        if case .ready = phase { inbox.count == 0 && staged.isEmpty } else { false }
+    }
+
+    // MARK: Reading
+
+    func channelActive(context: ChannelHandlerContext) {
+        server.opened(self, context)
+        wait(Session.patienceForFrame, context)
+        context.read()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        do throws(CryptoError) { try inbox.append(unwrapInboundIn(data)) } catch { close(context) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { goOn(context) }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        phase = .closed
+        deadline?.cancel()
+        staged = []
+        server.closed(self)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
+
+    /// Takes up the next request if there is one, and reads more if there is not.
+    private func goOn(_ context: ChannelHandlerContext) {
+        // An answer that is out at once comes back here: any number of requests must not be as many calls deep.
+        guard !isGoingOn else { return }
+        isGoingOn = true
+        defer { isGoingOn = false }
+        while true {
+            switch phase {
+            case .busy, .closed: return
+            case .new, .ready: break
+            }
+            do throws(MessageError) {
+                guard let frame = try inbox.next() else {
+                    if inbox.count > 0, deadline == nil { wait(Session.patienceForFrame, context) }
+                    return context.read()
+                }
+                deadline?.cancel()
+                deadline = nil
+                lastUse = .now()
+                try take(AgentRequest(frame), frame.number, context)
+            } catch {
+                return refuse(.agent(.protocolViolation), context)
+            }
+        }
+    }
+
+    private func take(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
+        guard let caller else {
+            guard case .hello(let vault, let groups, let purpose) = request else { throw .invalid }
+            return greet(vault, groups, purpose, number, context)
+        }
+        phase = .busy
+        switch request {
+        case .hello: throw .invalid
+        case .status: reply([.status(server.status(for: caller))], number, context)
+        case .awaitTurn:
+            let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+            server.turns.wait(ObjectIdentifier(self)) { [loop = context.eventLoop] in
+                loop.execute { here.value.session.hasTurn(number, here.value.context) }
+            }
+        case .stop:
+            guard caller.access == .full else { return reply([.failure(.agent(.refused))], number, context) }
+            reply([.done], number, context)
+            server.settings.stop()
+        case .store(let items, let replacing, let isLast): stage(items, replacing, isLast, number, context)
+        default: answer(request, number, context)
+        }
+    }
+
+    private func greet(
+        _ vault: String, _ groups: [String]?, _ purpose: AgentRequest.Purpose, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        guard vault.isEmpty || vault == server.settings.vault.string else { return refuse(.agent(.otherVault), number: number, context) }
+        let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, purpose)
+        self.caller = caller
+        phase = .busy
+        reply([.status(server.status(for: caller))], number, context)
+    }
+
+    private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
+        guard case .busy = phase, let caller else { return }
+        reply([.status(server.status(for: caller))], number, context)
+    }
+
+    /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then refused.
+    private func stage(_ items: [Item], _ replacing: Bool, _ isLast: Bool, _ number: UInt32, _ context: ChannelHandlerContext) {
+        stagedBytes += items.reduce(0) { $0 + 512 + ($1.secret?.count ?? 0) }
+        if stagedBytes > Session.longestStore { stagingFailure = .storage(.valueTooLarge) }
+        if stagingFailure == nil { staged += items } else { staged = [] }
+        guard isLast else {
+            phase = .ready
+            return
+        }
+        let (all, failure) = (staged, stagingFailure)
+        (staged, stagedBytes, stagingFailure) = ([], 0, nil)
+        if let failure {
+            reply([.failure(failure)], number, context)
+        } else {
+            answer(.store(all, replacing: replacing, isLast: true), number, context)
+        }
+    }
+
+    // MARK: Answering
+
+    private func answer(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
+        guard let caller else { return }
+        let answers = server.answers
+        server.pool.runIfActive(eventLoop: context.eventLoop) { answers.answer(request, of: caller) }.assumeIsolated().whenComplete {
+            result in
+            guard case .busy = self.phase, case .success(let replies) = result else { return }
+            if case .unlock = request, case .done = replies[0] { self.server.turns.end() }
+            self.reply(replies[...], number, context)
+        }
+    }
+
+    /// Writes replies one after the other, each when the one before it is out.
+    private func reply(_ replies: ArraySlice<AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
+        guard let first = replies.first else {
+            deadline?.cancel()
+            deadline = nil
+            phase = .ready
+            return goOn(context)
+        }
+        if deadline == nil { wait(Session.patienceForReader, context) }
+        write(first.frame(number), context).assumeIsolated().whenComplete { result in
+            guard case .busy = self.phase else { return }
+            switch result {
+            case .success:
+                self.deadline?.cancel()
+                self.deadline = nil
+                self.reply(replies.dropFirst(), number, context)
+            case .failure: self.close(context)
+            }
+        }
+    }
+
+    private func write(_ frame: Frame, _ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+        var buffer = context.channel.allocator.buffer(capacity: Frame.headLength + frame.body.count + frame.secretsLength)
+        buffer.writeBytes(frame.open)
+        for secret in frame.secrets {
+            secret.withBytes { bytes in
+                // The bytes are copied before the span ends.
+                _ = unsafe bytes.withUnsafeBytes { unsafe buffer.writeBytes($0) }
+            }
+        }
+        let future = context.writeAndFlush(wrapOutboundOut(buffer))
+        guard frame.secretsLength > 0 else { return future }
+        // The kernel has it now, or nobody will.
+        future.whenComplete { [buffer] _ in buffer.wipe() }
+        return future
+    }
+
+    /// Says why, and ends the connection.
+    ///
+    /// - Parameter number: of the request; 0: of none.
+    private func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
+        phase = .busy
+        write(AgentReply.failure(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context) }
+    }
+
+    func turnAway(_ context: ChannelHandlerContext) { refuse(.agent(.busy), context) }
+
+    private func wait(_ patience: TimeAmount, _ context: ChannelHandlerContext) {
+        deadline?.cancel()
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.close(context) }
+    }
+
+    func close(_ context: ChannelHandlerContext) {
+        phase = .closed
+        context.close(promise: nil)
+    }
+}

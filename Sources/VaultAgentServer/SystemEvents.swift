@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Dispatch
+
+/// The machine goes to sleep, or the user's session is locked: logind says so on the system's bus.
+///
+/// Before a sleep the machine waits until the keys are wiped: the agent holds one of logind's delay locks meanwhile.
+// A source may be cancelled from any thread, although Dispatch on Linux does not say so.
+final class SystemEvents: @unchecked Sendable {
+    private let source: any DispatchSourceRead
+
+    /// Nil: there is no logind here, or no library to talk to it with.
+    init?(report: @escaping @Sendable (String) -> Void, _ lock: @escaping @Sendable () -> Void) {
+        let descriptor = clinux_logind_open()
+        guard descriptor >= 0 else {
+            report("no locking before a sleep or with the session: the system's bus or logind cannot be reached")
+            return nil
+        }
+        source = DispatchSource.makeReadSource(fileDescriptor: Int32(descriptor), queue: DispatchQueue(label: "logind"))
+        source.setEventHandler { [source] in
+            while true {
+                switch clinux_logind_next() {
+                case 1: lock()
+                case 2:
+                    lock()
+                    clinux_logind_let_sleep()
+                case 3: clinux_logind_delay_sleep()
+                case 0: return
+                default:
+                    report("logind does not answer any more")
+                    return source.cancel()
+                }
+            }
+        }
+        source.activate()
+    }
+
+    deinit { source.cancel() }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+internal import VaultStorage
+
+/// The vault of an agent, and when it is locked.
+///
+/// Every use looks at the limits first, so that nothing is served late; the timer only wipes what nobody asks for any more.
+final class VaultKeeper: Sendable {
+    private struct State {
+        /// Nil: it was never unlocked, or its keys are of no use any more.
+        var vault: Vault?
+        var isUnlocked = false
+        var unlockedAt = Duration.zero
+        var lastUse = Duration.zero
+        /// Wrong passphrases in a row, and when the next may be tried.
+        var failures = 0
+        var notBefore = Duration.zero
+    }
+
+    private let settings: AgentSettings
+    private let state = Mutex(State())
+    /// One derivation at a time: guessing is no faster with many connections.
+    private let unlocking = Mutex(())
+
+    init(_ settings: AgentSettings) { self.settings = settings }
+
+    // MARK: Use
+
+    /// Runs a request on the vault, as somebody who belongs to the groups.
+    func use<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
+        lockIfDue()
+        let vault = state.withLock { state in
+            state.lastUse = settings.clock.now
+            return state.vault
+        }
+        guard let vault else { throw .locked }
+        do throws(VaultError) { return try body(vault.withAccessGroups(groups)) } catch {
+            guard error.makesKeysUseless else { throw error }
+            settings.report("the vault has to be unlocked again: \(error)")
+            state.withLock { state in if state.vault === vault { (state.vault, state.isUnlocked) = (nil, false) } }
+            throw error == .storage(.rekeyed) ? .locked : error
+        }
+    }
+
+    // MARK: Locking
+
+    /// - Throws: `.storage(.wrongPassphrase)` and what opening a vault throws. A wrong passphrase makes the next attempt wait.
+    func unlock(with secret: UnlockingSecret) throws(VaultError) {
+        var result: Result<Void, VaultError> = .success(())
+        unlocking.withLock { _ in
+            let wait = state.withLock { $0.notBefore } - settings.clock.now
+            if wait > .zero { settings.clock.sleep(for: wait) }
+            do throws(VaultError) { try unlockAtOnce(with: secret) } catch { result = .failure(error) }
+        }
+        try result.get()
+    }
+
+    private func unlockAtOnce(with secret: UnlockingSecret) throws(VaultError) {
+        do throws(VaultError) {
+            let vault = try reopened(with: secret)
+            state.withLock { state in
+                state.vault = vault
+                state.isUnlocked = true
+                state.unlockedAt = settings.clock.now
+                state.lastUse = state.unlockedAt
+                state.failures = 0
+            }
+        } catch {
+            if error == .storage(.wrongPassphrase) {
+                state.withLock { state in
+                    state.failures += 1
+                    state.notBefore = settings.clock.now + min(.milliseconds(100) * state.failures, .seconds(10))
+                }
+            }
+            throw error
+        }
+    }
+
+    private func reopened(with secret: UnlockingSecret) throws(VaultError) -> Vault {
+        if let vault = state.withLock({ $0.vault }) {
+            do throws(VaultError) {
+                try vault.unlock(with: secret)
+                return vault
+            } catch {
+                guard error.makesKeysUseless else { throw error }
+            }
+        }
+        return try LockedVault(at: settings.vault, environment: settings.environment).unlock(with: secret, accessGroups: ["*"])
+    }
+
+    /// Returns when the keys are wiped. The next unlock finds the vault as it is.
+    func lock() {
+        guard let vault = state.withLock({ $0.vault }) else { return }
+        var isUsable = true
+        do throws(VaultError) { try vault.lock() } catch { isUsable = false }
+        state.withLock { state in
+            guard state.vault === vault else { return }
+            state.isUnlocked = false
+            // Whatever is wrong with it, its keys go with it.
+            if !isUsable { state.vault = nil }
+        }
+    }
+
+    /// - Returns: how long until there may be something to lock; nil while there is not.
+    @discardableResult
+    func lockIfDue() -> Duration? {
+        guard let left = timeLeft else { return nil }
+        if left > .zero { return left }
+        settings.report("locked, since nobody has used it or for as long as it may be open")
+        lock()
+        return nil
+    }
+
+    /// Until it locks by itself; nil: it is locked, or does not.
+    private var timeLeft: Duration? {
+        let (isUnlocked, unlockedAt, lastUse) = state.withLock { ($0.isUnlocked, $0.unlockedAt, $0.lastUse) }
+        guard isUnlocked else { return nil }
+        let now = settings.clock.now
+        let idle = settings.idleLimit > .zero ? lastUse + settings.idleLimit - now : nil
+        let maximum = settings.maximum > .zero ? unlockedAt + settings.maximum - now : nil
+        return [idle, maximum].compactMap { $0 }.min()
+    }
+
+    /// What the next use would find. Nothing is waited for.
+    var lockState: AgentStatus.State {
+        let (exists, isUnlocked) = state.withLock { ($0.vault != nil, $0.isUnlocked) }
+        return !exists ? .new : isUnlocked && timeLeft ?? .seconds(1) > .zero ? .unlocked : .locked
+    }
+
+    /// Whole seconds, rounded up.
+    var locksIn: UInt32? { timeLeft.map { UInt32(clamping: max(0, (($0 + .milliseconds(999)) / .seconds(1)).rounded(.down))) } }
+
+    /// Brings the file in order and lets the keys go.
+    func close() {
+        let vault = state.withLock { state in
+            defer { (state.vault, state.isUnlocked) = (nil, false) }
+            return state.vault
+        }
+        try? vault?.lock()
+        vault?.close()
+    }
+}
+
+extension UInt32 {
+    fileprivate init(clamping seconds: Double) { self = seconds >= 4_294_967_295 ? .max : UInt32(seconds) }
+}
+
+extension VaultError {
+    /// Whether the handle that threw it can do nothing more.
+    fileprivate var makesKeysUseless: Bool {
+        switch self {
+        case .storage(.rekeyed), .storage(.poisoned), .storage(.forked): true
+        default: false
+        }
+    }
+}

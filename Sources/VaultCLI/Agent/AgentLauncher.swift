@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+
+/// Starts an agent in the background, and hears from it whether it listens.
+enum AgentLauncher {
+    private static let ready = "ready"
+
+    /// Starts this program with the arguments, in a session of its own, and returns when it listens.
+    static func start(_ arguments: [String]) throws {
+        let answer = try Helper(["/proc/self/exe"] + arguments).announcement(limit: 4096)
+        let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(separator: "\n", omittingEmptySubsequences: false)
+        if lines.first == ready[...] { return }
+        guard lines.count >= 3, let status = Int32(lines[0]).flatMap({ ExitStatus(rawValue: $0) }) else {
+            throw CommandError(.failure, "the agent did not start", hint: "see why: 'vault agent --foreground'")
+        }
+        throw CommandError(status, String(lines[1]), hint: lines[2].isEmpty ? nil : String(lines[2]))
+    }
+
+    /// The agent of the vault, started if it is not there.
+    static func agent(of vault: FilePath) throws -> AgentClient {
+        if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
+        if try VaultAccess.agent(of: nil, nil, .reveal) == nil {
+            try start(["agent", "--foreground", "--announce", "--locked", "--vault", vault.string])
+            if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
+        }
+        throw CommandError(
+            .failure, "the agent that runs has another vault", hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
+    }
+
+    /// Ends an agent, and returns when it has.
+    static func stop(_ client: AgentClient) throws {
+        let process = clinux_process(Int32(bitPattern: client.greeting.processID))
+        defer { if process >= 0 { close(Int32(process)) } }
+        try client.stop()
+        guard process < 0 || clinux_has_ended(Int32(process), 10_000) == 1 else { throw CommandError(.busy, "the agent has not ended yet") }
+    }
+
+    /// Tells whoever started this process that it listens, or why not, and lets go of the terminal.
+    static func announce(_ failure: CommandError?) {
+        let text = failure.map { "\($0.status.rawValue)\n\($0.message)\n\($0.hint ?? "")\n" } ?? ready + "\n"
+        let bytes = Array(text.utf8)
+        // Whoever waited may have gone; the agent stays.
+        _ = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        clinux_forget_descriptor(STDOUT_FILENO)
+        if failure == nil { unsafe chdir("/") }
+    }
+}

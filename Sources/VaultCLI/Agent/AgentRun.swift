@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import Dispatch
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
+internal import VaultCrypto
+internal import VaultStorage
+
+struct Agent: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Keep a vault open for other commands.",
+        discussion: """
+            The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the same user. Its keys never
+            leave it. It starts unlocked when it is given a passphrase, and locked otherwise; 'vault unlock' starts one by itself.
+
+            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and when the session is
+            locked. What is readable after the first unlock stays so until the agent ends.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Stay in the foreground.")
+    var foreground = false
+
+    @Option(help: ArgumentHelp("Lock without use for so long, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
+    var idle = "10m"
+
+    @Option(help: ArgumentHelp("Lock so long after an unlock, used or not; 0 for never.", valueName: "time"))
+    var max = "8h"
+
+    @Option(
+        help: ArgumentHelp("Rules for what programs may do; else ~/.config/vault/policy.json, if there is one.", valueName: "file"),
+        completion: .file())
+    var policy: String?
+
+    @Flag(help: "Write down who did what, in a log that shows changes: see 'vault audit'.")
+    var audit = false
+
+    @Flag(help: "Let root be a client.")
+    var allowRoot = false
+
+    @Flag(help: "Keep keys in ordinary locked memory, since a machine with secret memory in use does not hibernate.")
+    var allowHibernation = false
+
+    @Flag(help: "End the agent that is running.")
+    var stop = false
+
+    @Flag(help: .hidden)
+    var announce = false
+
+    @Flag(help: .hidden)
+    var locked = false
+
+    func validate() throws {
+        guard Copy.seconds(idle) != nil, Copy.seconds(max) != nil else {
+            throw ValidationError("--idle and --max take a time of at most a day, such as 45s, 10m or 8h")
+        }
+    }
+
+    func run() throws {
+        if stop {
+            guard let client = try VaultAccess.agent(of: nil, nil, .reveal) else { return Output.note("no agent is running") }
+            return try AgentLauncher.stop(client)
+        }
+        guard foreground else { return try AgentLauncher.start(["agent", "--foreground", "--announce"] + forwarded()) }
+        do { try serve() } catch {
+            if announce, let failure = CommandLineTool.failure(error) { AgentLauncher.announce(failure) }
+            throw error
+        }
+    }
+
+    /// The options for the agent in the background. What it is to unlock with is not among them: nothing is inherited but the environment.
+    private func forwarded() throws -> [String] {
+        guard vault.passphrase.passphraseFd == nil else {
+            throw CommandError.usage("--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
+        }
+        var arguments = ["--vault", try vault.file.path().string, "--idle", idle, "--max", max]
+        if let file = vault.passphrase.passphraseFile { arguments += ["--passphrase-file", file] }
+        if let policy { arguments += ["--policy", policy] }
+        if audit { arguments.append("--audit") }
+        if allowRoot { arguments.append("--allow-root") }
+        if allowHibernation { arguments.append("--allow-hibernation") }
+        return arguments
+    }
+
+    private func serve() throws {
+        if !allowHibernation { SecretBytes.keepsKeysApart = true }
+        let server: AgentServer
+        let settings = try settings { kill(getpid(), SIGTERM) }
+        do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
+        if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
+        let socket = try AgentSocket.make()
+        try serve(server, on: socket.descriptor)
+        // One that systemd made is systemd's to take away.
+        _ = consume socket
+    }
+
+    private func serve(_ server: AgentServer, on descriptor: Int32) throws {
+        if !locked, vault.passphrase.hasSource { try unlock(server) }
+        let signals = AgentSignals(server)
+        do { try server.start(on: descriptor) } catch { throw CommandError(.inputOutput, "cannot listen at the agent's socket") }
+        if announce { AgentLauncher.announce(nil) }
+        signals.wait()
+        server.stop()
+    }
+
+    private func settings(stop: @escaping @Sendable () -> Void) throws -> AgentSettings {
+        var settings = AgentSettings(vault: try Agent.canonical(vault.file.path()), version: VaultCommand.configuration.version)
+        settings.stop = stop
+        settings.idleLimit = .seconds(Copy.seconds(idle) ?? 0)
+        settings.maximum = .seconds(Copy.seconds(max) ?? 0)
+        settings.allowsRoot = allowRoot
+        settings.policy =
+            policy.map { FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath($0)) }
+            ?? Vault.configurationDirectory?.appending("policy.json")
+        if let policy, !FileManager.default.fileExists(atPath: policy) { throw CommandError(.inputOutput, "there is no such policy file") }
+        if audit {
+            guard let directory = VaultEnvironment.system.stateDirectory else {
+                throw CommandError(.inputOutput, "there is nowhere to keep the log", hint: "set HOME or XDG_STATE_HOME")
+            }
+            settings.auditDirectory = directory
+        }
+        settings.report = { Output.note($0) }
+        return settings
+    }
+
+    private func unlock(_ server: AgentServer) throws {
+        do { try server.unlock(with: .passphrase(vault.passphrase.passphrase())) } catch VaultError.storage(.noVault) {
+            Output.warn("there is no vault here yet: make one with 'vault init', and then 'vault unlock'")
+        }
+    }
+
+    /// The path as clients will name it. The vault, and its directory, may come later.
+    private static func canonical(_ path: FilePath) -> FilePath {
+        if let resolved = try? LinuxFileSystem().resolve(path) { return resolved }
+        return FilePath(FileManager.default.currentDirectoryPath).pushing(path).lexicallyNormalized()
+    }
+}
+
+/// The signals of an agent: SIGTERM and SIGINT end it, SIGHUP locks and reads the policy again.
+private final class AgentSignals {
+    private let end = DispatchSemaphore(value: 0)
+    private let sources: [any DispatchSourceSignal]
+
+    init(_ server: AgentServer) {
+        let (queue, end) = (DispatchQueue(label: "signals"), end)
+        clinux_ignore_agent_signals()
+        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                guard number == SIGHUP else {
+                    end.signal()
+                    return
+                }
+                server.lock()
+                server.reload()
+            }
+            source.activate()
+            return source
+        }
+    }
+
+    func wait() { end.wait() }
+}
+
+extension AgentSocket {
+    fileprivate static func make() throws -> AgentSocket {
+        guard let path = AgentAddress.ofProcess else { throw CommandError(AgentSocketError.noAddress) }
+        do throws(AgentSocketError) { return try make(path) } catch { throw CommandError(error) }
+    }
+}
+
+extension CommandError {
+    init(_ error: AgentSocketError) {
+        switch error {
+        case .noAddress:
+            self.init(.inputOutput, "there is no place for the agent's socket", hint: "set XDG_RUNTIME_DIR or VAULT_AGENT_SOCK")
+        case .running: self.init(.alreadyExists, "an agent is running already", hint: "see 'vault status'")
+        case .directory: self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
+        case .inTheWay: self.init(.inputOutput, "something that is no socket of the user's lies at the agent's place")
+        case .system(let errno): self.init(.inputOutput, "cannot make the agent's socket: \(errno.description.lowercased())")
+        }
+    }
+
+    init(_ error: PolicyError) {
+        switch error {
+        case .unreadable: self.init(.inputOutput, "cannot read the policy")
+        case .writableByOthers: self.init(.inputOutput, "others may write the policy", hint: "chmod go-w it")
+        case .notUnderstood(let what): self.init(.usage, "the policy is not understood: \(what.printable)")
+        }
+    }
+}

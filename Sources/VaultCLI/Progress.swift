@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// What a person sees of work that takes longer than a second: one line on standard error, if that is a terminal, which goes when the work is
+/// done.
+final class Progress: Sendable {
+    private struct State {
+        var fraction: Double?
+        var isShown = false
+        var isOver = false
+    }
+
+    private let what: String
+    private let state = Mutex(State())
+    private let start = ContinuousClock.now
+
+    private init(_ what: String) { self.what = what }
+
+    /// - Parameters:
+    ///   - what: the work, such as "verifying".
+    ///   - body: is given a function that takes how much is done, from 0 to 1. It need not be called.
+    static func during<R>(_ what: String, _ body: (_ report: @Sendable (Double) -> Void) throws -> R) rethrows -> R {
+        guard Terminal.isTerminal(STDERR_FILENO) else { return try body { _ in } }
+        let progress = Progress(what)
+        progress.drawSoon(.seconds(1))
+        defer { progress.end() }
+        return try body { done in progress.state.withLock { $0.fraction = min(1, max(0, done)) } }
+    }
+
+    private func drawSoon(_ delay: DispatchTimeInterval) {
+        DispatchQueue.global(qos: .userInitiated).asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self else { return }
+            let goesOn = state.withLock { state in
+                guard !state.isOver else { return false }
+                state.isShown = true
+                Output.error("\r\u{1B}[K" + self.line(state.fraction))
+                return true
+            }
+            if goesOn { drawSoon(.milliseconds(200)) }
+        }
+    }
+
+    private func line(_ fraction: Double?) -> String {
+        guard let fraction else { return "vault: \(what) (\((ContinuousClock.now - start).components.seconds) s)" }
+        let width = 30
+        let done = Int(fraction * Double(width))
+        let bar = String(repeating: "#", count: done) + String(repeating: "-", count: width - done)
+        return "vault: \(what) [\(bar)] \(Int(fraction * 100)) %"
+    }
+
+    private func end() {
+        state.withLock { state in
+            state.isOver = true
+            if state.isShown { Output.error("\r\u{1B}[K") }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+
+/// How a command gets at its vault: through the agent, or with a key that it derives itself.
+struct VaultAccess {
+    private enum Way {
+        case agent(AgentClient)
+        /// Through the agent, which has to be unlocked first. Commands that only read find out whether it has to be.
+        case lockedAgent(AgentClient)
+        case ownKey
+    }
+
+    private let locked: LockedVault
+    private let passphrase: PassphraseOptions
+    private let groups: AccessGroups?
+    private let onlyReads: Bool
+    private let way: Way
+
+    /// Finds the vault, and a way to open it, before anybody is asked for anything.
+    ///
+    /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
+    init(_ options: VaultOptions, groups: AccessGroups?, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
+        locked = try options.locked()
+        passphrase = options.passphrase
+        self.groups = groups
+        self.onlyReads = onlyReads
+        let client = try VaultAccess.agent(of: locked.path, groups, purpose)
+        let state = client?.greeting.state
+        if let client, state == .unlocked {
+            way = .agent(client)
+        } else if passphrase.hasSource {
+            way = .ownKey
+        } else if let client, Terminal() != nil {
+            way = .lockedAgent(client)
+        } else if let client {
+            guard state == .locked else {
+                throw CommandError(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
+            }
+            way = .agent(client)
+        } else {
+            try passphrase.checkAvailable()
+            way = .ownKey
+        }
+    }
+
+    /// Nil: no agent has this vault.
+    static func agent(of vault: FilePath?, _ groups: AccessGroups?, _ purpose: AgentClient.Purpose) throws -> AgentClient? {
+        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups, purpose: purpose) } catch {
+            switch error {
+            case .agent(.otherVault): return nil
+            case .agent(.refused):
+                Output.warn("whoever listens at the agent's socket is another user, and is not asked")
+                return nil
+            default: throw error
+            }
+        }
+    }
+
+    /// Runs the command on the vault.
+    func withVault<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+        switch way {
+        case .agent(let client): return try body(client)
+        case .lockedAgent(let client):
+            if onlyReads {
+                do { return try body(client) } catch VaultError.locked {
+                    // Now somebody has to be asked.
+                }
+            }
+            try VaultAccess.unlock(client)
+            return try body(client)
+        case .ownKey:
+            let vault = try locked.unlock(with: passphrase.passphrase(), accessGroups: groups ?? .standard)
+            defer {
+                vault.close()
+                if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
+            }
+            return try body(vault)
+        }
+    }
+
+    /// Whether the agent was locked when it was found.
+    var isLocked: Bool {
+        switch way {
+        case .agent(let client), .lockedAgent(let client): client.greeting.state == .locked
+        case .ownKey: false
+        }
+    }
+
+    /// Whether the agent lets this process use secrets, and not see them.
+    var isInjectOnly: Bool {
+        switch way {
+        case .agent(let client), .lockedAgent(let client): client.greeting.access == .injectOnly
+        case .ownKey: false
+        }
+    }
+
+    /// Asks for the passphrase, one at a time however many commands wait for it.
+    static func unlock(_ client: AgentClient) throws {
+        guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked else { return }
+        try client.unlock(with: .passphrase(PassphraseOptions.ask("Passphrase: ", confirming: false)))
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+
+@testable import VaultAgentServer
+
+struct AuditTests {
+    private static func agent() throws -> TestAgent {
+        try TestAgent { $0.auditDirectory = $0.vault.removingLastComponent().appending("log") }
+    }
+
+    private static func log(_ agent: TestAgent) throws -> String {
+        let directory = agent.directory.path.appending("log").string
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        return try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
+    }
+
+    private static func rewrite(_ agent: TestAgent, _ change: (inout [String]) -> Void) throws {
+        let directory = agent.directory.path.appending("log").string
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        var lines = try String(contentsOfFile: directory + "/" + name, encoding: .utf8).split(separator: "\n").map(String.init)
+        change(&lines)
+        let file = try FileHandle(forWritingTo: URL(filePath: directory + "/" + name))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: Data(lines.map { $0 + "\n" }.joined().utf8))
+    }
+
+    @Test func `each use of a secret and each change is written down, with the item and the process and without any value`() throws {
+        let agent = try Self.agent()
+        #expect(throws: VaultError.storage(.wrongPassphrase)) { try agent.client().unlock(with: .passphrase(.of("wrong"))) }
+        let (client, user) = (try agent.unlocked(), try agent.client(nil, .use))
+        let id = try #require(try client.add(.generic("service-name", "the-value")).record?.id.uuidString.lowercased())
+        var query = Query(.genericPassword)
+        _ = try client.copyMatching(query)
+        query.returnsSecrets = true
+        _ = try client.copyMatching(query)
+        _ = try user.copyMatching(query)
+        try client.update(matching: Query(.genericPassword), with: ItemChanges(secret: Secret(text: "the-new-value")))
+        try client.lock()
+        try client.delete(matching: Query(.genericPassword))
+        let log = try Self.log(agent)
+        let verbs = log.split(separator: "\n").map { line in
+            line.split(separator: ",").first { $0.hasPrefix("\"verb\"") }.map { $0.dropFirst(8).dropLast() } ?? ""
+        }
+        #expect(verbs == ["refused", "unlock", "add", "find", "reveal", "use", "update", "lock", "delete"])
+        #expect(log.split(separator: "\n").count { $0.contains(id) } == 5)
+        #expect(log.contains("\"pid\":\(ProcessInfo.processInfo.processIdentifier)"))
+        for hidden in ["the-value", "the-new-value", "service-name", "wrong\""] { #expect(!log.contains(hidden)) }
+    }
+
+    @Test func `a log that nobody touched is whole, also after the agent was started anew`() throws {
+        let agent = try Self.agent()
+        let client = try agent.unlocked()
+        for number in 0..<5 { try client.add(.generic("\(number)")) }
+        #expect(try client.checkAuditLog() == (6, nil))
+        let directory = agent.directory.path.appending("log")
+        #expect(try AuditLog.check(with: agent.opened(), in: directory) == (6, nil))
+        // Another process goes on with the chain.
+        let second = AuditLog(in: directory) { Date() }
+        try second.begin(agent.opened())
+        try second.note(.lock, by: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
+        #expect(try AuditLog.check(with: agent.opened(), in: directory) == (7, nil))
+    }
+
+    @Test func `a line that was changed, removed, doubled, moved or made up shows`() throws {
+        let changes: [(String, (inout [String]) -> Void, Int)] = [
+            ("changed", { $0[2] = $0[2].replacingOccurrences(of: "\"add\"", with: "\"set\"") }, 3), ("removed", { $0.remove(at: 2) }, 3),
+            ("first removed", { $0.removeFirst() }, 1), ("doubled", { $0.insert($0[2], at: 2) }, 4), ("moved", { $0.swapAt(2, 3) }, 3),
+            ("made up", { $0.append("{\"n\":7,\"verb\":\"lock\"}") }, 7), ("emptied", { $0[1] = "" }, 2),
+        ]
+        for (what, change, line) in changes {
+            let agent = try Self.agent()
+            let client = try agent.unlocked()
+            for number in 0..<5 { try client.add(.generic("\(number)")) }
+            try Self.rewrite(agent, change)
+            #expect(try client.checkAuditLog().firstChanged == line, "\(what)")
+        }
+    }
+
+    @Test func `lines that were cut off show when the next one is there`() throws {
+        let agent = try Self.agent()
+        let client = try agent.unlocked()
+        for number in 0..<5 { try client.add(.generic("\(number)")) }
+        try Self.rewrite(agent) { $0.removeLast(2) }
+        try client.add(.generic("next"))
+        #expect(try client.checkAuditLog() == (5, 5))
+    }
+
+    @Test func `what cannot be written down is not handed out`() throws {
+        let agent = try TestAgent { settings in
+            let place = settings.vault.removingLastComponent().appending("log")
+            try Data().write(to: URL(filePath: place.string))
+            settings.auditDirectory = place
+        }
+        #expect(throws: VaultError.storage(.inputOutput(.notDirectory, .open))) { try agent.unlocked() }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+
+@testable import VaultAgentServer
+
+struct PolicyTests {
+    private static func policy(_ text: String) throws -> AccessPolicy {
+        let directory = try TemporaryDirectory()
+        try directory.write(Array(text.utf8), to: "policy.json")
+        return try AccessPolicy(directory.path.appending("policy.json"))
+    }
+
+    private static func process(
+        _ executable: String? = nil, ancestors: [String] = [], cgroup: String? = nil, flatpak: String? = nil
+    ) -> ClientProcess {
+        var process = ClientProcess(id: 1, user: 1)
+        process.executable = executable
+        process.ancestors = ancestors
+        process.cgroup = cgroup
+        process.flatpak = flatpak
+        return process
+    }
+
+    @Test func `the first rule that fits is the one that counts, and all that it names must fit`() throws {
+        let policy = try Self.policy(
+            """
+            {
+              // comments are allowed
+              "rules": [
+                { "executable": "/usr/bin/robot", "access": "inject-only", "groups": ["ci", "build"] },
+                { "unit": "app.service", "flatpak": "org.example.App", "groups": ["org.example.App"] },
+                { "unit": "app.service", "access": "none" },
+                { "cgroup": "/user.slice/ci", "access": "none" },
+              ],
+            }
+            """)
+        #expect(policy.rights(of: Self.process("/usr/bin/robot")).access == .injectOnly)
+        #expect(policy.rights(of: Self.process("/usr/bin/robot")).groups == ["ci", "build"])
+        #expect(policy.rights(of: Self.process("/usr/bin/vault", ancestors: ["/bin/sh", "/usr/bin/robot"])).access == .injectOnly)
+        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service", flatpak: "org.example.App")).access == .full)
+        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service")).access == .none)
+        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service/part")).access == .none)
+        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/ci/job")).access == .none)
+        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/cinema")).access == .full)
+        #expect(policy.rights(of: Self.process("/usr/bin/robots", ancestors: ["", "/usr/bin"])).access == .full)
+    }
+
+    @Test(arguments: [
+        "", "[]", "{}", "{\"rules\": {}}", "{\"rules\": [{}]}", "{\"rules\": [{\"access\": \"none\"}]}",
+        "{\"rules\": [{\"unit\": \"u\", \"acess\": \"none\"}]}", "{\"rules\": [{\"unit\": \"u\", \"access\": \"some\"}]}",
+        "{\"rules\": [{\"executable\": \"robot\"}]}", "{\"rules\": [{\"unit\": \"u\", \"groups\": []}]}", "{\"rules\": [{\"unit\": 1}]}",
+        "{\"rules\": [], \"default\": {}}",
+    ]) func `what is not understood is no policy`(text: String) throws {
+        #expect(throws: PolicyError.self) { try Self.policy(text) }
+    }
+
+    @Test func `a policy that others may write is refused, and none at all allows everything`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path.appending("p")
+        #expect(try AccessPolicy(path).isEmpty)
+        try directory.write(Array("{\"rules\": []}".utf8), to: "p")
+        #expect(chmod(path.string, 0o666) == 0)
+        #expect(throws: PolicyError.writableByOthers) { try AccessPolicy(path) }
+        #expect(chmod(path.string, 0o644) == 0)
+        #expect(try AccessPolicy(path).isEmpty)
+    }
+
+    /// An agent with a rule for the very process that runs the test.
+    private static func agent(_ rule: String) throws -> TestAgent {
+        try TestAgent { settings in
+            let path = settings.vault.removingLastComponent().appending("policy.json")
+            let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            try Data("{\"rules\": [{\"executable\": \"\(executable)\", \(rule)}]}".utf8).write(to: URL(filePath: path.string))
+            settings.policy = path
+        }
+    }
+
+    @Test func `who may only inject gets secrets for that and attributes, and changes nothing`() throws {
+        let agent = try Self.agent("\"access\": \"inject-only\"")
+        try agent.opened().add(.generic("s", "s3cret"))
+        let (shows, uses) = (try agent.unlocked(), try agent.client(nil, .use))
+        #expect(shows.greeting.access == .injectOnly)
+        var query = Query(.genericPassword)
+        #expect(try shows.copyMatching(query).count == 1)
+        query.returnsSecrets = true
+        #expect(throws: VaultError.agent(.refused)) { try shows.copyMatching(query) }
+        let found = try #require(try shows.copyMatching(Query(.genericPassword)).first)
+        #expect(throws: VaultError.agent(.refused)) { try found.withSecret { _ in } }
+        #expect(try uses.copyMatching(query).first?.secret?.text == "s3cret")
+        for client in [shows, uses] {
+            #expect(throws: VaultError.agent(.refused)) { try client.add(.generic("t")) }
+            #expect(throws: VaultError.agent(.refused)) { try client.set(.generic("t")) }
+            #expect(throws: VaultError.agent(.refused)) { try client.store([.generic("t")], replacing: true) }
+            #expect(throws: VaultError.agent(.refused)) { try client.update(matching: query, with: ItemChanges()) }
+            #expect(throws: VaultError.agent(.refused)) { try client.delete(matching: Query(.genericPassword)) }
+            #expect(throws: VaultError.agent(.refused)) { try client.compact() }
+            #expect(throws: VaultError.agent(.refused)) { try client.stop() }
+        }
+        try shows.lock()
+    }
+
+    @Test func `who may do nothing is told that, and the state`() throws {
+        let agent = try Self.agent("\"access\": \"none\"")
+        let client = try agent.client()
+        #expect(try client.status().access == .none)
+        #expect(throws: VaultError.agent(.refused)) { try client.copyMatching(Query(.genericPassword)) }
+        #expect(throws: VaultError.agent(.refused)) { try client.unlock(with: .passphrase(agent.passphrase)) }
+    }
+
+    @Test func `a rule's access groups are all that its clients have, and the first is where they add`() throws {
+        let agent = try Self.agent("\"groups\": [\"app\", \"shared\"]")
+        let vault = try agent.opened().withAccessGroups(["*"])
+        for group in ["app", "shared", "private"] {
+            try vault.add(Item(.genericPassword(service: group), attributes: [.accessGroup: .string(group)]))
+        }
+        let client = try agent.unlocked()
+        #expect(try client.copyMatching(Query(.genericPassword)).count == 2)
+        #expect(try client.add(.generic("new"))[.accessGroup] == "app")
+        #expect(try agent.client(["*"]).copyMatching(Query(.genericPassword)).count == 3)
+        #expect(try agent.client(["shared", "private"]).copyMatching(Query(.genericPassword)).count == 1)
+        #expect(throws: VaultError.accessGroupDenied) { try agent.client(["private"]).copyMatching(Query(.genericPassword)) }
+    }
+
+    @Test func `a process is known by its program, its ancestors and its control group`() throws {
+        var process = ClientProcess.own
+        process.look(-1)
+        #expect(process.executable == (try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")))
+        #expect(process.ancestors.count > 1)
+        #expect(process.flatpak == nil)
+    }
+}

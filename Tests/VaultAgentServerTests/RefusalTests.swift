@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLinux
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+
+@testable import VaultAgent
+@testable import VaultAgentServer
+
+/// Clients that do what none should: each is refused, and the agent serves the others.
+struct RefusalTests {
+    private static func isServing(_ agent: TestAgent) throws -> Bool { try agent.client().status().version == "test" }
+
+    @Test(arguments: [
+        [UInt8](repeating: 0xff, count: 16), Array("GET / HTTP/1.1\r\n\r\n".utf8), [0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 1, 99, 0, 0, 1, 0, 0, 0],
+    ]) func `garbage, a length of 4 GiB, another version or an unknown request end the connection`(bytes: [UInt8]) throws {
+        let agent = try TestAgent()
+        let connection = try agent.connection()
+        connection.send(bytes)
+        guard case .failure(.agent(.protocolViolation))? = try connection.reply() else {
+            Issue.record("no refusal")
+            return
+        }
+        #expect(connection.isClosed)
+        #expect(try Self.isServing(agent))
+    }
+
+    @Test func `nothing is answered before the client has said which vault it wants`() throws {
+        let agent = try TestAgent()
+        let connection = try agent.connection()
+        connection.send(.status)
+        guard case .failure(.agent(.protocolViolation))? = try connection.reply() else {
+            Issue.record("no refusal")
+            return
+        }
+        #expect(throws: VaultError.agent(.otherVault)) {
+            try AgentClient(at: agent.address, vault: "/another.vault", accessGroups: nil)
+        }
+    }
+
+    @Test func `any number of requests at once are answered one after the other`() throws {
+        let agent = try TestAgent()
+        let connection = try agent.connection()
+        connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
+        _ = try connection.reply()
+        let one = AgentRequest.status.frame(9).open
+        let all = Array((0..<5000).map { _ in one }.joined())
+        let sender = Thread { connection.send(all) }
+        sender.start()
+        for _ in 0..<5000 {
+            guard case .status? = try connection.reply() else {
+                Issue.record("no answer")
+                return
+            }
+        }
+        #expect(try Self.isServing(agent))
+    }
+
+    @Test func `a thousand connections are served or turned away`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        try client.add(.generic("s"))
+        var connections: [RawConnection] = []
+        var turnedAway = 0
+        for _ in 0..<1000 {
+            guard let connection = try? agent.connection() else { continue }
+            connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
+            if case .failure(.agent(.busy))? = try? connection.reply() { turnedAway += 1 } else { connections.append(connection) }
+        }
+        #expect(turnedAway > 0)
+        #expect(connections.count < AgentServer.mostClients)
+        #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
+        connections = []
+        #expect(try Self.isServing(agent))
+    }
+
+    @Test func `a client that asks for much and reads nothing keeps nobody waiting`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        try client.add(Item(.genericPassword(service: "large"), secret: Secret(SecretBytes(random: 8 << 20))))
+        var query = Query(.genericPassword)
+        query.returnsSecrets = true
+        let deaf = try (0..<4).map { _ in try agent.connection() }
+        for connection in deaf {
+            connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
+            for number in 2...4 { connection.send(.copyMatching(query), UInt32(number)) }
+        }
+        for _ in 0..<20 { #expect(try client.copyMatching(Query(.genericPassword)).count == 1) }
+        #expect(deaf.count == 4)
+    }
+
+    @Test func `a half message is waited for without keeping others waiting`() throws {
+        let agent = try TestAgent()
+        let slow = try agent.connection()
+        slow.send(Array(AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open.prefix(7)))
+        #expect(try Self.isServing(agent))
+        slow.send(Array(AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open.dropFirst(7)))
+        guard case .status? = try slow.reply() else {
+            Issue.record("no answer")
+            return
+        }
+        slow.send([1, 2, 3])
+        // The rest does not come within the five seconds that it may take.
+        #expect(slow.isClosed)
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `another user is disconnected without an answer, whatever the mode of the socket`() throws {
+        let agent = try TestAgent()
+        let directory = agent.address.removingLastComponent().string
+        for path in [agent.directory.path.string, directory, agent.address.string] { #expect(chmod(path, 0o777) == 0) }
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/setpriv")
+        process.arguments = [
+            "--reuid=65534", "--clear-groups", "/usr/bin/perl", "-MIO::Socket::UNIX", "-e",
+            "my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2; alarm 20; exit($s->sysread(my $answer, 1) ? 1 : 0)",
+            agent.address.string,
+        ]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(try Self.isServing(agent))
+    }
+
+    @Test(.enabled(if: getuid() == 0)) func `a client does not speak to an agent of another user`() throws {
+        let directory = try TemporaryDirectory()
+        let address = directory.path.appending("sock")
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/setpriv")
+        process.arguments = [
+            "--reuid=65534", "--clear-groups", "/usr/bin/perl", "-MIO::Socket::UNIX", "-e",
+            "my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or exit 2; $| = 1; print 1; alarm 20; $s->accept->sysread(my $said, 1)",
+            address.string,
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        #expect(chmod(directory.path.string, 0o777) == 0)
+        try process.run()
+        _ = output.fileHandleForReading.readData(ofLength: 1)
+        #expect(throws: VaultError.agent(.refused)) { try AgentClient(at: address, vault: nil, accessGroups: nil) }
+        process.terminate()
+        process.waitUntilExit()
+    }
+
+    @Test func `two agents, a foreign file and an open directory are refused, and a stale socket is replaced`() throws {
+        let agent = try TestAgent()
+        #expect(throws: AgentSocketError.running) { _ = try AgentSocket.make(agent.address) }
+        let directory = try TemporaryDirectory()
+        let place = directory.path.appending("d")
+        let address = place.appending("sock")
+        do {
+            // As a killed agent leaves it.
+            #expect(mkdir(place.string, 0o700) == 0)
+            let stale = clinux_bind_unix(address.string)
+            #expect(stale >= 0)
+            close(Int32(stale))
+            let socket = try AgentSocket.make(address)
+            #expect(socket.descriptor >= 0)
+        }
+        #expect(access(address.string, F_OK) != 0)
+        try Data().write(to: URL(filePath: address.string))
+        #expect(throws: AgentSocketError.inTheWay(address)) { _ = try AgentSocket.make(address) }
+        #expect(access(address.string, F_OK) == 0)
+        #expect(unlink(address.string) == 0)
+        #expect(chmod(place.string, 0o755) == 0)
+        #expect(throws: AgentSocketError.directory(place)) { _ = try AgentSocket.make(address) }
+        #expect(throws: AgentSocketError.system(.fileNameTooLong)) {
+            #expect(chmod(place.string, 0o700) == 0)
+            _ = try AgentSocket.make(place.appending(String(repeating: "s", count: 120)))
+        }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import CLinux
+import Glibc
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultStorage
+
+@testable import VaultAgent
+@testable import VaultAgentServer
+
+/// Time that passes when the test says so, and when somebody waits.
+final class HeldClock: AgentClock {
+    private let state = Mutex<(now: Duration, waited: [Duration])>((.seconds(1000), []))
+
+    var now: Duration { state.withLock { $0.now } }
+
+    func sleep(for duration: Duration) {
+        state.withLock { state in
+            state.now += duration
+            state.waited.append(duration)
+        }
+    }
+
+    func pass(_ duration: Duration) { state.withLock { $0.now += duration } }
+
+    var waited: [Duration] { state.withLock { $0.waited } }
+}
+
+/// An agent in this process, with a vault and a socket of its own.
+final class TestAgent {
+    let directory: TemporaryDirectory
+    let clock = HeldClock()
+    let passphrase: Passphrase
+    let server: AgentServer
+    let address: FilePath
+    private let environment: VaultEnvironment
+    private var socket: AgentSocket?
+
+    var path: FilePath { directory.path.appending("v.vault") }
+
+    init(makesVault: Bool = true, _ change: (inout AgentSettings) throws -> Void = { _ in }) throws {
+        directory = try TemporaryDirectory()
+        passphrase = try .of("pass")
+        var environment = VaultEnvironment.system
+        environment.stateDirectory = directory.path.appending("state")
+        self.environment = environment
+        address = directory.path.appending("run").appending("agent.sock")
+        if makesVault {
+            try Vault.create(
+                at: directory.path.appending("v.vault"), passphrase: passphrase, cost: .weakest, environment: environment
+            ).close()
+        }
+        var settings = AgentSettings(vault: directory.path.appending("v.vault"), version: "test")
+        settings.clock = clock
+        settings.environment = environment
+        try change(&settings)
+        server = try AgentServer(settings)
+        let socket = try AgentSocket.make(address)
+        try server.start(on: socket.descriptor)
+        self.socket = consume socket
+    }
+
+    deinit { server.stop() }
+
+    func client(_ groups: AccessGroups? = nil, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
+        try #require(try AgentClient(at: address, vault: path, accessGroups: groups, purpose: purpose))
+    }
+
+    /// A client of the agent, whose vault is unlocked by it.
+    func unlocked(_ groups: AccessGroups? = nil, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
+        let client = try client(groups, purpose)
+        try client.unlock(with: .passphrase(passphrase))
+        return client
+    }
+
+    /// The same file, opened beside the agent.
+    func opened() throws -> Vault { try Vault.open(at: path, unlockingWith: passphrase, environment: environment) }
+
+    /// A connection that says what it likes.
+    func connection() throws -> RawConnection { try RawConnection(address) }
+}
+
+/// A socket without manners.
+final class RawConnection: Sendable {
+    let descriptor: Int32
+
+    init(_ path: FilePath) throws {
+        let opened = clinux_connect_unix(path.string, 20)
+        guard opened >= 0 else { throw Errno(rawValue: CInt(-opened)) }
+        descriptor = Int32(opened)
+    }
+
+    deinit { close(descriptor) }
+
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool { clinux_send(descriptor, bytes, bytes.count, 0) == 0 }
+
+    func send(_ request: AgentRequest, _ number: UInt32 = 1) {
+        let frame = request.frame(number)
+        send(frame.open)
+        for secret in frame.secrets {
+            secret.withBytes { bytes in _ = bytes.withUnsafeBytes { clinux_send(descriptor, $0.baseAddress, $0.count, 0) } }
+        }
+    }
+
+    /// The next reply; nil when the agent has closed the connection.
+    func reply() throws -> AgentReply? {
+        guard let head = read(Frame.headLength), let body = read(try MessageHead(head.span).bodyLength) else { return nil }
+        let parsed = try MessageHead(head.span)
+        let secrets = parsed.secretsLength > 0 ? read(parsed.secretsLength).flatMap { try? Secret(bytes: $0) } : nil
+        return try AgentReply(Frame(parsed, body: body, secrets: secrets))
+    }
+
+    private func read(_ count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return clinux_receive(descriptor, &bytes, count) == count ? bytes : nil
+    }
+
+    /// Waits for the agent to close.
+    var isClosed: Bool {
+        var byte: [UInt8] = [0]
+        return clinux_receive(descriptor, &byte, 1) <= 0
+    }
+}
+
+extension Item {
+    static func generic(_ service: String, _ secret: String = "x", accessible: Accessibility? = nil) throws -> Item {
+        Item(.genericPassword(service: service), accessible: accessible, secret: try Secret(text: secret))
+    }
+}
+
+extension Secret {
+    var text: String { withBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) } }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultFormat
+import VaultStorage
+
+@testable import VaultAgent
+
+struct MessageTests {
+    @Test func `every message comes back as it was sent`() throws {
+        for request in try FuzzedMessage.requests {
+            let bytes = FuzzedMessage.bytes(request.frame(7))
+            #expect(FuzzedMessage.bytes(try AgentRequest(parse(bytes)).frame(7)) == bytes, "\(request)")
+        }
+        for reply in try FuzzedMessage.replies {
+            let bytes = FuzzedMessage.bytes(reply.frame(7))
+            #expect(FuzzedMessage.bytes(try AgentReply(parse(bytes)).frame(7)) == bytes, "\(reply)")
+        }
+    }
+
+    @Test func `a message that ends too early or goes on is none`() throws {
+        for seed in try FuzzedMessage.seeds {
+            let frame = try parse(seed)
+            for count in 0..<frame.body.count {
+                #expect(!isAccepted(Frame(try head(seed), body: Array(frame.body[..<count]), secrets: frame.secrets.first)))
+            }
+            #expect(!isAccepted(Frame(try head(seed), body: frame.body + [0], secrets: frame.secrets.first)))
+            let more = try Secret(bytes: [UInt8](repeating: 1, count: frame.secretsLength + 1))
+            #expect(!isAccepted(Frame(try head(seed), body: frame.body, secrets: more)))
+        }
+    }
+
+    @Test func `what the fuzzer once found holds`() throws {
+        for input in try Vectors.fuzzCases("message") + FuzzedMessage.seeds { #expect(FuzzedMessage.holds(input)) }
+    }
+
+    @Test func `messages that were changed here and there hold`() throws {
+        let random = SeededRandom("messages")
+        let seeds = try FuzzedMessage.seeds
+        for round in 0..<20_000 {
+            var input = random.element(of: seeds)
+            for _ in 0...round % 3 {
+                let place = random.number(in: 0...input.count - 1)
+                input[place] = random.chance(50) ? UInt8(random.uniform(256)) : input[place] ^ UInt8(1 << random.uniform(8))
+            }
+            #expect(FuzzedMessage.holds(input), "\(input)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1], MessageError.tooLong), ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1], .tooLong),
+            ([1, 0, 4, 0, 0, 0, 0, 0, 1], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 1], .tooLong),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 2], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1], .invalid),
+        ] as [([UInt8], MessageError)]) func `a head that promises too much is refused before anything is read`(
+            start: [UInt8], error: MessageError
+        )
+    {
+        let bytes = start + [UInt8](repeating: 0, count: Frame.headLength - start.count)
+        #expect(throws: error) { try MessageHead(bytes.span) }
+    }
+
+    @Test(arguments: [
+        VaultError.parameter(.classMissing), .parameter(.attributeValue("acct")), .parameter(.persistentReference),
+        .parameter(.attributesWithReference), .parameter(.limit), .parameter(.matchKey), .parameter(.key("x")),
+        .parameter(.userAttributeName),
+        .noSuchAttribute("svce"), .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented,
+        .versionMismatch,
+        .itemChanged, .agent(.notRunning), .agent(.gone), .agent(.otherVault), .agent(.refused), .agent(.protocolViolation), .agent(.busy),
+        .storage(.noVault), .storage(.alreadyExists), .storage(.refused(.deviceSecret)), .storage(.refused(.notARegularFile)),
+        .storage(.damaged(.header(.outOfBounds(.slotPasses)))), .storage(.damaged(.header(.notAVault))), .storage(.damaged(.marks)),
+        .storage(.damaged(.frame(sequence: 4, nil))), .storage(.damaged(.frame(sequence: 4, .truncated(.padding)))),
+        .storage(.damaged(.value(ItemID(random: [UInt8](1...16))))), .storage(.damaged(.markMismatch(sequence: .max))),
+        .storage(.damaged(.values(sequence: 1))), .storage(.unsupported(.major)), .storage(.wrongPassphrase),
+        .storage(.unacceptablePassphrase(.tooLong)), .storage(.unacceptableKeyFile), .storage(.noMatchingSlot), .storage(.busy),
+        .storage(.resourceUnavailable), .storage(.inputOutput(.noSpace, .write)), .storage(.indeterminate(.ioError)), .storage(.poisoned),
+        .storage(.rekeyed), .storage(.rolledBack), .storage(.locked), .storage(.forked), .storage(.valueTooLarge),
+        .storage(.attributesTooLarge), .storage(.noStateDirectory),
+    ]) func `every error comes back as it was thrown`(error: VaultError) throws {
+        guard case .failure(let returned) = try AgentReply(parse(FuzzedMessage.bytes(AgentReply.failure(error).frame(1)))) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(returned == error)
+    }
+
+    private func head(_ bytes: [UInt8]) throws -> MessageHead { try MessageHead(bytes.span.extracting(0..<Frame.headLength)) }
+
+    private func parse(_ bytes: [UInt8]) throws -> Frame {
+        let head = try head(bytes)
+        let secrets = Frame.headLength + head.bodyLength
+        return Frame(
+            head, body: Array(bytes[Frame.headLength..<secrets]),
+            secrets: head.secretsLength > 0 ? try Secret(bytes: Array(bytes[secrets...])) : nil)
+    }
+
+    private func isAccepted(_ frame: Frame) -> Bool { (try? AgentRequest(frame)) != nil || (try? AgentReply(frame)) != nil }
+}
