@@ -26,6 +26,8 @@ let package = Package(
     name: "vault",
     products: [
         .library(name: "Vault", targets: ["Vault"]),
+        // The same verbs on a vault that an agent keeps open.
+        .library(name: "VaultAgent", targets: ["VaultAgent"]),
         // Apple's names for the four verbs; the second product is the first under the name that unmodified sources import.
         .library(name: "KeychainServices", targets: ["KeychainServices"]),
         .library(name: "Security", targets: ["Security"]),

@@ -115,6 +115,15 @@ long clinux_send(int descriptor, const void *bytes, size_t count, int more) {
     return 0;
 }
 
+// Receives what there is, up to so many bytes.
+long clinux_receive_some(int descriptor, void *bytes, size_t count) {
+    for (;;) {
+        ssize_t received = recv(descriptor, bytes, count, 0);
+        if (received < 0 && errno == EINTR) continue;
+        return clinux_result(received);
+    }
+}
+
 // Receives as many bytes, or fewer when the other side has closed.
 long clinux_receive(int descriptor, void *bytes, size_t count) {
     size_t done = 0;

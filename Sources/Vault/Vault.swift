@@ -128,6 +128,11 @@ public final class Vault: OpenVault {
         }
     }
 
+    /// As ``copyMatching(_:)``; nil when it would have to wait for another thread.
+    package func copyMatchingAtOnce(_ query: Query) throws(VaultError) -> [Item]? {
+        try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self) }
+    }
+
     // MARK: The file
 
     /// Replaces the passphrase. No value is opened, and the items stay sealed as they are.

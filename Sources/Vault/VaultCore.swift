@@ -76,6 +76,19 @@ final class VaultCore: @unchecked Sendable {
         return try result.get()
     }
 
+    /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
+    func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
+        let result: Result<R, VaultError>? = mutex.withLockIfAvailable { _ in
+            do throws(VaultError) {
+                try stored { () throws(StorageError) in try engine.store.refresh() }
+                return .success(try body(engine))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result?.get()
+    }
+
     func change<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
         var result: Result<R, VaultError>?
         let failure = withoutActuallyEscaping(body) { body in

@@ -90,10 +90,7 @@ extension UnlockingSecret {
 }
 
 private enum Directories {
-    /// An environment variable that is set and not empty.
-    static func variable(_ name: String) -> String? {
-        ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
-    }
+    static func variable(_ name: String) -> String? { ProcessEnvironment.variable(name) }
 
     /// The directory `vault` in a base directory of the XDG specification, which must be absolute.
     static func base(_ name: String, _ fallback: String) -> FilePath? {

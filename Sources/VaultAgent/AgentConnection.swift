@@ -11,6 +11,8 @@ struct AgentConnection: ~Copyable {
     /// In which process it was opened: a forked child must not speak in the middle of its parent's sentences.
     private let process = ForkMark.process
     private var number: UInt32 = 0
+    private var isPatient = false
+    private var inbox: Inbox
 
     /// How long an answer may take that needs neither a person nor a key derivation.
     private static let patience = 60
@@ -26,14 +28,22 @@ struct AgentConnection: ~Copyable {
             default: return nil
             }
         }
-        let connection = AgentConnection(Int32(opened))
+        let inbox: Inbox
+        do throws(CryptoError) { inbox = try Inbox() } catch {
+            close(Int32(opened))
+            throw .storage(.resourceUnavailable)
+        }
+        let connection = AgentConnection(Int32(opened), inbox)
         var (peer, user): (Int32, UInt32) = (0, 0)
         // Whoever made the socket would be told the passphrase.
         guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else { throw .agent(.refused) }
         return connection
     }
 
-    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+    private init(_ descriptor: Int32, _ inbox: consuming Inbox) {
+        self.descriptor = descriptor
+        self.inbox = inbox
+    }
 
     deinit { close(descriptor) }
 
@@ -60,42 +70,28 @@ struct AgentConnection: ~Copyable {
 
     /// - Parameter isPatient: a person may be asked, or a disk be slow.
     mutating func receive(isPatient: Bool) throws(VaultError) -> AgentReply {
-        clinux_set_patience(descriptor, isPatient ? 0 : Self.patience)
-        let bytes = try receive(Frame.headLength)
+        if isPatient != self.isPatient {
+            self.isPatient = isPatient
+            clinux_set_patience(descriptor, isPatient ? 0 : Self.patience)
+        }
         do throws(MessageError) {
-            let head = try MessageHead(bytes.span)
-            // Number 0 answers a connection, and not a request of its.
-            guard head.number == number || head.number == 0 else { throw .invalid }
-            let body: [UInt8]
-            var secrets: Secret?
-            do throws(VaultError) {
-                body = try receive(head.bodyLength)
-                if head.secretsLength > 0 { secrets = try receiveSecret(head.secretsLength) }
-            } catch {
-                throw .truncated
+            while true {
+                if let frame = try inbox.next() {
+                    // Number 0 answers a connection, and not a request of its.
+                    guard frame.number == number || frame.number == 0 else { throw .invalid }
+                    return try AgentReply(frame)
+                }
+                let received: Int
+                do throws(CryptoError) {
+                    // The inbox has the room that it lends.
+                    received = unsafe try inbox.fill { [descriptor] in unsafe clinux_receive_some(descriptor, $0, $1) }
+                } catch {
+                    throw .tooLong
+                }
+                guard received > 0 else { throw .truncated }
             }
-            return try AgentReply(Frame(head, body: body, secrets: secrets))
         } catch {
             throw .agent(error == .truncated ? .gone : .protocolViolation)
         }
-    }
-
-    private func receive(_ count: Int) throws(VaultError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        // The array has `count` bytes.
-        let received = unsafe bytes.withUnsafeMutableBytes { unsafe clinux_receive(descriptor, $0.baseAddress, count) }
-        guard received == count else { throw .agent(.gone) }
-        return bytes
-    }
-
-    private func receiveSecret(_ count: Int) throws(VaultError) -> Secret {
-        var secret: SecretBytes
-        do throws(CryptoError) { secret = try SecretBytes(zeroed: count) } catch { throw .storage(.resourceUnavailable) }
-        let received = secret.withMutableBytes { bytes in
-            // The span has `count` bytes.
-            unsafe bytes.withUnsafeMutableBytes { unsafe clinux_receive(descriptor, $0.baseAddress, count) }
-        }
-        guard received == count else { throw .agent(.gone) }
-        return Secret(secret)
     }
 }

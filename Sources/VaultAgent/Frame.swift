@@ -12,6 +12,7 @@ package struct Frame: Sendable {
     package static let longestBody = 256 << 10
     /// The most bytes of secrets in one frame: a value of 16 MiB, and then some.
     package static let longestSecrets = 17 << 20
+    static let longest = headLength + longestBody + longestSecrets
     static let version: UInt8 = 1
 
     package let kind: UInt8

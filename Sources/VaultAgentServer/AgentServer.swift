@@ -56,7 +56,6 @@ public final class AgentServer: Sendable {
         pool.start()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 64)
-            .childChannelOption(.autoRead, value: false)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in self.accept(channel) }
         let listener = try bootstrap.withBoundSocket(descriptor).wait()

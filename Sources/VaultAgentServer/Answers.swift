@@ -22,6 +22,27 @@ struct Answers: Sendable {
         }
     }
 
+    /// The answer to a query that need not wait for anybody; nil: it has to, or it is no query. Whoever holds the vault makes all others wait,
+    /// so it makes no difference to them on which thread a query runs.
+    func answerAtOnce(_ request: AgentRequest, of caller: Caller) -> [AgentReply]? {
+        guard case .copyMatching(let query) = request, !keeper.isLockDue else { return nil }
+        do throws(VaultError) {
+            try caller.check(request)
+            guard let items = try keeper.use(caller.groups, { vault throws(VaultError) in try vault.copyMatchingAtOnce(query) }) else {
+                return nil
+            }
+            return try found(items, query, caller)
+        } catch {
+            if error == .agent(.refused) { audit?.noteRefusal(of: request, by: caller, error) }
+            return [.failure(error)]
+        }
+    }
+
+    private func found(_ items: [Item], _ query: Query, _ caller: Caller) throws(VaultError) -> [AgentReply] {
+        try audit?.note(query.returnsSecrets ? caller.verbForSecrets : .find, items, by: caller)
+        return Answers.replies(items)
+    }
+
     private func carryOut(_ request: AgentRequest, of caller: Caller) throws(VaultError) -> [AgentReply] {
         switch request {
         // The connection answers these itself.
@@ -43,8 +64,7 @@ struct Answers: Sendable {
             return [.done]
         case .copyMatching(let query):
             let items = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.copyMatching(query) }
-            try audit?.note(query.returnsSecrets ? caller.verbForSecrets : .find, items, by: caller)
-            return Answers.replies(items)
+            return try found(items, query, caller)
         case .secret(let key):
             let secret = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.secret(of: key) }
             try audit?.note(caller.verbForSecrets, key.id, by: caller)

@@ -32,6 +32,7 @@ final class Session: ChannelInboundHandler {
     private var stagedBytes = 0
     private var stagingFailure: VaultError?
     private var isGoingOn = false
+    private var isReading = true
     private(set) var lastUse = NIODeadline.now()
 
     /// How long a frame may take to arrive from its first byte on, and the first one from the connection on.
@@ -57,11 +58,13 @@ final class Session: ChannelInboundHandler {
     func channelActive(context: ChannelHandlerContext) {
         server.opened(self, context)
         wait(Session.patienceForFrame, context)
-        context.read()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        do throws(CryptoError) { try inbox.append(unwrapInboundIn(data)) } catch { close(context) }
+        let arrived = unwrapInboundIn(data)
+        do throws(CryptoError) { try inbox.append(arrived.readableBytesUInt8Span) } catch { close(context) }
+        // The buffer is one of a pool, and the next connection may get it.
+        arrived.wipe()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) { goOn(context) }
@@ -80,7 +83,10 @@ final class Session: ChannelInboundHandler {
         // An answer that is out at once comes back here: any number of requests must not be as many calls deep.
         guard !isGoingOn else { return }
         isGoingOn = true
-        defer { isGoingOn = false }
+        defer {
+            isGoingOn = false
+            readOrNot(context)
+        }
         while true {
             switch phase {
             case .busy, .closed: return
@@ -89,7 +95,7 @@ final class Session: ChannelInboundHandler {
             do throws(MessageError) {
                 guard let frame = try inbox.next() else {
                     if inbox.count > 0, deadline == nil { wait(Session.patienceForFrame, context) }
-                    return context.read()
+                    return
                 }
                 deadline?.cancel()
                 deadline = nil
@@ -99,6 +105,18 @@ final class Session: ChannelInboundHandler {
                 return refuse(.agent(.protocolViolation), context)
             }
         }
+    }
+
+    /// Reads while there is nothing to answer. Whoever does not read the answers fills the kernel's buffers and no others.
+    private func readOrNot(_ context: ChannelHandlerContext) {
+        let reads =
+            switch phase {
+            case .new, .ready: true
+            case .busy, .closed: false
+            }
+        guard reads != isReading else { return }
+        isReading = reads
+        try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
     }
 
     private func take(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
@@ -162,6 +180,7 @@ final class Session: ChannelInboundHandler {
     private func answer(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard let caller else { return }
         let answers = server.answers
+        if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
         server.pool.runIfActive(eventLoop: context.eventLoop) { answers.answer(request, of: caller) }.assumeIsolated().whenComplete {
             result in
             guard case .busy = self.phase, case .success(let replies) = result else { return }
@@ -225,5 +244,16 @@ final class Session: ChannelInboundHandler {
     func close(_ context: ChannelHandlerContext) {
         phase = .closed
         context.close(promise: nil)
+    }
+}
+
+extension ByteBuffer {
+    /// Wipes the storage itself. Changing the buffer would make a copy first when somebody else has it too.
+    fileprivate func wipe() {
+        unsafe withVeryUnsafeBytes { storage in
+            let bytes = unsafe UnsafeMutableRawBufferPointer(mutating: storage)
+            // The storage was allocated, and whoever else has the buffer is done with it.
+            unsafe VaultCrypto.wipe(unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[readerIndex..<writerIndex]))
+        }
     }
 }

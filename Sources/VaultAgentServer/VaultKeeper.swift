@@ -114,6 +114,9 @@ final class VaultKeeper: Sendable {
         return nil
     }
 
+    /// Whether the next use will lock it first.
+    var isLockDue: Bool { timeLeft.map { $0 <= .zero } ?? false }
+
     /// Until it locks by itself; nil: it is locked, or does not.
     private var timeLeft: Duration? {
         let (isUnlocked, unlockedAt, lastUse) = state.withLock { ($0.isUnlocked, $0.unlockedAt, $0.lastUse) }

@@ -130,7 +130,7 @@ struct VaultCommand: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
-            Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, ClearClipboard.self,
+            Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self, ClearClipboard.self,
             Unlock.self, Lock.self, Agent.self, Audit.self, Import.self,
             Export.self, Completion.self,
         ])

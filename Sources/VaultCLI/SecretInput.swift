@@ -76,13 +76,13 @@ struct PassphraseOptions: ParsableArguments {
 
     /// Whether there is a passphrase without asking for it.
     var hasSource: Bool {
-        passphraseFile != nil || passphraseFd != nil || ProcessInfo.processInfo.environment["VAULT_PASSPHRASE_FILE"]?.isEmpty == false
+        passphraseFile != nil || passphraseFd != nil || ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") != nil
             || PassphraseOptions.credential != nil
     }
 
     /// The systemd credential `vault.passphrase`.
     private static var credential: String? {
-        guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
+        guard let directory = ProcessEnvironment.variable("CREDENTIALS_DIRECTORY") else { return nil }
         let file = directory + "/vault.passphrase"
         return FileManager.default.fileExists(atPath: file) ? file : nil
     }
@@ -95,9 +95,7 @@ struct PassphraseOptions: ParsableArguments {
     func passphrase(prompt: String = "Passphrase: ", confirming: Bool = false) throws -> Passphrase {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
-        if let file = ProcessInfo.processInfo.environment["VAULT_PASSPHRASE_FILE"], !file.isEmpty {
-            return try PassphraseOptions.read(file: file)
-        }
+        if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") { return try PassphraseOptions.read(file: file) }
         if let file = PassphraseOptions.credential { return try PassphraseOptions.read(file: file) }
         return try PassphraseOptions.ask(prompt, confirming: confirming)
     }

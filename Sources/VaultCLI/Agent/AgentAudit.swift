@@ -8,6 +8,7 @@ internal import VaultStorage
 
 struct Audit: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "audit",
         abstract: "Print who did what, and check that nobody changed the log.",
         discussion: """
             'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value, no service and no account.

@@ -13,6 +13,7 @@ internal import VaultStorage
 
 struct Agent: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "agent",
         abstract: "Keep a vault open for other commands.",
         discussion: """
             The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the same user. Its keys never

@@ -5,6 +5,7 @@ internal import VaultAgent
 
 struct Unlock: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "unlock",
         abstract: "Unlock the vault for all commands.",
         discussion: """
             Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks. Every wrong passphrase makes
@@ -27,6 +28,7 @@ struct Unlock: ParsableCommand {
 
 struct Lock: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "lock",
         abstract: "Lock the vault: the agent wipes its keys.",
         discussion: """
             What is readable after the first unlock stays so until the agent ends. Without an agent nothing is unlocked, and there is nothing to do.

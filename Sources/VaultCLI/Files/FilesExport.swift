@@ -9,6 +9,7 @@ internal import VaultCrypto
 
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "export",
         abstract: "Write items as files.",
         discussion: """
             What 'vault import --files' stored comes back byte for byte, each file with mode 0600 in a new directory with mode 0700.

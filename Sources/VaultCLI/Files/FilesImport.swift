@@ -9,6 +9,7 @@ internal import VaultCrypto
 
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "import",
         abstract: "Store files as items.",
         discussion: """
             Every regular file below the directory becomes a generic password: its path there is the account, its bytes are the secret.

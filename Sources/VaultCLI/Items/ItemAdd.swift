@@ -4,6 +4,7 @@ internal import Vault
 
 struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "add",
         abstract: "Add an item.",
         discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11)."
     )
@@ -18,6 +19,7 @@ struct Add: ParsableCommand {
 
 struct Set: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "set",
         abstract: "Add an item, or give the one that exists a new secret.",
         discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt.")
 

@@ -4,6 +4,7 @@ internal import Vault
 
 struct Delete: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "delete",
         abstract: "Delete an item.", discussion: "Asks on a terminal; without one, --yes is needed.")
 
     @OptionGroup var vault: VaultOptions

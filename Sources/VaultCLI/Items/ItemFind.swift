@@ -6,6 +6,7 @@ internal import Vault
 
 struct Find: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "find",
         abstract: "List items.",
         discussion: """
             TEXT is a part of the service, the account or the label; the options compare exactly, and all must match.

@@ -6,6 +6,7 @@ internal import VaultCrypto
 
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "get",
         abstract: "Print an item's secret, or an attribute of it.",
         discussion: "The secret's exact bytes are written; a newline follows only on a terminal.")
 

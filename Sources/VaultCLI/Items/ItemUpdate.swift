@@ -5,6 +5,7 @@ internal import VaultCrypto
 
 struct Update: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "update",
         abstract: "Change an item.",
         discussion: "With --secret the new secret comes from --file, --fd, --generate, standard input or a prompt.")
 

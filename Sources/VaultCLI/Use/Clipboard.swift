@@ -56,6 +56,7 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
 
 struct Copy: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "copy",
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
             By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is cleared after 45 seconds if it

@@ -6,6 +6,7 @@ internal import VaultCrypto
 
 struct Inject: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "inject",
         abstract: "Fill in the references of a template.",
         discussion: """
             Each {{ vault://SERVICE/ACCOUNT }} becomes the secret's exact bytes; everything else stays as it is. Nothing is written unless

@@ -4,6 +4,7 @@ internal import Vault
 
 struct Read: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "read",
         abstract: "Print the secret that a reference names.",
         discussion: """
             vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute of its item. Slashes and other special

@@ -6,6 +6,7 @@ internal import VaultCrypto
 
 struct Run: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "run",
         abstract: "Run a command that gets secrets in its environment.",
         discussion: """
             vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …

@@ -8,6 +8,7 @@ internal import VaultStorage
 
 struct Doctor: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "doctor",
         abstract: "Look for what could go wrong.",
         discussion: "Needs no passphrase. Ends with 0 when there is nothing worse than a warning.")
 

@@ -19,6 +19,7 @@ enum CostOption: String, ExpressibleByArgument, CaseIterable {
 
 struct Init: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "init",
         abstract: "Make a vault.",
         discussion: """
             interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and 3, sensitive 1 GiB and 4.

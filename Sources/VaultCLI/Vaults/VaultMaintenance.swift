@@ -7,6 +7,7 @@ internal import VaultStorage
 
 struct Passwd: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "passwd",
         abstract: "Change the passphrase.",
         discussion: """
             No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still opens with the old passphrase.
@@ -51,6 +52,7 @@ struct Passwd: ParsableCommand {
 
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "compact",
         abstract: "Write the file anew without what was deleted or replaced.",
         discussion: "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk."
     )
@@ -62,6 +64,7 @@ struct Compact: ParsableCommand {
 
 struct Verify: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "verify",
         abstract: "Check every byte of a vault.", discussion: "With --deep every secret is opened as well.")
 
     @OptionGroup var vault: VaultOptions
@@ -109,6 +112,7 @@ struct Verify: ParsableCommand {
 
 struct Generate: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "generate",
         abstract: "Print a random secret.", discussion: "How hard it is to guess is said on standard error.")
 
     @Option(help: "So many characters: letters, digits and symbols.")
@@ -145,6 +149,7 @@ struct Generate: ParsableCommand {
 
 struct Completion: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "completion",
         abstract: "Print a completion script.",
         discussion: "For bash: vault completion bash > ~/.local/share/bash-completion/completions/vault")
 

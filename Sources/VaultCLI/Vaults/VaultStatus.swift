@@ -8,7 +8,8 @@ internal import VaultFormat
 internal import VaultStorage
 
 struct Status: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Say what is known of a vault without its passphrase.")
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Say what is known of a vault without its passphrase.")
 
     @OptionGroup var file: VaultFileOptions
 
