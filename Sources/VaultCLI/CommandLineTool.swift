@@ -132,6 +132,6 @@ struct VaultCommand: ParsableCommand {
             Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
             Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self, ClearClipboard.self,
             Unlock.self, Lock.self, Agent.self, Audit.self, Import.self,
-            Export.self, Completion.self,
+            Export.self, Completion.self, Manual.self,
         ])
 }

@@ -71,7 +71,8 @@ struct VaultAccess {
             try VaultAccess.unlock(client)
             return try body(client)
         case .ownKey:
-            let vault = try locked.unlock(with: passphrase.passphrase(), accessGroups: groups ?? .standard)
+            let passphrase = try passphrase.passphrase()
+            let vault = try Progress.during("unlocking") { _ in try locked.unlock(with: passphrase, accessGroups: groups ?? .standard) }
             defer {
                 vault.close()
                 if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
@@ -99,6 +100,7 @@ struct VaultAccess {
     /// Asks for the passphrase, one at a time however many commands wait for it.
     static func unlock(_ client: AgentClient) throws {
         guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked else { return }
-        try client.unlock(with: .passphrase(PassphraseOptions.ask("Passphrase: ", confirming: false)))
+        let passphrase = try PassphraseOptions.ask("Passphrase: ", confirming: false)
+        try Progress.during("unlocking") { _ in try client.unlock(with: .passphrase(passphrase)) }
     }
 }

@@ -81,10 +81,10 @@ struct UserAttribute: ExpressibleByArgument {
 
 /// Which item: a service or server, an account, and where they are not enough, more.
 struct ItemSelection: ParsableArguments {
-    @Argument(help: "The service; with --class internet, the server.")
+    @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
     var service: String
 
-    @Argument(help: "The account. Left out: any; \"\": the empty one.")
+    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
     @Option(name: .customLong("class"), help: "generic or internet.")

@@ -34,10 +34,13 @@ struct Export: ParsableCommand {
         try access.withVault { vault in
             let items = try vault.copyMatching(Query(.genericPassword, service: service))
             var count = 0
-            try target.fill { write in
-                for item in items {
-                    let name = item[.account]?.text ?? ""
-                    if try item.withSecret({ try write(name, $0) }) != nil { count += 1 }
+            try Progress.during("exporting") { report in
+                try target.fill { write in
+                    for (index, item) in items.enumerated() {
+                        let name = item[.account]?.text ?? ""
+                        if try item.withSecret({ try write(name, $0) }) != nil { count += 1 }
+                        report(Double(index) / Double(items.count))
+                    }
                 }
             }
             Output.note("wrote \(count) files")

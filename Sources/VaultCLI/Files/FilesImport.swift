@@ -35,13 +35,14 @@ struct Import: ParsableCommand {
         let names = try FileTree.names(below: files)
         guard !names.isEmpty else { throw CommandError(.notFound, "there are no files in the directory") }
         let tooLong = CommandError(.usage, "a file has more than 16 MiB")
-        let items = try names.map { name in
-            let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
-            return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
+        let items = try Progress.during("reading") { report in
+            try names.enumerated().map { index, name in
+                report(Double(index) / Double(names.count))
+                let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
+                return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
+            }
         }
-        try access.withVault { vault in
-            try vault.store(items, replacing: replace)
-        }
+        try access.withVault { vault in try Progress.during("storing") { _ in try vault.store(items, replacing: replace) } }
         Output.note("stored \(items.count) files")
     }
 }

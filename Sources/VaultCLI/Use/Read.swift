@@ -13,7 +13,7 @@ struct Read: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: "vault://SERVICE/ACCOUNT")
+    @Argument(help: "vault://SERVICE/ACCOUNT", completion: ItemCompletion.references)
     var reference: String
 
     @Option(help: "The access group.")

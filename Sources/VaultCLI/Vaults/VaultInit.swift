@@ -44,7 +44,7 @@ struct Init: ParsableCommand {
         }
         let passphrase = try passphrase.passphrase(prompt: "New passphrase: ", confirming: true)
         let bits = PassphraseStrength.estimate(passphrase)
-        try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost).close()
+        try Progress.during("making the vault") { _ in try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost).close() }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {
             Output.warn(
                 "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")

@@ -36,7 +36,7 @@ struct Passwd: ParsableCommand {
     func run() throws {
         let locked = try vault.locked()
         let current = try vault.passphrase.passphrase(prompt: "Current passphrase: ")
-        let opened = try locked.unlock(with: current)
+        let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
         defer { opened.close() }
         let new: Passphrase
         if let file = newPassphraseFile {
@@ -46,7 +46,7 @@ struct Passwd: ParsableCommand {
         } else {
             new = try PassphraseOptions.ask("New passphrase: ", confirming: true)
         }
-        try opened.changePassphrase(from: current, to: new, cost: kdf?.cost)
+        try Progress.during("changing the passphrase") { _ in try opened.changePassphrase(from: current, to: new, cost: kdf?.cost) }
     }
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// vault(7): what the commands have in common.
+enum OverviewManual {
+    static var page: ManualPage {
+        var page = ManualPage(section: 7, about: "a vault of secrets, its agent and its references")
+        for (title, text) in sections {
+            page.section(title)
+            page.paragraph(text)
+        }
+        page.section("ENVIRONMENT")
+        for (name, meaning) in variables { page.item(name, meaning) }
+        page.section("FILES")
+        for (name, meaning) in files { page.item(name, meaning) }
+        page.section("SEE ALSO")
+        page.paragraph("vault(1)")
+        return page
+    }
+
+    private static let sections = [
+        (
+            "THE VAULT",
+            """
+            A vault is one encrypted file. Every item in it has a class, a primary key (of a generic password: service, account and access
+            group), further attributes, and a secret. Nothing of them can be read without the key, and nothing can be changed unnoticed. The key
+            comes from the passphrase with Argon2id.
+
+            A change is durable when the command ends. Any number of processes may use a vault at once.
+            """
+        ),
+        (
+            "UNLOCKING",
+            """
+            A command asks the agent. If that is locked, or there is none, it takes the passphrase from the first of these:
+
+              --passphrase-file FILE or --passphrase-fd NUMBER
+              $VAULT_PASSPHRASE_FILE
+              the systemd credential vault.passphrase
+              a prompt at the terminal
+
+            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable.
+            """
+        ),
+        (
+            "THE AGENT",
+            """
+            'vault unlock' asks for the passphrase once and starts the agent, which keeps the vault open for the processes of its user. The keys
+            never leave it. It locks without use for 10 minutes, 8 hours after the unlock, with 'vault lock', on SIGHUP, before the machine
+            sleeps and when the session is locked. Items that are readable after the first unlock stay so until the agent ends; those that are
+            readable while unlocked, which is the default, do not.
+
+            Under systemd: systemctl --user enable --now vault-agent.socket
+            """
+        ),
+        (
+            "REFERENCES",
+            """
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute; special characters are percent-encoded. 'vault
+            run', 'vault inject' and 'vault read' put what it names in its place.
+            """
+        ),
+        (
+            "POLICY",
+            """
+            ~/.config/vault/policy.json says what programs may ask of the agent. Of its rules the first that fits a client is the one that
+            counts; without one everything is allowed. A rule names an executable (the client or a process that it descends from), a systemd
+            unit, a control group (and those below) or a Flatpak application, and grants access (full, inject-only or none) and access groups.
+
+              {
+                // a program that may use secrets and not see them
+                "rules": [
+                  { "executable": "/usr/bin/robot", "access": "inject-only", "groups": ["ci"] },
+                  { "flatpak": "org.example.App", "groups": ["org.example.App"] }
+                ]
+              }
+
+            A client that may only inject can list attributes, 'vault run', whose output is masked, and 'vault inject -o'. The agent refuses it
+            everything else. A rule guards against mistakes, not against a hostile process of the same user.
+            """
+        ),
+    ]
+
+    private static let variables = [
+        ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."), ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
+        ("VAULT_ACCESS_GROUPS", "The access groups of the caller, parted by commas; the first is where items are added."),
+        ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
+        ("XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR", "Where the files below are, instead of in the home directory."),
+        ("NO_COLOR", "Is honoured, since nothing is coloured."),
+    ]
+
+    private static let files = [
+        ("~/.local/share/vault/default.vault", "The vault."),
+        ("~/.local/state/vault/", "The secret of this device, and the logs of 'vault agent --audit'."),
+        ("~/.config/vault/policy.json", "The rules of the agent."), ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
+    ]
+}
