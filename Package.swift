@@ -90,7 +90,7 @@ let package = Package(
         .executableTarget(
             name: "vault-torture", dependencies: ["Vault", "VaultStorage", "TestSupport"], path: "Tests/Torture",
             swiftSettings: testSettings),
-        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "TestSupport"], swiftSettings: testSettings),
+        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"], swiftSettings: testSettings),
         .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultStorageTests", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
@@ -117,7 +117,7 @@ let package = Package(
                 "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["Transcripts"], swiftSettings: testSettings),
+            exclude: ["Transcripts", "logind.py"], swiftSettings: testSettings),
     ]
 )
 

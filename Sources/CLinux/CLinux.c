@@ -75,7 +75,7 @@ void *clinux_map(size_t length) {
 
 // glibc has no function for it. The descriptor is not needed once the memory is mapped.
 long clinux_map_secret(void *base, size_t length) {
-    int descriptor = (int)syscall(SYS_memfd_secret, FD_CLOEXEC);
+    int descriptor = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
     if (descriptor < 0) return -(long)errno;
     long result = 0;
     if (ftruncate(descriptor, (off_t)length) != 0 ||

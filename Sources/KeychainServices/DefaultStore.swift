@@ -26,6 +26,8 @@ enum DefaultStore {
                 case .itemChanged: try call(vault)
                 // The file was replaced, or this is a forked child: nothing was done, and a new handle may do it.
                 case _ where error.asksForReopening && DefaultVault.forget(vault): try call(try get())
+                // The agent was locked since; perhaps this process can do without it.
+                case .locked where vault is AgentClient && DefaultVault.forget(vault): try call(try get())
                 default: throw error
                 }
             }
@@ -61,7 +63,8 @@ enum DefaultStore {
     private static func agent(of vault: FilePath, _ groups: AccessGroups?) throws(VaultError) -> AgentClient? {
         do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups) } catch {
             // Another vault's, or another user's: it is not for this process.
-            guard error == .agent(.otherVault) || error == .agent(.refused) else { throw error }
+            // Or one that does not answer.
+            guard case .agent = error else { throw error }
             return nil
         }
     }

@@ -39,6 +39,11 @@ final class ItemEngine {
         try ParsedQuery(query, groups: groups).find(in: store, index).map { UUID($0.id) }
     }
 
+    func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {
+        guard let place = store.place(of: id), let operation = store.record(at: place) else { return false }
+        return groups.names?.contains { operation.isInGroup($0) } ?? true
+    }
+
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
         guard let place = store.place(of: id), let operation = store.record(at: place), try !isForeign(operation) else {
             throw .itemNotFound

@@ -175,7 +175,7 @@ extension Operation {
     var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }
 
     /// An item without the attribute is in the group without a name.
-    fileprivate func isInGroup(_ name: [UInt8]) -> Bool {
+    func isInGroup(_ name: [UInt8]) -> Bool {
         guard let (_, range) = attributes.payload(of: Attribute.accessGroup.tag) else { return name.isEmpty }
         return attributes.bytes.span.extracting(range).elementsEqual(name.span)
     }

@@ -92,8 +92,8 @@ extension ItemRecord {
 extension Vault {
     /// Opens the value that the key names.
     ///
-    /// - Throws: as ``secret(of:)``.
+    /// - Throws: as ``secret(of:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have guessed the key.
     package func secret(of key: StoredItem.Key) throws(VaultError) -> Secret? {
-        try secret(of: ItemID(key.id.span), valueVersion: key.valueVersion)
+        try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion)
     }
 }

@@ -115,6 +115,13 @@ public final class Vault: OpenVault {
         try secret(of: record.itemID, valueVersion: record.valueVersion)
     }
 
+    func secret(ofVisible id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
+        try core.read { engine throws(VaultError) in
+            guard engine.isVisible(id, to: self.accessGroups) else { throw .itemNotFound }
+            return try engine.secret(of: id, valueVersion: valueVersion)
+        }
+    }
+
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
         try core.read { engine throws(VaultError) in try engine.secret(of: id, valueVersion: valueVersion) }
     }
@@ -157,11 +164,9 @@ public final class Vault: OpenVault {
     /// 16 bytes that are the vault's for ever.
     package var vaultID: [UInt8] { core.vaultID }
 
-    /// The MAC of a line of the audit log: BLAKE2b-256 under `K_audit`, which a locked vault still has.
-    ///
-    /// - Parameter previous: the 32 bytes of the line before.
-    package func auditTag(of line: [UInt8], after previous: [UInt8]) throws(VaultError) -> [UInt8] {
-        try core.manage { store throws(StorageError) in try store.auditTag(of: line, after: previous) }
+    /// What seals the lines of an audit log of this vault.
+    package func auditSeal() throws(VaultError) -> AuditSeal {
+        try core.manage { store throws(StorageError) in try store.auditSeal() }
     }
 
     /// Bytes behind the last commit that this vault has cut off: those of a commit that its process never finished.
@@ -173,7 +178,12 @@ public final class Vault: OpenVault {
     /// Derives the keys again that ``lock()`` wiped. Other threads go on meanwhile.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it again.
-    public func unlock(with secret: UnlockingSecret) throws(VaultError) { try core.unlock(with: secret) }
+    public func unlock(with secret: UnlockingSecret) throws(VaultError) { try core.unlock(with: secret) { true } }
+
+    /// - Parameter isWanted: asked when the keys are derived, with all others kept out; it locks nothing and unlocks nothing itself.
+    package func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
+        try core.unlock(with: secret, if: isWanted)
+    }
 
     /// Whether the vault key was wiped.
     public var isLocked: Bool { core.isLocked }

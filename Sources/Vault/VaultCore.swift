@@ -219,12 +219,13 @@ final class VaultCore: @unchecked Sendable {
         try? compact { $0.isWorthCompacting(isLeaving: true) }
     }
 
-    func unlock(with secret: UnlockingSecret) throws(VaultError) {
+    func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
         let locked = try manage { store throws(StorageError) in try store.lockedStore() }
         let keys: UnlockedKeys
         do throws(StorageError) { keys = try locked.unlock(with: secret) } catch { throw VaultError(error) }
         var unlocked: UnlockedKeys? = consume keys
         try manage { store throws(StorageError) in
+            guard isWanted() else { throw .locked }
             // It is there: the body is called once.
             if let keys = unlocked.take() { try store.unlockKeys(keys) }
         }

@@ -165,7 +165,9 @@ public final class AgentClient: OpenVault {
     }
 
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        guard case .secret(let secret) = try answer(.secret(StoredItem.Key(record))) else { throw .agent(.protocolViolation) }
+        guard case .secret(let secret) = try answer(.secret(StoredItem.Key(record)), isPatient: true) else {
+            throw .agent(.protocolViolation)
+        }
         return secret
     }
 

@@ -11,16 +11,18 @@ struct AgentConnection: ~Copyable {
     /// In which process it was opened: a forked child must not speak in the middle of its parent's sentences.
     private let process = ForkMark.process
     private var number: UInt32 = 0
-    private var isPatient = false
+    private var patience = patienceForGreeting
     private var inbox: Inbox
 
     /// How long an answer may take that needs neither a person nor a key derivation.
     private static let patience = 60
+    /// How long a greeting may take: one that takes longer comes from an agent that was stopped.
+    private static let patienceForGreeting = 5
 
     /// - Returns: nil when nobody listens there.
     /// - Throws: `.agent(.refused)` when the one who listens is another user; `.agent(.busy)` when it accepts nobody.
     static func open(_ path: FilePath) throws(VaultError) -> AgentConnection? {
-        let opened = unsafe clinux_connect_unix(path.string, patience)
+        let opened = unsafe clinux_connect_unix(path.string, patienceForGreeting)
         guard opened >= 0 else {
             switch Errno(rawValue: CInt(-opened)) {
             case .wouldBlock, .resourceTemporarilyUnavailable: throw .agent(.busy)
@@ -70,9 +72,10 @@ struct AgentConnection: ~Copyable {
 
     /// - Parameter isPatient: a person may be asked, or a disk be slow.
     mutating func receive(isPatient: Bool) throws(VaultError) -> AgentReply {
-        if isPatient != self.isPatient {
-            self.isPatient = isPatient
-            clinux_set_patience(descriptor, isPatient ? 0 : Self.patience)
+        let patience = isPatient ? 0 : number == 1 ? Self.patienceForGreeting : Self.patience
+        if patience != self.patience {
+            self.patience = patience
+            clinux_set_patience(descriptor, patience)
         }
         do throws(MessageError) {
             while true {
@@ -88,10 +91,10 @@ struct AgentConnection: ~Copyable {
                 } catch {
                     throw .tooLong
                 }
-                guard received > 0 else { throw .truncated }
+                guard received > 0 else { throw received == Int(-EAGAIN) ? .late : .truncated }
             }
         } catch {
-            throw .agent(error == .truncated ? .gone : .protocolViolation)
+            throw .agent(error == .truncated ? .gone : error == .late ? .busy : .protocolViolation)
         }
     }
 }

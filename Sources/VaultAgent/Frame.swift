@@ -78,4 +78,6 @@ package struct MessageHead: Sendable {
 /// Why bytes are no message.
 package enum MessageError: Error, Equatable, Sendable {
     case unsupportedVersion, tooLong, truncated, invalid
+    /// Nothing came in the time that it may take.
+    case late
 }

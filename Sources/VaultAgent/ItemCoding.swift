@@ -152,7 +152,14 @@ extension MessageReader {
         return itemClass
     }
 
-    private mutating func flaw() throws(MessageError) -> VaultError? { try optional { reader throws(MessageError) in try reader.error() } }
+    /// What a door can find wrong with a request. What a store says of itself is no client's to say.
+    private mutating func flaw() throws(MessageError) -> VaultError? {
+        guard let flaw = try optional({ reader throws(MessageError) in try reader.error() }) else { return nil }
+        switch flaw {
+        case .parameter, .noSuchAttribute, .noSuchClass, .unimplemented, .accessGroupDenied: return flaw
+        default: throw .invalid
+        }
+    }
 
     mutating func newItem() throws(MessageError) -> Item {
         var item = Item(

@@ -37,18 +37,26 @@ struct AccessPolicy: Sendable {
         return (rule.access, rule.groups)
     }
 
+    /// Whether a rule is about something that could not be found out about the client.
+    func needsMore(of process: ClientProcess) -> Bool {
+        !rules.isEmpty && process.isUnknown || process.hidesItsProgram && rules.contains { $0.executable != nil }
+    }
+
     /// Whether nothing has to be known of a client.
     var isEmpty: Bool { rules.isEmpty }
 
     /// Reads the rules: JSON with comments (JSON5). A file that is not there has none.
     ///
     /// - Throws: for a file that others may write, and for anything in it that is not understood: a rule that is passed over is no rule.
-    init(_ path: FilePath?) throws(PolicyError) {
-        guard let path, FileManager.default.fileExists(atPath: path.string) else {
+    ///
+    /// - Parameter mustExist: a file that is not there is an error: there were rules before.
+    init(_ path: FilePath?, mustExist: Bool = false) throws(PolicyError) {
+        var status = stat()
+        guard let path, unsafe lstat(path.string, &status) == 0 else {
+            guard !mustExist, path == nil || errno == ENOENT || errno == ENOTDIR else { throw .unreadable }
             rules = []
             return
         }
-        var status = stat()
         guard unsafe stat(path.string, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .unreadable }
         guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else { throw .writableByOthers }
         guard let data = FileManager.default.contents(atPath: path.string), data.count <= 1 << 20 else { throw .unreadable }

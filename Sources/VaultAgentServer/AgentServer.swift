@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
 internal import FoundationEssentials
 internal import Glibc
 internal import NIOCore
@@ -6,6 +7,7 @@ internal import NIOPosix
 internal import Synchronization
 public import Vault
 internal import VaultAgent
+internal import VaultStorage
 
 /// An unlocked vault behind a socket: the keys never leave this process, and its clients get items.
 public final class AgentServer: Sendable {
@@ -13,6 +15,7 @@ public final class AgentServer: Sendable {
     let answers: Answers
     let turns: Turns
     let pool = NIOThreadPool(numberOfThreads: 8)
+    let unlocking = DispatchQueue(label: "unlocking")
     private let keeper: VaultKeeper
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let state: Mutex<State>
@@ -60,19 +63,31 @@ public final class AgentServer: Sendable {
             .childChannelInitializer { channel in self.accept(channel) }
         let listener = try bootstrap.withBoundSocket(descriptor).wait()
         state.withLock { $0.listener = listener }
+        keeper.didLock.withLock { $0 = { [weak self] in self?.noteLock() } }
         watch()
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
         state.withLock { $0.events = events }
     }
 
     /// Locks at once.
-    public func lock() { keeper.lock() }
+    public func lock() {
+        keeper.lock()
+        noteLock()
+    }
+
+    /// Nobody's doing but the machine's.
+    private func noteLock() { try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use)) }
 
     /// Reads the policy again. One that is not understood changes nothing.
     public func reload() {
         do throws(PolicyError) {
-            let policy = try AccessPolicy(settings.policy)
-            state.withLock { $0.policy = policy }
+            let policy = try AccessPolicy(settings.policy, mustExist: !state.withLock { $0.policy.isEmpty })
+            let sessions = state.withLock { state in
+                state.policy = policy
+                return Array(state.sessions.values)
+            }
+            // Whoever was let in by the old rules comes in again by the new ones.
+            for session in sessions { group.next().execute { session.value.session.close(session.value.context) } }
         } catch {
             settings.report("the policy is as it was: \(error)")
         }
@@ -85,9 +100,10 @@ public final class AgentServer: Sendable {
             return state.listener
         }
         try? listener?.close().wait()
+        // What is being answered is answered first.
+        try? pool.syncShutdownGracefully()
         keeper.close()
         try? group.syncShutdownGracefully()
-        try? pool.syncShutdownGracefully()
     }
 
     /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how often.
@@ -114,7 +130,7 @@ public final class AgentServer: Sendable {
             guard self.settings.allows(peer.user) else { return channel.close() }
             // SO_PEERPIDFD, since Linux 6.5.
             let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(level: .socket, name: .init(rawValue: 77))
-            return handle.recover { _ in -1 }.flatMapThrowing { handle in
+            return handle.recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? -1 : ClientProcess.ended }.flatMapThrowing { handle in
                 defer { if handle >= 0 { close(handle) } }
                 var process = ClientProcess(id: peer.process, user: peer.user)
                 if self.knowsItsClients { process.look(handle) }
@@ -127,7 +143,9 @@ public final class AgentServer: Sendable {
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
     func caller(_ process: ClientProcess, groups: AccessGroups?, _ purpose: AgentRequest.Purpose) -> Caller {
-        let rights = state.withLock { $0.policy.rights(of: process) }
+        var rights = state.withLock { $0.policy.rights(of: process) }
+        // What is not known fits no rule, and is not let through for that.
+        if state.withLock({ $0.policy.needsMore(of: process) }) { rights = (.none, nil) }
         return Caller(
             process: process, access: rights.access,
             groups: rights.groups.map { groups?.limited(to: $0) ?? $0 } ?? groups ?? .standard, purpose: purpose)
@@ -171,6 +189,11 @@ private struct PeerCredentials: Sendable {
 
 extension AgentSettings {
     fileprivate func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
+}
+
+extension AgentSettings {
+    /// Whether a client means this vault. The file, and with it what its path leads through, may have come later than the agent.
+    func isVault(_ path: String) -> Bool { path == vault.string || path == (try? LinuxFileSystem().resolve(vault))?.string }
 }
 
 extension Duration {

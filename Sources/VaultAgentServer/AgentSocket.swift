@@ -45,6 +45,10 @@ public struct AgentSocket: ~Copyable {
             // Whoever has the lock is the only one who may take the old socket away.
             if unsafe lstat(path.string, &status) == 0 {
                 guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
+                // systemd may listen there for an agent that it has started, or will.
+                let other = unsafe clinux_connect_unix(path.string, 1)
+                if other >= 0 { close(Int32(other)) }
+                guard other < 0, CInt(-other) == ECONNREFUSED || CInt(-other) == ENOENT else { throw .running }
                 unsafe unlink(path.string)
             }
             let bound = unsafe clinux_bind_unix(path.string)

@@ -28,7 +28,8 @@ struct Answers: Sendable {
         guard case .copyMatching(let query) = request, !keeper.isLockDue else { return nil }
         do throws(VaultError) {
             try caller.check(request)
-            guard let items = try keeper.use(caller.groups, { vault throws(VaultError) in try vault.copyMatchingAtOnce(query) }) else {
+            guard let items = try keeper.useAtOnce(caller.groups, { vault throws(VaultError) in try vault.copyMatchingAtOnce(query) })
+            else {
                 return nil
             }
             return try found(items, query, caller)
@@ -81,7 +82,7 @@ struct Answers: Sendable {
             return [.count(UInt64(count))]
         case .store(let items, let replacing, _):
             try keeper.use(caller.groups) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
-            try audit?.noteImport(of: items.count, by: caller)
+            try afterwards { audit throws(VaultError) in try audit.noteImport(of: items.count, by: caller) }
             return [.done]
         case .compact:
             try keeper.use(caller.groups) { vault throws(VaultError) in try vault.compact() }
@@ -98,7 +99,7 @@ struct Answers: Sendable {
         _ item: Item, _ verb: AuditLog.Verb, _ caller: Caller, _ body: (Vault) throws(VaultError) -> Item
     ) throws(VaultError) -> [AgentReply] {
         let stored = try keeper.use(caller.groups, body)
-        try audit?.note(verb, [stored], by: caller)
+        try afterwards { audit throws(VaultError) in try audit.note(verb, [stored], by: caller) }
         return Answers.replies([stored])
     }
 
@@ -114,8 +115,17 @@ struct Answers: Sendable {
                 return try body(transaction)
             }
         }
-        try audit?.note(verb, items, by: caller)
+        try afterwards { audit throws(VaultError) in try audit.note(verb, items, by: caller) }
         return count
+    }
+
+    /// Writes down what has been done already, which a failure does not undo.
+    private func afterwards(_ note: (AuditLog) throws(VaultError) -> Void) throws(VaultError) {
+        guard let audit else { return }
+        do throws(VaultError) { try note(audit) } catch {
+            guard case .storage(.inputOutput(let errno, _)) = error else { throw error }
+            throw .storage(.indeterminate(errno))
+        }
     }
 
     /// Items in as many replies as they need.

@@ -19,14 +19,15 @@ public final class AuditLog: Sendable {
         case reveal, use
         case add, set, update, delete
         case `import`
-        case refused
+        case stop, refused
     }
 
     private struct State {
         var descriptor: Int32 = -1
+        var vaultID: [UInt8] = []
         var count = 0
-        var tag = [UInt8](repeating: 0, count: 32)
-        var vault: Vault?
+        var tag = AuditLog.start
+        var seal: AuditSeal?
         /// What happened before there was a key.
         var early: [Entry] = []
     }
@@ -70,10 +71,11 @@ public final class AuditLog: Sendable {
 
     /// Goes on with the log of a vault that was unlocked.
     func begin(_ vault: Vault) throws(VaultError) {
+        let (vaultID, seal) = (vault.vaultID, try vault.auditSeal())
         let result: Result<Void, VaultError> = state.withLock { state in
             do throws(VaultError) {
-                state.vault = vault
-                if state.descriptor < 0 { try open(&state, vault) }
+                if state.descriptor < 0 || state.vaultID != vaultID { try open(&state, vaultID) }
+                state.seal = seal
                 let early = state.early
                 state.early = []
                 for entry in early { try append(entry, &state) }
@@ -85,19 +87,32 @@ public final class AuditLog: Sendable {
         try result.get()
     }
 
-    private func open(_ state: inout State, _ vault: Vault) throws(VaultError) {
-        let path = AuditLog.path(of: vault.vaultID, in: directory)
+    private func open(_ state: inout State, _ vaultID: [UInt8]) throws(VaultError) {
+        let path = AuditLog.path(of: vaultID, in: directory)
         try? FileManager.default.createDirectory(
             atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let descriptor = unsafe clinux_openat(AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-descriptor)), .open)) }
-        state.descriptor = Int32(descriptor)
-        // The chain goes on from what is there, whole or not: a check says which line is not.
-        if let last = AuditLog.lines(at: path).last {
-            state.count = last.number
-            state.tag = last.tag
+        let opened = unsafe clinux_openat(AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard opened >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-opened)), .open)) }
+        let descriptor = Int32(opened)
+        // Two that write would both go on from the same line.
+        guard clinux_lock(descriptor, CLINUX_LOCK_EXCLUSIVE) == 0 else {
+            close(descriptor)
+            throw .storage(.busy)
         }
+        if state.descriptor >= 0 { close(state.descriptor) }
+        state.descriptor = descriptor
+        state.vaultID = vaultID
+        // Half a line, of which a full disk or a crash kept the end, is no line.
+        let content = FileManager.default.contents(atPath: path.string) ?? Data()
+        let whole = (content.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
+        if whole < content.count, ftruncate(descriptor, whole) != 0 { throw .storage(.inputOutput(Errno(rawValue: errno), .truncate)) }
+        // The chain goes on from what is there, whole or not: a check says which line is not.
+        let lines = AuditLog.lines(at: path)
+        state.count = lines.count
+        state.tag = lines.last.map { $0.tag.isEmpty ? AuditLog.start : $0.tag } ?? AuditLog.start
     }
+
+    private static let start = [UInt8](repeating: 0, count: 32)
 
     /// - Throws: when it cannot be written: what is not in the log is not handed out.
     func note(_ verb: Verb, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller)) }
@@ -136,7 +151,7 @@ public final class AuditLog: Sendable {
 
     private func append(_ entry: Entry) throws(VaultError) {
         let result: Result<Void, VaultError> = state.withLock { state in
-            guard state.vault != nil else {
+            guard state.seal != nil else {
                 if state.early.count < AuditLog.mostEarly { state.early.append(entry) }
                 return .success(())
             }
@@ -146,24 +161,22 @@ public final class AuditLog: Sendable {
     }
 
     private func append(_ entry: Entry, _ state: inout State) throws(VaultError) {
-        guard let vault = state.vault else { return }
+        guard let seal = state.seal else { return }
         var entry = entry
         entry.n = state.count + 1
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard var line = try? Array(encoder.encode(entry)) else { throw .storage(.inputOutput(.invalidArgument, .write)) }
         line.removeLast()
-        let tag = try vault.auditTag(of: line, after: state.tag)
+        let tag = seal.tag(of: line, after: state.tag)
         line += Array(",\"mac\":\"\(tag.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())\"}\n".utf8)
-        var written = 0
-        while written < line.count {
-            // The rest of the line.
-            let count = unsafe line.withUnsafeBytes {
-                unsafe write(state.descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .storage(.inputOutput(Errno(rawValue: errno), .write)) }
-            written += count
+        let size = lseek(state.descriptor, 0, SEEK_END)
+        let written = unsafe line.withUnsafeBytes { unsafe write(state.descriptor, $0.baseAddress, $0.count) }
+        guard written == line.count else {
+            let reason = Errno(rawValue: written < 0 ? errno : ENOSPC)
+            // A part of a line would spoil the next one.
+            if size >= 0, written > 0 { _ = ftruncate(state.descriptor, size) }
+            throw .storage(.inputOutput(reason, .write))
         }
         state.count += 1
         state.tag = tag
@@ -188,11 +201,10 @@ public final class AuditLog: Sendable {
     /// - Returns: how many lines there are, and the number of the first that is not what was written.
     public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?) {
         let lines = lines(at: path(of: vault.vaultID, in: directory))
-        var tag = [UInt8](repeating: 0, count: 32)
+        let seal = try vault.auditSeal()
+        var tag = start
         for (index, line) in lines.enumerated() {
-            guard line.number == index + 1, try vault.auditTag(of: line.text, after: tag) == line.tag else {
-                return (lines.count, index + 1)
-            }
+            guard line.number == index + 1, seal.tag(of: line.text, after: tag) == line.tag else { return (lines.count, index + 1) }
             tag = line.tag
         }
         return (lines.count, nil)

@@ -17,6 +17,11 @@ struct ClientProcess: Sendable {
     var cgroup: String?
     /// The application that a Flatpak sandbox was made for.
     var flatpak: String?
+    /// Whether nothing can be said of it: it has ended, and its number may be another's.
+    var isUnknown = false
+
+    /// In the place of a descriptor: the kernel says that the process has ended.
+    static let ended: Int32 = -2
 
     init(id: Int32, user: UInt32) {
         self.id = id
@@ -34,21 +39,26 @@ struct ClientProcess: Sendable {
         var looked = self
         looked.executable = ClientProcess.executable(of: id)
         looked.cgroup = ClientProcess.cgroup(of: id)
-        looked.flatpak = ClientProcess.flatpak(of: id)
+        looked.flatpak = ClientProcess.flatpak(of: id) ?? looked.unit.flatMap { ClientProcess.flatpak(inUnit: $0) }
         var parent = ClientProcess.parent(of: id)
         // Far more than anybody has, so that a table that changes meanwhile leads nowhere for ever.
         while let next = parent, next > 0, looked.ancestors.count < 64 {
             looked.ancestors.append(ClientProcess.executable(of: next) ?? "")
             parent = ClientProcess.parent(of: next)
         }
-        if handle < 0 || clinux_has_ended(handle, 0) == 0 { self = looked }
+        if handle == -1 || handle >= 0 && clinux_has_ended(handle, 0) == 0 { self = looked } else { isUnknown = true }
     }
+
+    /// Whether its program cannot be told, nor that of the process that started it: an agent in a user namespace sees neither.
+    var hidesItsProgram: Bool { executable == nil && (ancestors.first ?? "").isEmpty }
 
     /// The systemd unit, from the name of the control group: the last part of it that is a service or a scope.
     var unit: String? { cgroup?.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }.map(String.init) }
 
     private static func executable(of id: Int32) -> String? {
-        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe")
+        guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe") else { return nil }
+        // It was upgraded under the process.
+        return path.hasSuffix(" (deleted)") ? String(path.dropLast(10)) : path
     }
 
     /// The fourth field of stat, behind a name that may have any characters in it.
@@ -74,6 +84,14 @@ struct ClientProcess: Sendable {
         }
         // It says that there is a sandbox, and not which: no rule for an application is for it.
         return ""
+    }
+
+    /// The application in the name of a scope that Flatpak makes: `app-flatpak-ID-NUMBER.scope`.
+    static func flatpak(inUnit unit: String) -> String? {
+        let prefix = "app-flatpak-"
+        guard unit.hasPrefix(prefix), let end = unit.lastIndex(of: "-") else { return nil }
+        return String(
+            unit[unit.index(unit.startIndex, offsetBy: prefix.count)..<max(end, unit.index(unit.startIndex, offsetBy: prefix.count))])
     }
 
     private static func read(_ path: String) -> String? {

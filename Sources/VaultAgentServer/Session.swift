@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
@@ -100,7 +101,7 @@ final class Session: ChannelInboundHandler {
                 deadline?.cancel()
                 deadline = nil
                 lastUse = .now()
-                try take(AgentRequest(frame), frame.number, context)
+                try take(AgentRequest(frame), frame.body.count + frame.secretsLength, frame.number, context)
             } catch {
                 return refuse(.agent(.protocolViolation), context)
             }
@@ -119,12 +120,22 @@ final class Session: ChannelInboundHandler {
         try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
     }
 
-    private func take(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
+    private func take(_ request: AgentRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
         guard let caller else {
             guard case .hello(let vault, let groups, let purpose) = request else { throw .invalid }
             return greet(vault, groups, purpose, number, context)
         }
         phase = .busy
+        do throws(VaultError) { try caller.check(request) } catch {
+            server.answers.audit?.noteRefusal(of: request, by: caller, error)
+            (staged, stagedBytes) = ([], 0)
+            // The parts before the last have no answer of their own.
+            if case .store(_, _, isLast: false) = request {
+                phase = .ready
+                return
+            }
+            return reply([.failure(error)], number, context)
+        }
         switch request {
         case .hello: throw .invalid
         case .status: reply([.status(server.status(for: caller))], number, context)
@@ -134,10 +145,10 @@ final class Session: ChannelInboundHandler {
                 loop.execute { here.value.session.hasTurn(number, here.value.context) }
             }
         case .stop:
-            guard caller.access == .full else { return reply([.failure(.agent(.refused))], number, context) }
+            try? server.answers.audit?.note(.stop, by: caller)
             reply([.done], number, context)
             server.settings.stop()
-        case .store(let items, let replacing, let isLast): stage(items, replacing, isLast, number, context)
+        case .store(let items, let replacing, let isLast): stage(items, size, replacing, isLast, number, context)
         default: answer(request, number, context)
         }
     }
@@ -145,7 +156,7 @@ final class Session: ChannelInboundHandler {
     private func greet(
         _ vault: String, _ groups: [String]?, _ purpose: AgentRequest.Purpose, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
-        guard vault.isEmpty || vault == server.settings.vault.string else { return refuse(.agent(.otherVault), number: number, context) }
+        guard vault.isEmpty || server.settings.isVault(vault) else { return refuse(.agent(.otherVault), number: number, context) }
         let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, purpose)
         self.caller = caller
         phase = .busy
@@ -154,12 +165,17 @@ final class Session: ChannelInboundHandler {
 
     private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
         guard case .busy = phase, let caller else { return }
-        reply([.status(server.status(for: caller))], number, context)
+        let status = server.status(for: caller)
+        // There is nothing to ask for any more.
+        if status.state == .unlocked { server.turns.leave(ObjectIdentifier(self)) }
+        reply([.status(status)], number, context)
     }
 
     /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then refused.
-    private func stage(_ items: [Item], _ replacing: Bool, _ isLast: Bool, _ number: UInt32, _ context: ChannelHandlerContext) {
-        stagedBytes += items.reduce(0) { $0 + 512 + ($1.secret?.count ?? 0) }
+    private func stage(
+        _ items: [Item], _ size: Int, _ replacing: Bool, _ isLast: Bool, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        stagedBytes += size
         if stagedBytes > Session.longestStore { stagingFailure = .storage(.valueTooLarge) }
         if stagingFailure == nil { staged += items } else { staged = [] }
         guard isLast else {
@@ -181,10 +197,19 @@ final class Session: ChannelInboundHandler {
         guard let caller else { return }
         let answers = server.answers
         if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
-        server.pool.runIfActive(eventLoop: context.eventLoop) { answers.answer(request, of: caller) }.assumeIsolated().whenComplete {
-            result in
-            guard case .busy = self.phase, case .success(let replies) = result else { return }
+        let work: EventLoopFuture<[AgentReply]>
+        if case .unlock = request {
+            // Not on the pool: an attempt may have to wait, and others are not to wait for it.
+            let promise = context.eventLoop.makePromise(of: [AgentReply].self)
+            server.unlocking.async { promise.succeed(answers.answer(request, of: caller)) }
+            work = promise.futureResult
+        } else {
+            work = server.pool.runIfActive(eventLoop: context.eventLoop) { answers.answer(request, of: caller) }
+        }
+        work.assumeIsolated().whenComplete { result in
+            guard case .success(let replies) = result else { return }
             if case .unlock = request, case .done = replies[0] { self.server.turns.end() }
+            guard case .busy = self.phase else { return }
             self.reply(replies[...], number, context)
         }
     }

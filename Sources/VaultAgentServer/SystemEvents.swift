@@ -16,23 +16,31 @@ final class SystemEvents: @unchecked Sendable {
             report("no locking before a sleep or with the session: the system's bus or logind cannot be reached")
             return nil
         }
-        source = DispatchSource.makeReadSource(fileDescriptor: Int32(descriptor), queue: DispatchQueue(label: "logind"))
-        source.setEventHandler { [source] in
-            while true {
-                switch clinux_logind_next() {
-                case 1: lock()
-                case 2:
-                    lock()
-                    clinux_logind_let_sleep()
-                case 3: clinux_logind_delay_sleep()
-                case 0: return
-                default:
-                    report("logind does not answer any more")
-                    return source.cancel()
-                }
-            }
+        let queue = DispatchQueue(label: "logind")
+        source = DispatchSource.makeReadSource(fileDescriptor: Int32(descriptor), queue: queue)
+        source.setEventHandler { [weak self] in
+            guard !SystemEvents.takeUp(lock) else { return }
+            report("logind does not answer any more")
+            self?.source.cancel()
         }
         source.activate()
+        // What came with the answers to the first calls makes nothing readable any more.
+        queue.async { _ = SystemEvents.takeUp(lock) }
+    }
+
+    /// Acts on all that has come. Returns false when nothing will come any more.
+    private static func takeUp(_ lock: () -> Void) -> Bool {
+        while true {
+            switch clinux_logind_next() {
+            case 1: lock()
+            case 2:
+                lock()
+                clinux_logind_let_sleep()
+            case 3: clinux_logind_delay_sleep()
+            case 0: return true
+            default: return false
+            }
+        }
     }
 
     deinit { source.cancel() }

@@ -13,6 +13,9 @@ final class VaultKeeper: Sendable {
         /// Nil: it was never unlocked, or its keys are of no use any more.
         var vault: Vault?
         var isUnlocked = false
+        /// How often it was locked: keys that were being derived meanwhile are not taken.
+        var locks: UInt64 = 0
+        var isClosed = false
         var unlockedAt = Duration.zero
         var lastUse = Duration.zero
         /// Wrong passphrases in a row, and when the next may be tried.
@@ -24,6 +27,8 @@ final class VaultKeeper: Sendable {
     private let state = Mutex(State())
     /// One derivation at a time: guessing is no faster with many connections.
     private let unlocking = Mutex(())
+    /// Told when it was time to lock.
+    let didLock = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ settings: AgentSettings) { self.settings = settings }
 
@@ -32,6 +37,11 @@ final class VaultKeeper: Sendable {
     /// Runs a request on the vault, as somebody who belongs to the groups.
     func use<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         lockIfDue()
+        return try useAtOnce(groups, body)
+    }
+
+    /// As ``use(_:_:)``, when it was looked whether it is time to lock.
+    func useAtOnce<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         let vault = state.withLock { state in
             state.lastUse = settings.clock.now
             return state.vault
@@ -40,7 +50,13 @@ final class VaultKeeper: Sendable {
         do throws(VaultError) { return try body(vault.withAccessGroups(groups)) } catch {
             guard error.makesKeysUseless else { throw error }
             settings.report("the vault has to be unlocked again: \(error)")
-            state.withLock { state in if state.vault === vault { (state.vault, state.isUnlocked) = (nil, false) } }
+            let isDropped = state.withLock { state in
+                guard state.vault === vault else { return false }
+                (state.vault, state.isUnlocked) = (nil, false)
+                return true
+            }
+            // Whoever else has the handle has no keys with it.
+            if isDropped { try? vault.lock() }
             throw error == .storage(.rekeyed) ? .locked : error
         }
     }
@@ -60,14 +76,7 @@ final class VaultKeeper: Sendable {
 
     private func unlockAtOnce(with secret: UnlockingSecret) throws(VaultError) {
         do throws(VaultError) {
-            let vault = try reopened(with: secret)
-            state.withLock { state in
-                state.vault = vault
-                state.isUnlocked = true
-                state.unlockedAt = settings.clock.now
-                state.lastUse = state.unlockedAt
-                state.failures = 0
-            }
+            try takeKeys(with: secret)
         } catch {
             if error == .storage(.wrongPassphrase) {
                 state.withLock { state in
@@ -79,29 +88,47 @@ final class VaultKeeper: Sendable {
         }
     }
 
-    private func reopened(with secret: UnlockingSecret) throws(VaultError) -> Vault {
-        if let vault = state.withLock({ $0.vault }) {
+    /// Derives the keys, and takes them unless it was locked meanwhile.
+    private func takeKeys(with secret: UnlockingSecret) throws(VaultError) {
+        let (vault, locks) = state.withLock { ($0.vault, $0.locks) }
+        if let vault {
             do throws(VaultError) {
-                try vault.unlock(with: secret)
-                return vault
+                return try vault.unlock(with: secret) { self.begin(vault, unless: locks) }
             } catch {
                 guard error.makesKeysUseless else { throw error }
+                state.withLock { if $0.vault === vault { $0.isUnlocked = false } }
             }
         }
-        return try LockedVault(at: settings.vault, environment: settings.environment).unlock(with: secret, accessGroups: ["*"])
+        let locked = try LockedVault(at: settings.vault, environment: settings.environment)
+        let opened = try locked.unlock(with: secret, accessGroups: ["*"])
+        guard begin(opened, unless: locks) else {
+            try? opened.lock()
+            throw .locked
+        }
+        try? vault?.lock()
+    }
+
+    /// Returns false when the vault was locked since `locks` were counted, or the agent ends.
+    private func begin(_ vault: Vault, unless locks: UInt64) -> Bool {
+        state.withLock { state in
+            guard state.locks == locks, !state.isClosed else { return false }
+            state.vault = vault
+            state.isUnlocked = true
+            state.unlockedAt = settings.clock.now
+            state.lastUse = state.unlockedAt
+            state.failures = 0
+            return true
+        }
     }
 
     /// Returns when the keys are wiped. The next unlock finds the vault as it is.
     func lock() {
-        guard let vault = state.withLock({ $0.vault }) else { return }
-        var isUsable = true
-        do throws(VaultError) { try vault.lock() } catch { isUsable = false }
-        state.withLock { state in
-            guard state.vault === vault else { return }
+        let vault = state.withLock { state in
+            state.locks += 1
             state.isUnlocked = false
-            // Whatever is wrong with it, its keys go with it.
-            if !isUsable { state.vault = nil }
+            return state.vault
         }
+        try? vault?.lock()
     }
 
     /// - Returns: how long until there may be something to lock; nil while there is not.
@@ -111,6 +138,7 @@ final class VaultKeeper: Sendable {
         if left > .zero { return left }
         settings.report("locked, since nobody has used it or for as long as it may be open")
         lock()
+        didLock.withLock { $0 }?()
         return nil
     }
 
@@ -139,7 +167,7 @@ final class VaultKeeper: Sendable {
     /// Brings the file in order and lets the keys go.
     func close() {
         let vault = state.withLock { state in
-            defer { (state.vault, state.isUnlocked) = (nil, false) }
+            defer { (state.vault, state.isUnlocked, state.isClosed) = (nil, false, true) }
             return state.vault
         }
         try? vault?.lock()

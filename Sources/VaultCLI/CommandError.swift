@@ -100,7 +100,7 @@ extension CommandError {
                 .failure, "refused: the agent's policy does not let this program do that", hint: "'vault run' and 'vault inject' may be")
         case .protocolViolation:
             self.init(.failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
-        case .busy: self.init(.busy, "the agent has as many clients as it takes", hint: "try again")
+        case .busy: self.init(.busy, "the agent does not answer, or has as many clients as it takes", hint: "try again")
         }
     }
 

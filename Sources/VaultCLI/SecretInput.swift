@@ -74,9 +74,12 @@ struct PassphraseOptions: ParsableArguments {
         guard hasSource || Terminal() != nil else { throw PassphraseOptions.noSource }
     }
 
+    /// Whether the command line says where the passphrase is.
+    var isNamed: Bool { passphraseFile != nil || passphraseFd != nil }
+
     /// Whether there is a passphrase without asking for it.
     var hasSource: Bool {
-        passphraseFile != nil || passphraseFd != nil || ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") != nil
+        isNamed || ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") != nil
             || PassphraseOptions.credential != nil
     }
 

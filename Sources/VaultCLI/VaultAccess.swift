@@ -26,6 +26,11 @@ struct VaultAccess {
         passphrase = options.passphrase
         self.groups = groups
         self.onlyReads = onlyReads
+        // What is named on the command line is meant.
+        guard !passphrase.isNamed else {
+            way = .ownKey
+            return
+        }
         let client = try VaultAccess.agent(of: locked.path, groups, purpose)
         let state = client?.greeting.state
         if let client, state == .unlocked {
@@ -52,6 +57,9 @@ struct VaultAccess {
             case .agent(.otherVault): return nil
             case .agent(.refused):
                 Output.warn("whoever listens at the agent's socket is another user, and is not asked")
+                return nil
+            case .agent(.busy):
+                Output.warn("the agent does not answer, and is not asked")
                 return nil
             default: throw error
             }

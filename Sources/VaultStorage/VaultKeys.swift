@@ -11,7 +11,7 @@ struct VaultKeys: ~Copyable {
     private(set) var vaultKey: SecretBytes?
     let generationRoot: SecretBytes
     let deviceIdentification: SecretBytes
-    private let audit: SecretBytes
+    let audit: SecretBytes
     private var whenUnlocked: SecretBytes?
     private let afterFirstUnlock: SecretBytes
     private let always: SecretBytes
@@ -71,14 +71,6 @@ struct VaultKeys: ~Copyable {
     mutating func lock() {
         vaultKey = nil
         whenUnlocked = nil
-    }
-
-    /// `BLAKE2b-256(K_audit, previous || line)`.
-    func auditTag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
-        var hash = KeyedHash(key: audit)
-        hash.update(previous)
-        hash.update(line)
-        return hash.digest().bytes.span.array(0..<32)
     }
 
     /// Whether values of this protection can be opened and sealed now.

@@ -167,10 +167,10 @@ public final class VaultStore {
         keys = unlocked.keys
     }
 
-    /// The MAC of a line that stands behind another one, in a log outside the vault.
-    public func auditTag(of line: [UInt8], after previous: [UInt8]) throws(StorageError) -> [UInt8] {
+    /// What seals the lines of a log outside the vault.
+    public func auditSeal() throws(StorageError) -> AuditSeal {
         try check()
-        return keys.auditTag(of: line, after: previous)
+        do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch { throw StorageError(error) }
     }
 
     public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }

@@ -52,18 +52,16 @@ struct AuditTests {
         for hidden in ["the-value", "the-new-value", "service-name", "wrong\""] { #expect(!log.contains(hidden)) }
     }
 
-    @Test func `a log that nobody touched is whole, also after the agent was started anew`() throws {
+    @Test func `a log that nobody touched is whole, also after a lock`() throws {
         let agent = try Self.agent()
         let client = try agent.unlocked()
         for number in 0..<5 { try client.add(.generic("\(number)")) }
         #expect(try client.checkAuditLog() == (6, nil))
         let directory = agent.directory.path.appending("log")
         #expect(try AuditLog.check(with: agent.opened(), in: directory) == (6, nil))
-        // Another process goes on with the chain.
-        let second = AuditLog(in: directory) { Date() }
-        try second.begin(agent.opened())
-        try second.note(.lock, by: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
-        #expect(try AuditLog.check(with: agent.opened(), in: directory) == (7, nil))
+        try client.lock()
+        try client.unlock(with: .passphrase(agent.passphrase))
+        #expect(try AuditLog.check(with: agent.opened(), in: directory) == (8, nil))
     }
 
     @Test func `a line that was changed, removed, doubled, moved or made up shows`() throws {
@@ -88,6 +86,27 @@ struct AuditTests {
         try Self.rewrite(agent) { $0.removeLast(2) }
         try client.add(.generic("next"))
         #expect(try client.checkAuditLog() == (5, 5))
+    }
+
+    @Test func `half a line, as a full disk or a crash leaves it, spoils nothing`() throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let caller = Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal)
+        let path = AuditLog.path(of: vault.vaultID, in: directory.path)
+        do {
+            let log = AuditLog(in: directory.path) { Date() }
+            try log.begin(vault)
+            try log.note(.lock, by: caller)
+            // Only one at a time goes on with a chain.
+            #expect(throws: VaultError.storage(.busy)) { try AuditLog(in: directory.path) { Date() }.begin(vault) }
+        }
+        let file = try FileHandle(forWritingTo: URL(filePath: path.string))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data("{\"n\":9223372036854775807,\"mac\":\"".utf8))
+        let log = AuditLog(in: directory.path) { Date() }
+        try log.begin(vault)
+        try log.note(.lock, by: caller)
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (2, nil))
     }
 
     @Test func `what cannot be written down is not handed out`() throws {

@@ -51,6 +51,26 @@ struct PolicyTests {
         #expect(policy.rights(of: Self.process("/usr/bin/robots", ancestors: ["", "/usr/bin"])).access == .full)
     }
 
+    @Test func `a client of which nothing can be known is not let through for that`() throws {
+        let policy = try Self.policy("{ \"rules\": [ { \"executable\": \"/usr/bin/robot\", \"access\": \"none\" } ] }")
+        #expect(policy.needsMore(of: Self.process(nil, ancestors: ["", "/usr/bin/robot"])))
+        #expect(!policy.needsMore(of: Self.process(nil, ancestors: ["/bin/sh", ""])))
+        #expect(!policy.needsMore(of: Self.process("/usr/bin/app")))
+        var gone = Self.process("/usr/bin/app")
+        gone.look(ClientProcess.ended)
+        #expect(gone.isUnknown && policy.needsMore(of: gone))
+        #expect(try !AccessPolicy(nil).needsMore(of: gone))
+    }
+
+    @Test func `a Flatpak application is known by its scope too`() {
+        var process = ClientProcess(id: 1, user: 1)
+        process.cgroup = "/user.slice/app-flatpak-org.example.App-4711.scope"
+        #expect(process.unit == "app-flatpak-org.example.App-4711.scope")
+        #expect(ClientProcess.flatpak(inUnit: process.unit ?? "") == "org.example.App")
+        #expect(ClientProcess.flatpak(inUnit: "app-flatpak-") == "" || ClientProcess.flatpak(inUnit: "app-flatpak-") == nil)
+        #expect(ClientProcess.flatpak(inUnit: "app-gnome-x-1.scope") == nil)
+    }
+
     @Test(arguments: [
         "", "[]", "{}", "{\"rules\": {}}", "{\"rules\": [{}]}", "{\"rules\": [{\"access\": \"none\"}]}",
         "{\"rules\": [{\"unit\": \"u\", \"acess\": \"none\"}]}", "{\"rules\": [{\"unit\": \"u\", \"access\": \"some\"}]}",

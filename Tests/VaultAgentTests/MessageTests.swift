@@ -37,6 +37,14 @@ struct MessageTests {
         for input in try Vectors.fuzzCases("message") + FuzzedMessage.seeds { #expect(FuzzedMessage.holds(input)) }
     }
 
+    @Test func `what a store says of itself is no client's to say`() throws {
+        for flaw in [VaultError.storage(.rekeyed), .storage(.poisoned), .agent(.refused), .locked] {
+            var query = Query(.genericPassword)
+            query.flaw = flaw
+            #expect(!isAccepted(try parse(FuzzedMessage.bytes(AgentRequest.copyMatching(query).frame(1)))))
+        }
+    }
+
     @Test func `messages that were changed here and there hold`() throws {
         let random = SeededRandom("messages")
         let seeds = try FuzzedMessage.seeds

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CLinux
 import Glibc
 import TestSupport
 import Testing
@@ -103,5 +104,28 @@ extension String {
             bytes += buffer[..<count]
         }
         self = String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test func `keys that are kept apart are out of the kernel's reach, where it has such memory`() async {
+        await #expect(processExitsWith: .success) {
+            SecretBytes.keepsKeysApart = true
+            let key = try SecretBytes(copying: Array("a key of 16 byte".utf8).span).keptApart()
+            let other = try key.copy()
+            guard key.withBytes({ a in other.withBytes { isEqualInConstantTime(a, $0) } }) else { exit(10) }
+            // memfd_secret(2) itself says whether there is any.
+            guard clinux_map_secret(clinux_map(4096), 4096) == 0 else { exit(0) }
+            let memory = open("/proc/self/mem", O_RDONLY)
+            guard memory >= 0 else { exit(0) }
+            func isReadable(_ secret: borrowing SecretBytes) -> Bool {
+                secret.withBytes { bytes in
+                    bytes.withUnsafeBytes { buffer in
+                        var byte: UInt8 = 0
+                        return pread(memory, &byte, 1, off_t(UInt(bitPattern: buffer.baseAddress))) == 1
+                    }
+                }
+            }
+            guard isReadable(other) else { exit(11) }
+            guard !isReadable(key) else { exit(12) }
+        }
     }
 }

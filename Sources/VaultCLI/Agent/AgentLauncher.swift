@@ -25,7 +25,11 @@ enum AgentLauncher {
     static func agent(of vault: FilePath) throws -> AgentClient {
         if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
         if try VaultAccess.agent(of: nil, nil, .reveal) == nil {
-            try start(["agent", "--foreground", "--announce", "--locked", "--vault", vault.string])
+            do { try start(["agent", "--foreground", "--announce", "--locked", "--vault", vault.string]) } catch let error as CommandError {
+                // Somebody else has just started one, which may not listen yet.
+                guard error.status == .alreadyExists else { throw error }
+                for _ in 0..<100 where try VaultAccess.agent(of: nil, nil, .reveal) == nil { usleep(20_000) }
+            }
             if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
         }
         throw CommandError(
@@ -37,7 +41,7 @@ enum AgentLauncher {
         let process = clinux_process(Int32(bitPattern: client.greeting.processID))
         defer { if process >= 0 { close(Int32(process)) } }
         try client.stop()
-        guard process < 0 || clinux_has_ended(Int32(process), 10_000) == 1 else { throw CommandError(.busy, "the agent has not ended yet") }
+        guard process < 0 || clinux_has_ended(Int32(process), 30_000) == 1 else { throw CommandError(.busy, "the agent has not ended yet") }
     }
 
     /// Tells whoever started this process that it listens, or why not, and lets go of the terminal.

@@ -49,6 +49,8 @@ struct Run: ParsableCommand {
         var secrets: [Secret] = []
         var values: [String: Secret] = [:]
         try access.withVault { vault in
+            // It may be the second time, after a prompt.
+            (secrets, values) = ([], [:])
             for (name, value) in files.flatMap(\.variables) {
                 switch value {
                 case .plain(let text): values[name] = Secret(try SecretBytes(copying: Array(text.utf8).span))

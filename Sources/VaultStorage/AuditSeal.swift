@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The key of an audit log, which a locked vault still has: what it seals says what was done, and opens nothing.
+public final class AuditSeal: Sendable {
+    private let key: SecretBytes
+
+    init(_ key: consuming SecretBytes) { self.key = key }
+
+    /// `BLAKE2b-256(K_audit, previous || line)`.
+    ///
+    /// - Parameter previous: the 32 bytes of the line before.
+    /// - Returns: 32 bytes.
+    public func tag(of line: [UInt8], after previous: [UInt8]) -> [UInt8] {
+        var hash = KeyedHash(key: key)
+        hash.update(previous)
+        hash.update(line)
+        return hash.digest().bytes.span.array(0..<32)
+    }
+}

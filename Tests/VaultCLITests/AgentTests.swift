@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The agent as a process of its own.
+struct AgentTests {
+    /// A shell with a vault of two items, whose agent is unlocked.
+    private static func shell(_ start: String = "vault unlock --passphrase-file pass") throws -> Shell {
+        let shell = try Shell()
+        let result = try shell.run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            echo s3cret | vault add mail ada --passphrase-file pass && echo booted | vault add boot --accessible after-first-unlock --passphrase-file pass
+            \(start)
+            """)
+        #expect(result.status == 0, "\(result.error)")
+        return shell
+    }
+
+    private static func state(_ shell: Shell) throws -> String { try shell.run("vault status | grep agent").output }
+
+    private static func processIdentifier(_ shell: Shell) throws -> Int32 {
+        struct Status: Decodable {
+            struct Agent: Decodable { var pid: Int32 }
+            var agent: Agent
+        }
+        return try JSONDecoder().decode(Status.self, from: Data(shell.run("vault status --json").output.utf8)).agent.pid
+    }
+
+    // MARK: Prompts
+
+    @Test func `unlock asks at a terminal, and every other command is let in`() throws {
+        let shell = try Self.shell("true")
+        let terminal = try PseudoTerminal(["unlock"], in: shell)
+        try terminal.wait(for: "Passphrase: ")
+        terminal.type("correct horse battery staple\n")
+        #expect(terminal.end() == 0)
+        #expect(try shell.run("vault get mail").output == "s3cret")
+        let again = try PseudoTerminal(["unlock"], in: shell)
+        #expect(again.end() == 0)
+        #expect(!again.screen.contains("Passphrase"))
+    }
+
+    @Test func `however many wait for the passphrase, one of them asks`() throws {
+        let shell = try Self.shell("vault agent")
+        let first = try PseudoTerminal(["get", "mail"], in: shell)
+        try first.wait(for: "Passphrase: ")
+        let others = try (0..<3).map { _ in try PseudoTerminal(["get", "mail"], in: shell) }
+        // They have come to where they wait, and say so after a second.
+        for other in others { try other.wait(for: "waiting for another prompt") }
+        first.type("correct horse battery staple\n")
+        for terminal in [first] + others {
+            #expect(terminal.end() == 0)
+            #expect(terminal.screen.contains("s3cret"))
+        }
+        for other in others { #expect(!other.screen.contains("Passphrase")) }
+    }
+
+    @Test func `who gives up at the prompt passes the turn on, and a wrong passphrase is 5`() throws {
+        let shell = try Self.shell("vault agent")
+        let first = try PseudoTerminal(["unlock"], in: shell)
+        try first.wait(for: "Passphrase: ")
+        let second = try PseudoTerminal(["unlock"], in: shell)
+        try second.wait(for: "waiting for another prompt")
+        first.type("\u{3}")
+        #expect(first.end() == 130)
+        try second.wait(for: "Passphrase: ")
+        second.type("wrong\n")
+        #expect(second.end() == 5)
+        #expect(try Self.state(shell).contains("not unlocked yet"))
+    }
+
+    // MARK: Signals
+
+    @Test func `SIGHUP locks and SIGTERM ends, with the socket gone and the vault in order`() throws {
+        let shell = try Self.shell()
+        let result = try shell.run(
+            """
+            pid=$(vault status --json | sed 's/.*"pid":\\([0-9]*\\).*/\\1/')
+            kill -HUP $pid; for i in $(seq 500); do vault status | grep -q 'agent *locked' && break; done; vault status | grep -o 'agent *[a-z]*'
+            kill -TERM $pid; for i in $(seq 500); do [ -d /proc/$pid ] || break; vault status >/dev/null; done; ls -d /proc/$pid 2>/dev/null
+            ls -A "$XDG_RUNTIME_DIR/vault"; vault verify --passphrase-file pass
+            """)
+        #expect(result.output == "agent       locked\n.agent.sock.lock\n2 items in 2 commits, 2 secrets\n", "\(result.error)")
+    }
+
+    @Test(.enabled(if: access("/usr/bin/dbus-daemon", X_OK) == 0))
+    func `it locks before the machine sleeps and with the session, which waits for it`() throws {
+        let shell = try Shell()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "logind.py").path()
+        let result = try shell.run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            dbus-daemon --session --fork --nopidfile --address=unix:path=$HOME/bus --print-pid > bus.pid
+            export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$HOME/bus
+            coproc LOGIND { exec python3 \(script) $HOME/bus; }
+            ask() { echo "$*" >&${LOGIND[1]}; read -r answer <&${LOGIND[0]}; }
+            locked() { for i in $(seq 300); do vault status | grep -q 'agent *locked' && break; done; vault status | grep -o 'agent *[a-z]*'; }
+            ask held
+            vault unlock --passphrase-file pass
+            for i in $(seq 300); do ask held; [ "$answer" = 1 ] && break; done; echo "held $answer"
+            ask sleep; locked; for i in $(seq 300); do ask held; [ "$answer" = 0 ] && break; done; echo "held $answer"
+            ask wake; for i in $(seq 300); do ask held; [ "$answer" = 1 ] && break; done; echo "held $answer"
+            vault unlock --passphrase-file pass; ask lock 4242; ask held; vault status | grep -o 'agent *[a-z]*'
+            ask lock $(id -u); locked
+            vault agent --stop; kill $(cat bus.pid)
+            """)
+        #expect(
+            result.output == "held 1\nagent       locked\nheld 0\nheld 1\nagent       unlocked\nagent       locked\n",
+            "\(result.output)\(result.error)")
+    }
+
+    // MARK: Memory
+
+    /// Root may look into any process, which is what this test needs to do.
+    @Test(.enabled(if: getuid() == 0))
+    func `a locked agent has neither the secret nor the passphrase in its memory, nor the keys where a debugger looks`() throws {
+        let marker = "Zq9-" + SystemRandomText.letters(20)
+        let phrase = "Yx7-" + SystemRandomText.letters(20)
+        let attribute = "Wv5-" + SystemRandomText.letters(20)
+        let shell = try Shell()
+        try shell.home.write(Array("\(phrase)\n".utf8), to: "phrase")
+        try shell.home.write(Array(marker.utf8), to: "marker")
+        let start = try shell.run(
+            """
+            chmod 600 phrase marker; vault init --kdf interactive --passphrase-file phrase 2>/dev/null; vault unlock --passphrase-file phrase
+            vault add \(attribute) --file marker && vault get \(attribute) && vault find --json --reveal >/dev/null && vault read vault://\(attribute)/
+            vault run --env X=vault://\(attribute)/ -- true; echo other | vault set \(attribute); vault set \(attribute) --file marker
+            """)
+        #expect(start.output == marker + marker, "\(start.error)")
+        let pid = try Self.processIdentifier(shell)
+        #expect(try ProcessMemory(pid).contains(attribute))
+        #expect(try shell.run("vault lock").status == 0)
+        let memory = try ProcessMemory(pid)
+        // The control: attributes stay, as SECURITY.md says.
+        #expect(try memory.contains(attribute))
+        #expect(try !memory.contains(marker))
+        #expect(try !memory.contains(phrase))
+        var status = stat()
+        #expect(stat("/proc/\(pid)/environ", &status) == 0 && status.st_uid == 0)
+        let facts = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        #expect(facts.contains("VmSwap:\t       0 kB"))
+        let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
+        #expect(limits.contains("Max core file size        0 "))
+        #expect(try shell.run("vault agent --stop").status == 0)
+    }
+
+    // MARK: Policy
+
+    @Test func `a process tree that may only inject uses secrets and does not get to see them`() throws {
+        let shell = try Self.shell(
+            """
+            mkdir -p .config/vault && cp $(readlink -f /bin/sh) robot
+            echo '{ "rules": [ { "executable": "'$HOME/robot'", "access": "inject-only" } ] }' > .config/vault/policy.json
+            vault unlock --passphrase-file pass
+            """)
+        #expect(try shell.run("vault get mail").output == "s3cret")
+        let refused =
+            "vault: error: refused: the agent's policy does not let this program do that\nvault: hint: 'vault run' and 'vault inject' may be\n"
+        for command in [
+            "get mail", "get mail --json --reveal", "find --json --reveal", "read vault://mail/ada", "export --files out --service mail",
+            "delete mail --yes",
+            "set mail --generate", "update mail --label x", "compact", "agent --stop",
+        ] {
+            let result = try shell.run("./robot -c 'vault \(command); exit $?'")
+            #expect(result.status == 1 && result.output.isEmpty && result.error == refused, "\(command): \(result)")
+        }
+        #expect(try shell.run("ls out").status != 0)
+        #expect(try shell.run("./robot -c 'vault find; exit $?'").output == "mail\tada\t\tgeneric\nboot\t\t\tgeneric\n")
+        let run = try shell.run("./robot -c 'vault run --env S=vault://mail/ada -- printenv S; exit $?'")
+        #expect(run.status == 0 && !run.output.contains("s3cret"), "\(run)")
+        let inject = try shell.run("echo 'x={{ vault://mail/ada }}' > t; ./robot -c 'vault inject -i t -o filled; exit $?'; cat filled")
+        #expect(inject.output == "x=s3cret\n", "\(inject)")
+        let shown = try shell.run("./robot -c 'vault inject -i t; exit $?'")
+        #expect(shown.status == 1 && shown.output.isEmpty && shown.error.contains("refused"))
+        #expect(try shell.run("./robot -c 'vault status; exit $?' | grep -o inject-only").output == "inject-only\n")
+    }
+
+    @Test func `a policy that is not understood keeps the agent from starting`() throws {
+        let shell = try Self.shell("true")
+        let result = try shell.run(
+            "mkdir -p .config/vault; echo '{ \"rules\": [ { \"unit\": \"x\", \"acces\": \"none\" } ] }' > .config/vault/policy.json; vault unlock --passphrase-file pass"
+        )
+        #expect(result.status == 64)
+        #expect(result.error == "vault: error: the policy is not understood: 'acces' means nothing here\n")
+    }
+
+    // MARK: Starting
+
+    @Test(.enabled(if: access("/usr/bin/systemd-socket-activate", X_OK) == 0)) func `systemd's socket starts it, and stays when it ends`()
+        throws
+    {
+        let shell = try Self.shell("true")
+        let result = try shell.run(
+            """
+            mkdir -m 700 -p $XDG_RUNTIME_DIR/vault
+            systemd-socket-activate -E HOME -E XDG_RUNTIME_DIR -l $XDG_RUNTIME_DIR/vault/agent.sock $(command -v vault) agent --foreground 2>/dev/null &
+            for i in $(seq 500); do [ -S $XDG_RUNTIME_DIR/vault/agent.sock ] && break; vault --version >/dev/null; done
+            vault unlock --passphrase-file pass && vault get mail && vault agent --stop; wait; ls $XDG_RUNTIME_DIR/vault
+            """)
+        #expect(result.output == "s3cretagent.sock\n", "\(result.error)")
+    }
+
+    @Test func `what is installed is whole, and systemd understands its units`() throws {
+        let shell = try Shell()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install").standardized.path()
+        let result = try shell.run(
+            """
+            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f | sort && bin/vault --version
+            for page in 1 7; do grep -c '^\\.SH NAME' share/man/man$page/vault.$page; done; bash -n share/bash-completion/completions/vault
+            if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null; man --warnings -l share/man/man7/vault.7 2>&1 >/dev/null; fi
+            if command -v systemd-analyze >/dev/null; then cd share/systemd/user
+                systemd-analyze verify --user --man=no ./vault-agent.socket ./vault-agent.service 2>&1
+                systemd-analyze security --offline=yes ./vault-agent.service 2>/dev/null | grep -q 'exposure level.*: [01]\\.' || echo exposed
+            fi
+            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" -type f
+            """)
+        #expect(
+            result.output == """
+                ./bin/vault
+                ./share/bash-completion/completions/vault
+                ./share/fish/vendor_completions.d/vault.fish
+                ./share/man/man1/vault.1
+                ./share/man/man7/vault.7
+                ./share/systemd/user/vault-agent.service
+                ./share/systemd/user/vault-agent.socket
+                ./share/zsh/site-functions/_vault
+                0.1.0
+                1
+                1
+
+                """, "\(result.output)\(result.error)")
+    }
+
+    @Test func `the shell completes services and accounts that the agent knows, and asks nobody`() throws {
+        let shell = try Self.shell()
+        let complete = """
+            source <(vault completion bash)
+            complete() { COMP_LINE="$1"; COMP_POINT=${#1}; read -ra COMP_WORDS <<< "$1"; [[ "$1" != *" " ]] || COMP_WORDS+=("")
+                COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _vault; echo "${COMPREPLY[@]}"; }
+            complete "vault get m"; complete "vault get mail "; complete "vault read vault://b"
+            """
+        #expect(try shell.run(complete).output == "mail\nada\nvault://boot/\n")
+        #expect(try shell.run("vault lock; \(complete)").output == "\n\nvault://boot/\n")
+        #expect(try shell.run("vault agent --stop; \(complete)").output == "\n\n\n")
+    }
+}
+
+private enum SystemRandomText {
+    static func letters(_ count: Int) -> String { String((0..<count).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement() ?? "a" }) }
+}
+
+/// All that a process has in its memory.
+private struct ProcessMemory {
+    private let id: Int32
+
+    init(_ id: Int32) throws { self.id = id }
+
+    func contains(_ text: String) throws -> Bool {
+        let maps = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(id)/maps")).readToEnd() ?? Data()
+        let memory = open("/proc/\(id)/mem", O_RDONLY)
+        guard memory >= 0 else { throw CocoaError(.fileReadNoPermission) }
+        defer { close(memory) }
+        for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
+            let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+            guard fields.count >= 2, fields[1].hasPrefix("rw"), !line.contains("[v") else { continue }
+            let bounds = fields[0].split(separator: "-").compactMap { Int(String($0), radix: 16) }
+            guard bounds.count == 2 else { continue }
+            var bytes = [UInt8](repeating: 0, count: bounds[1] - bounds[0])
+            let count = pread(memory, &bytes, bytes.count, bounds[0])
+            // Memory that the kernel itself may not read is where nobody else reads it either.
+            guard count > 0 else { continue }
+            let found = Data(bytes[..<count]).range(of: Data(text.utf8)) != nil
+            if found { return true }
+        }
+        return false
+    }
+}
