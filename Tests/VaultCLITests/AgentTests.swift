@@ -93,10 +93,9 @@ struct AgentTests {
         let result = try shell.run(
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
-            dbus-daemon --session --fork --nopidfile --address=unix:path=$HOME/bus --print-pid > bus.pid
             export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$HOME/bus
-            coproc LOGIND { exec python3 \(script) $HOME/bus; }
-            ask() { echo "$*" >&${LOGIND[1]}; read -r answer <&${LOGIND[0]}; }
+            coproc LOGIND { exec /usr/bin/python3 \(script) $HOME/bus; }
+            ask() { echo "$*" >&${LOGIND[1]}; read -r -t 20 answer <&${LOGIND[0]}; }
             locked() { for i in $(seq 300); do vault status | grep -q 'agent *locked' && break; done; vault status | grep -o 'agent *[a-z]*'; }
             ask held
             vault unlock --passphrase-file pass
@@ -105,7 +104,7 @@ struct AgentTests {
             ask wake; for i in $(seq 300); do ask held; [ "$answer" = 1 ] && break; done; echo "held $answer"
             vault unlock --passphrase-file pass; ask lock 4242; ask held; vault status | grep -o 'agent *[a-z]*'
             ask lock $(id -u); locked
-            vault agent --stop; kill $(cat bus.pid)
+            vault agent --stop
             """)
         #expect(
             result.output == "held 1\nagent       locked\nheld 0\nheld 1\nagent       unlocked\nagent       locked\n",

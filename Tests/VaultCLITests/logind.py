@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of systemd-logind as an agent sees, on a private bus: it owns the name, hands out delay locks, knows a session, and sends signals.
+"""As much of systemd-logind as an agent sees, on a bus of its own that ends with it: it owns the name, hands out delay locks, knows a session, and sends signals.
 
     logind.py BUS-SOCKET USER    reads `sleep`, `wake`, `lock SESSION-USER` or `held` from standard input, a line each, and answers each
 """
-import array, os, select, socket, struct, sys
+import atexit, os, select, socket, struct, subprocess, sys
 
+daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=" + sys.argv[1]], stdout=subprocess.PIPE)
+atexit.register(daemon.terminate)
+daemon.stdout.readline()
 bus = socket.socket(socket.AF_UNIX)
 bus.connect(sys.argv[1])
 bus.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
