@@ -109,7 +109,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
-            dependencies: ["KeychainServices", "Security", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport"],
+            dependencies: [
+                "KeychainServices", "Security", "VaultAgentServer", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",

@@ -19,7 +19,8 @@ let package = Package(
         .executableTarget(
             name: "VaultBench",
             dependencies: [
-                "CLimits", "CPeers", .product(name: "Vault", package: "vault"), .product(name: "Benchmark", package: "swift-benchmark"),
+                "CLimits", "CPeers", .product(name: "Vault", package: "vault"), .product(name: "VaultAgent", package: "vault"),
+                .product(name: "Benchmark", package: "swift-benchmark"),
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -4,6 +4,7 @@ import KeychainServices
 import TestSupport
 import Testing
 import Vault
+import VaultAgentServer
 import VaultCrypto
 import VaultFormat
 
@@ -43,6 +44,30 @@ extension SecItemTests {
                 try check(add() == errSecSuccess)
                 try FileManager.default.removeItem(atPath: home.path.removingLastComponent().string)
                 try check(delete() == errSecItemNotFound && update() == errSecItemNotFound && add() == errSecNotAvailable)
+            }
+        }
+
+        @Test func `an agent unlocks, and what it has locked is for a passphrase of the process's own`() async {
+            await #expect(processExitsWith: .success) {
+                let home = try Home()
+                try home.makeVault()
+                let address = home.directory.path.appending("vault").appending("agent.sock")
+                var settings = AgentSettings(vault: home.path, version: "test")
+                settings.environment = home.environment
+                let server = try AgentServer(settings)
+                let socket = try AgentSocket.make(address)
+                try server.start(on: socket.descriptor)
+                try check(add() == errSecInteractionNotAllowed)
+                try server.unlock(with: .passphrase(.of(Home.passphrase)))
+                try check(add() == errSecSuccess && copy() == errSecSuccess && add() == errSecDuplicateItem && update() == errSecSuccess)
+                try check(add(["agrp": "foreign"]) == errSecMissingEntitlement && copy(["srvr": "h"]) == errSecNoSuchAttr)
+                server.lock()
+                try check(copy() == errSecInteractionNotAllowed)
+                try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
+                try check(copy() == errSecSuccess && delete() == errSecSuccess)
+                server.stop()
+                try check(copy() == errSecItemNotFound)
+                _ = consume socket
             }
         }
 

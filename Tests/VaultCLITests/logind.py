@@ -3,10 +3,10 @@
 
     logind.py BUS-SOCKET USER    reads `sleep`, `wake`, `lock SESSION-USER` or `held` from standard input, a line each, and answers each
 """
-import atexit, os, select, socket, struct, subprocess, sys
+import ctypes, os, select, socket, struct, subprocess, sys
 
-daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=" + sys.argv[1]], stdout=subprocess.PIPE)
-atexit.register(daemon.terminate)
+daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=" + sys.argv[1]], stdout=subprocess.PIPE,
+    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 15))  # PR_SET_PDEATHSIG: it ends with this process, however that ends
 daemon.stdout.readline()
 bus = socket.socket(socket.AF_UNIX)
 bus.connect(sys.argv[1])
