@@ -6,7 +6,7 @@
 import ctypes, os, select, socket, struct, subprocess, sys
 
 daemon = subprocess.Popen(["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--address=unix:path=" + sys.argv[1]], stdout=subprocess.PIPE,
-    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 15))  # PR_SET_PDEATHSIG: it ends with this process, however that ends
+    preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9))  # PR_SET_PDEATHSIG: it ends with this process, and has SIGTERM blocked by who started the tests
 daemon.stdout.readline()
 bus = socket.socket(socket.AF_UNIX)
 bus.connect(sys.argv[1])
