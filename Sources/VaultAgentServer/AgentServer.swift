@@ -54,8 +54,10 @@ public final class AgentServer: Sendable {
 
     /// Begins to listen; returns when clients can connect.
     ///
-    /// - Parameter descriptor: a bound socket, which the server owns from now on.
-    public func start(on descriptor: Int32) throws {
+    /// - Parameters:
+    ///   - descriptor: a bound socket, which the server owns from now on.
+    ///   - place: where that socket lies; when it is gone, the agent is asked to end. Nil: nobody looks.
+    public func start(on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
         pool.start()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 64)
@@ -64,7 +66,7 @@ public final class AgentServer: Sendable {
         let listener = try bootstrap.withBoundSocket(descriptor).wait()
         state.withLock { $0.listener = listener }
         keeper.didLock.withLock { $0 = { [weak self] in self?.noteLock() } }
-        watch()
+        watch(place)
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
         state.withLock { $0.events = events }
     }
@@ -107,10 +109,11 @@ public final class AgentServer: Sendable {
     }
 
     /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how often.
-    private func watch() {
+    private func watch(_ place: AgentSocket.Place?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
+        if place?.isTaken == false { settings.stop() }
         group.next().scheduleTask(in: pause) { [pool] in
-            pool.submit { [weak self] state in if case .active = state { self?.watch() } }
+            pool.submit { [weak self] state in if case .active = state { self?.watch(place) } }
         }
     }
 

@@ -21,9 +21,21 @@ public enum AgentSocketError: Error, Equatable, Sendable {
 public struct AgentSocket: ~Copyable {
     /// Bound, and not listening yet.
     public let descriptor: Int32
-    private let path: FilePath
+    public let place: Place
     private let lock: Int32
-    private let identity: (dev_t, ino_t)
+
+    /// Where clients look for the socket.
+    public struct Place: Sendable {
+        fileprivate let path: FilePath
+        fileprivate let device: dev_t
+        fileprivate let inode: ino_t
+
+        /// Whether it is still this socket that lies there: the directory goes when its user logs out, and nobody finds the agent any more.
+        public var isTaken: Bool {
+            var status = stat()
+            return unsafe lstat(path.string, &status) == 0 && status.st_dev == device && status.st_ino == inode
+        }
+    }
 
     /// Makes the directory, mode 0700, and the socket, mode 0600. A socket that nobody listens at any more is replaced.
     public static func make(_ path: FilePath) throws(AgentSocketError) -> AgentSocket {
@@ -54,24 +66,22 @@ public struct AgentSocket: ~Copyable {
             let bound = unsafe clinux_bind_unix(path.string)
             guard bound >= 0 else { throw .system(Errno(rawValue: CInt(-bound))) }
             guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-            return AgentSocket(Int32(bound), path, lock, (status.st_dev, status.st_ino))
+            return AgentSocket(Int32(bound), Place(path: path, device: status.st_dev, inode: status.st_ino), lock)
         } catch {
             close(lock)
             throw error
         }
     }
 
-    private init(_ descriptor: Int32, _ path: FilePath, _ lock: Int32, _ identity: (dev_t, ino_t)) {
+    private init(_ descriptor: Int32, _ place: Place, _ lock: Int32) {
         self.descriptor = descriptor
-        self.path = path
+        self.place = place
         self.lock = lock
-        self.identity = identity
     }
 
     /// Takes the socket away, unless another lies there by now.
     deinit {
-        var status = stat()
-        if unsafe lstat(path.string, &status) == 0, (status.st_dev, status.st_ino) == identity { unsafe unlink(path.string) }
+        if place.isTaken { unsafe unlink(place.path.string) }
         close(lock)
     }
 

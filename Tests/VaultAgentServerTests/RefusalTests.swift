@@ -161,6 +161,17 @@ struct RefusalTests {
             #expect(socket.descriptor >= 0)
         }
         #expect(access(address.string, F_OK) != 0)
+        do {
+            // Its directory goes when the user logs out.
+            let socket = try AgentSocket.make(address)
+            #expect(socket.place.isTaken)
+            #expect(unlink(address.string) == 0)
+            #expect(!socket.place.isTaken)
+            try Data().write(to: URL(filePath: address.string))
+            #expect(!socket.place.isTaken)
+        }
+        // What another put there meanwhile stays.
+        #expect(unlink(address.string) == 0)
         try Data().write(to: URL(filePath: address.string))
         #expect(throws: AgentSocketError.inTheWay(address)) { _ = try AgentSocket.make(address) }
         #expect(access(address.string, F_OK) == 0)

@@ -96,15 +96,15 @@ struct Agent: ParsableCommand {
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
         if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
         let socket = try AgentSocket.make()
-        try serve(server, on: socket.descriptor)
+        try serve(server, on: socket.descriptor, at: socket.place)
         // One that systemd made is systemd's to take away.
         _ = consume socket
     }
 
-    private func serve(_ server: AgentServer, on descriptor: Int32) throws {
+    private func serve(_ server: AgentServer, on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
         if !locked, vault.passphrase.hasSource { try unlock(server) }
         let signals = AgentSignals(server)
-        do { try server.start(on: descriptor) } catch { throw CommandError(.inputOutput, "cannot listen at the agent's socket") }
+        do { try server.start(on: descriptor, at: place) } catch { throw CommandError(.inputOutput, "cannot listen at the agent's socket") }
         if announce { AgentLauncher.announce(nil) }
         signals.wait()
         server.stop()
