@@ -124,19 +124,6 @@ long clinux_receive_some(int descriptor, void *bytes, size_t count) {
     }
 }
 
-// Receives as many bytes, or fewer when the other side has closed.
-long clinux_receive(int descriptor, void *bytes, size_t count) {
-    size_t done = 0;
-    while (done < count) {
-        ssize_t received = recv(descriptor, (char *)bytes + done, count - done, 0);
-        if (received < 0 && errno == EINTR) continue;
-        if (received < 0) return -(long)errno;
-        if (received == 0) break;
-        done += (size_t)received;
-    }
-    return (long)done;
-}
-
 // Whether the other side has closed, or said something that nobody asked for.
 long clinux_is_out_of_step(int descriptor) {
     char byte;

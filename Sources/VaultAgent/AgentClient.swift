@@ -10,9 +10,9 @@ public import VaultStorage
 /// Threads may share a client; their requests go one after the other. When the agent was restarted, the next request finds the new one.
 public final class AgentClient: OpenVault {
     /// What becomes of the secrets that a client asks for.
-    public enum Purpose: Sendable {
+    public enum Purpose: UInt8, Sendable {
         /// They are shown, copied, or handed to whoever asked.
-        case reveal
+        case reveal = 1
         /// They go to a command or into a file, and nobody sees them. An agent may let a client do this alone.
         case use
     }
@@ -39,7 +39,7 @@ public final class AgentClient: OpenVault {
     ) throws(VaultError) {
         guard let address else { return nil }
         self.address = address
-        hello = .hello(vault: vault?.string ?? "", groups: accessGroups?.list, purpose: purpose == .use ? .use : .reveal)
+        hello = .hello(vault: vault?.string ?? "", groups: accessGroups?.list, purpose: purpose)
         guard var connection = try AgentConnection.open(address) else { return nil }
         greeting = try AgentClient.greet(hello, on: &connection)
         self.connection = Mutex(Connected(connection: connection))

@@ -10,7 +10,7 @@ package enum AgentRequest: Sendable {
     ///   - vault: the path of the file, without symbolic links; empty: whichever it is.
     ///   - groups: the caller's access groups; nil: those that the agent has for it.
     ///   - purpose: what secrets are wanted for.
-    case hello(vault: String, groups: [String]?, purpose: Purpose)
+    case hello(vault: String, groups: [String]?, purpose: AgentClient.Purpose)
     /// The only request that does not count as use.
     case status
     /// Waits until nobody else is being asked for the passphrase. The answer says whether there is still something to unlock.
@@ -31,14 +31,6 @@ package enum AgentRequest: Sendable {
     case audit
     /// Ends the agent.
     case stop
-
-    /// What becomes of secrets that a client gets.
-    package enum Purpose: UInt8, Sendable {
-        /// They are shown, copied or handed to whoever asked.
-        case reveal = 1
-        /// They go to a command or into a file, and nobody sees them.
-        case use
-    }
 
     private enum Kind: UInt8 {
         case hello = 1
@@ -105,7 +97,7 @@ package enum AgentRequest: Sendable {
             let groups = try reader.optional { reader throws(MessageError) in
                 try reader.all { reader throws(MessageError) in try reader.text() }
             }
-            guard let purpose = Purpose(rawValue: try reader.integer()) else { throw .invalid }
+            guard let purpose = AgentClient.Purpose(rawValue: try reader.integer()) else { throw .invalid }
             self = .hello(vault: vault, groups: groups, purpose: purpose)
         case .status: self = .status
         case .awaitTurn: self = .awaitTurn

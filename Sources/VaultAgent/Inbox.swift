@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 package import VaultCrypto
+internal import VaultFormat
 
 /// What has arrived on a socket and nobody has looked at yet, in locked memory: there are secrets in it.
 package struct Inbox: ~Copyable {
@@ -54,12 +55,7 @@ package struct Inbox: ~Copyable {
         }
         guard let head, let end = needed, count >= end else { return nil }
         let secrets = end - head.secretsLength
-        let body = buffer.withBytes { bytes in
-            var body: [UInt8] = []
-            body.reserveCapacity(head.bodyLength)
-            for index in Frame.headLength..<secrets { body.append(bytes[index]) }
-            return body
-        }
+        let body = buffer.withBytes { $0.array(Frame.headLength..<secrets) }
         do throws(CryptoError) {
             let secret = head.secretsLength > 0 ? Secret(try buffer.copy(of: secrets..<end)) : nil
             try drop(end)

@@ -145,7 +145,7 @@ public final class AgentServer: Sendable {
     /// Whether anybody needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
-    func caller(_ process: ClientProcess, groups: AccessGroups?, _ purpose: AgentRequest.Purpose) -> Caller {
+    func caller(_ process: ClientProcess, groups: AccessGroups?, _ purpose: AgentClient.Purpose) -> Caller {
         var rights = state.withLock { $0.policy.rights(of: process) }
         // What is not known fits no rule, and is not let through for that.
         if state.withLock({ $0.policy.needsMore(of: process) }) { rights = (.none, nil) }

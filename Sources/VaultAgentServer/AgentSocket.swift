@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
-internal import FoundationEssentials
 internal import Glibc
 public import SystemPackage
+internal import Vault
 
 /// Why an agent cannot listen.
 public enum AgentSocketError: Error, Equatable, Sendable {
@@ -87,8 +87,8 @@ public struct AgentSocket: ~Copyable {
 
     /// The listening socket that systemd has made: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). Nil: there is none for this process.
     public static var activated: Int32? {
-        let environment = ProcessInfo.processInfo.environment
-        guard environment["LISTEN_PID"].flatMap({ Int32($0) }) == getpid(), environment["LISTEN_FDS"] == "1" else { return nil }
+        guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(), ProcessEnvironment.variable("LISTEN_FDS") == "1"
+        else { return nil }
         // The first of the descriptors that are handed over.
         return clinux_is_unix_listener(3) == 1 ? 3 : nil
     }

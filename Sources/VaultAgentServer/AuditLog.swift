@@ -33,17 +33,17 @@ public final class AuditLog: Sendable {
     }
 
     /// A line without its number and MAC.
-    struct Entry: Encodable {
-        var time: String
-        var verb: String
-        var items: [String]
-        var count: Int?
-        var error: String?
-        var pid: Int32
-        var executable: String?
-        var unit: String?
-        var flatpak: String?
-        var n = 0
+    public struct Entry: Codable, Sendable {
+        public internal(set) var time: String
+        public internal(set) var verb: String
+        public internal(set) var items: [String]
+        public internal(set) var count: Int?
+        public internal(set) var error: String?
+        public internal(set) var pid: Int32
+        public internal(set) var executable: String?
+        public internal(set) var unit: String?
+        public internal(set) var flatpak: String?
+        public internal(set) var n = 0
     }
 
     private let directory: FilePath
@@ -219,15 +219,13 @@ public final class AuditLog: Sendable {
             guard end > 0, let mac = String(validating: line[(end + 8)..<(line.count - 2)], as: UTF8.self),
                 line[end..<(end + 8)].elementsEqual(",\"mac\":\"".utf8), line.suffix(2).elementsEqual("\"}".utf8),
                 let tag = bytes(hex: mac),
-                let number = try? JSONDecoder().decode(Number.self, from: Data(line))
+                let number = try? JSONDecoder().decode(Entry.self, from: Data(line))
             else { return Line(number: 0, text: [], tag: []) }
             return Line(number: number.n, text: Array(line[..<end]), tag: tag)
         }
     }
 
     private static let tailLength = 8 + 64 + 2
-
-    private struct Number: Decodable { var n: Int }
 
     private static func bytes(hex: String) -> [UInt8]? {
         let digits = hex.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }

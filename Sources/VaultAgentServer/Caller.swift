@@ -7,7 +7,7 @@ struct Caller: Sendable {
     var process: ClientProcess
     var access: AgentStatus.Access
     var groups: AccessGroups
-    var purpose: AgentRequest.Purpose
+    var purpose: AgentClient.Purpose
 
     /// - Throws: `.agent(.refused)` for what the policy does not let this client do.
     func check(_ request: AgentRequest) throws(VaultError) {

@@ -154,7 +154,7 @@ final class Session: ChannelInboundHandler {
     }
 
     private func greet(
-        _ vault: String, _ groups: [String]?, _ purpose: AgentRequest.Purpose, _ number: UInt32, _ context: ChannelHandlerContext
+        _ vault: String, _ groups: [String]?, _ purpose: AgentClient.Purpose, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
         guard vault.isEmpty || server.settings.isVault(vault) else { return refuse(.agent(.otherVault), number: number, context) }
         let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, purpose)

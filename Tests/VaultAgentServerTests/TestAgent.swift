@@ -118,13 +118,19 @@ final class RawConnection: Sendable {
 
     private func read(_ count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        return clinux_receive(descriptor, &bytes, count) == count ? bytes : nil
+        var done = 0
+        while done < count {
+            let received = bytes.withUnsafeMutableBytes { clinux_receive_some(descriptor, $0.baseAddress.map { $0 + done }, count - done) }
+            guard received > 0 else { return nil }
+            done += received
+        }
+        return bytes
     }
 
     /// Waits for the agent to close.
     var isClosed: Bool {
         var byte: [UInt8] = [0]
-        return clinux_receive(descriptor, &byte, 1) <= 0
+        return clinux_receive_some(descriptor, &byte, 1) <= 0
     }
 }
 

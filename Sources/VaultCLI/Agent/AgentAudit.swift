@@ -45,20 +45,9 @@ struct Audit: ParsableCommand {
         Output.note("\(entries) lines, each as it was written")
     }
 
-    private struct Line: Decodable {
-        var time: String
-        var verb: String
-        var items: [String]
-        var count: Int?
-        var error: String?
-        var pid: Int32
-        var executable: String?
-        var unit: String?
-    }
-
     private static func table(_ content: Data) -> String {
         content.split(separator: UInt8(ascii: "\n")).map { line in
-            guard let line = try? JSONDecoder().decode(Line.self, from: Data(line)) else { return "(not a line of a log)\n" }
+            guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else { return "(not a line of a log)\n" }
             let what = line.error ?? line.count.map { "\($0) items" } ?? line.items.joined(separator: ",")
             let fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
             return fields.map(\.printable).joined(separator: "\t") + "\n"
