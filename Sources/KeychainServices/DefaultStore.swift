@@ -50,7 +50,7 @@ enum DefaultStore {
             let client = try agent(of: locked.path, groups)
             if let client, client.greeting.state == .unlocked { return client }
             let secret: UnlockingSecret?
-            do throws(VaultError) { secret = try .ofProcess() } catch {
+            do throws(VaultError) { secret = client == nil ? try .ofProcess(for: locked) : try .ofProcess() } catch {
                 unreadable = error
                 throw .locked
             }
@@ -98,7 +98,7 @@ extension VaultError {
         case .accessGroupDenied: errSecMissingEntitlement
         case .locked: errSecInteractionNotAllowed
         case .unimplemented: errSecUnimplemented
-        case .versionMismatch, .itemChanged: errSecInternal
+        case .versionMismatch, .itemChanged, .notADeviceIdentifier: errSecInternal
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement
         case .agent: errSecNotAvailable

@@ -6,9 +6,15 @@
 @_exported public import struct VaultCrypto.KeyFile
 @_exported public import struct VaultCrypto.Passphrase
 @_exported public import enum VaultCrypto.PassphraseFlaw
+@_exported public import struct VaultCrypto.RecoveryCode
+@_exported public import enum VaultCrypto.RecoveryCodeFlaw
 @_exported public import class VaultCrypto.Secret
 @_exported public import struct VaultCrypto.SecretBytes
+@_exported public import struct VaultFormat.KeySlot
 @_exported public import struct VaultStorage.KeyDerivationCost
+@_exported public import struct VaultStorage.Salvage
+@_exported public import struct VaultStorage.SlotEntry
 @_exported public import enum VaultStorage.StorageError
+@_exported public import struct VaultStorage.SystemCredential
 @_exported public import enum VaultStorage.UnlockingSecret
 @_exported public import struct VaultStorage.VaultEnvironment

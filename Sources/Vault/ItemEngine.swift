@@ -9,7 +9,7 @@ internal import VaultStorage
 /// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around those that change something.
 final class ItemEngine {
     let store: VaultStore
-    private let index = ItemIndex()
+    let index = ItemIndex()
 
     init(_ store: VaultStore) {
         self.store = store
@@ -52,7 +52,7 @@ final class ItemEngine {
         return try open(operation)
     }
 
-    private func open(_ operation: Operation) throws(VaultError) -> Secret? {
+    func open(_ operation: Operation) throws(VaultError) -> Secret? {
         do throws(StorageError) {
             guard let bytes = try store.openValue(of: operation) else { return nil }
             return Secret(bytes)
@@ -99,7 +99,7 @@ final class ItemEngine {
     }
 
     /// The record, live or tombstone, that has the draft's primary key; and those of other devices, which are absent here.
-    private func twins(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
+    func twins(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
         var twins: (own: Operation?, foreign: [Operation]) = (nil, [])
         for operation in records(like: draft) where operation.id != id {
             if try isForeign(operation) { twins.foreign.append(operation) } else { twins.own = twins.own ?? operation }
@@ -107,12 +107,12 @@ final class ItemEngine {
         return twins
     }
 
-    private func isForeign(_ operation: Operation) throws(VaultError) -> Bool {
+    func isForeign(_ operation: Operation) throws(VaultError) -> Bool {
         try stored { () throws(StorageError) in try store.isForeign(operation) }
     }
 
     /// What takes the key of another device's item takes its place.
-    private func removeForeign(_ twins: [Operation]) throws(VaultError) {
+    func removeForeign(_ twins: [Operation]) throws(VaultError) {
         for operation in twins {
             // Without a look at this device's secret every such item seems to be another's.
             try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
@@ -158,7 +158,7 @@ final class ItemEngine {
     // MARK: Updating
 
     /// Modification dates of an item rise by a millisecond at least.
-    private static let tick = 0.001
+    static let tick = 0.001
 
     func update(matching query: Query, with changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
@@ -197,7 +197,9 @@ final class ItemEngine {
             // Whoever merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old) }
         }
-        return try stage(new, try valueChange(changes.secret, old, new))
+        let value = try valueChange(changes.secret, old, new)
+        try remember(old)
+        return try stage(new, value)
     }
 
     private func valueChange(_ secret: Secret?, _ old: Operation, _ new: Operation) throws(VaultError) -> ValueChange {
@@ -228,13 +230,14 @@ final class ItemEngine {
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for operation in found {
+            try remember(operation)
             let keepsTombstone = query.leavesTombstones ?? (operation.isSynchronizable && !operation.isTombstone)
             if keepsTombstone { try stage(tombstone(of: operation), .none) } else { try remove(operation) }
         }
         return found.count
     }
 
-    private func remove(_ operation: Operation) throws(VaultError) {
+    func remove(_ operation: Operation) throws(VaultError) {
         var removal = operation
         removal.kind = .delete
         removal.version += 1
@@ -262,7 +265,7 @@ final class ItemEngine {
     }
 
     @discardableResult
-    private func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) -> Operation {
+    func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) -> Operation {
         do throws(StorageError) { return try store.stage(operation, value: value) } catch { throw VaultError(error) }
     }
 }

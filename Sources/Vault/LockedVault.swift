@@ -19,6 +19,9 @@ public struct LockedVault: Sendable {
     /// 16 bytes that are the vault's for ever, from the header, which is not authenticated before there is a key.
     package var vaultID: [UInt8] { store.header.vaultID }
 
+    /// How often the file was written anew, as the header says it.
+    package var generation: UInt64 { store.header.generation }
+
     /// Derives the key, which takes most of a second, and reads the vault.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.
@@ -27,11 +30,24 @@ public struct LockedVault: Sendable {
     }
 
     /// As ``unlock(with:accessGroups:)-(Passphrase,_)``, with what the vault has a slot for. Only a passphrase takes long.
+    ///
+    /// A passphrase slot that a guess costs less than a new one may have is made anew, at the default cost.
     public func unlock(with secret: UnlockingSecret, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
-        do throws(StorageError) {
-            return Vault(try store.open(with: try store.unlock(with: secret)), accessGroups)
-        } catch {
-            throw VaultError(error)
+        try unlock(with: secret, accessGroups: accessGroups, acceptsOlderCopy: false)
+    }
+
+    /// - Parameter acceptsOlderCopy: makes the file the state to go on from, whatever this device has seen of the vault.
+    public func unlock(
+        with secret: UnlockingSecret, accessGroups: AccessGroups = .standard, acceptsOlderCopy: Bool
+    ) throws(VaultError) -> Vault {
+        try stored { () throws(StorageError) in
+            let keys = try store.unlock(with: secret)
+            let slotID = keys.slotID
+            let opened = try store.open(with: keys, acceptsOlderCopy: acceptsOlderCopy)
+            if acceptsOlderCopy { try opened.acceptAsNewest() }
+            // What cannot be made dearer now is tried again at the next unlock.
+            try? opened.strengthenSlot(slotID, for: secret)
+            return Vault(opened, accessGroups)
         }
     }
 }

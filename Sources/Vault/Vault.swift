@@ -8,8 +8,8 @@ public import VaultStorage
 ///
 /// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they did before it.
 public final class Vault: OpenVault {
-    private let core: VaultCore
-    private let accessGroups: AccessGroups
+    let core: VaultCore
+    let accessGroups: AccessGroups
 
     init(_ store: VaultStore, _ accessGroups: AccessGroups) {
         core = VaultCore(store)
@@ -23,13 +23,17 @@ public final class Vault: OpenVault {
 
     /// Makes a new vault.
     ///
-    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
+    /// - Parameters:
+    ///   - path: its directory is made, mode 0700, when it does not exist.
+    ///   - recoveryCode: opens the vault as well; see ``RecoveryCode``.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
-        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate, environment: VaultEnvironment = .system,
-        accessGroups: AccessGroups = .standard
+        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate, recoveryCode: RecoveryCode? = nil,
+        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
     ) throws(VaultError) -> Vault {
-        try create(at: path, unlockedBy: .passphrase(passphrase), cost: cost, environment: environment, accessGroups: accessGroups)
+        let also = recoveryCode.map { [SlotEntry(.recoveryCode($0), name: "recovery code")] } ?? []
+        return try create(
+            at: path, unlockedBy: .passphrase(passphrase), cost: cost, also: also, environment: environment, accessGroups: accessGroups)
     }
 
     /// Makes a new vault that a key file opens, for machines that nobody types a passphrase at.
@@ -43,11 +47,12 @@ public final class Vault: OpenVault {
     }
 
     private static func create(
-        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment,
-        accessGroups: AccessGroups
+        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, also entries: [SlotEntry] = [],
+        environment: VaultEnvironment, accessGroups: AccessGroups
     ) throws(VaultError) -> Vault {
         do throws(StorageError) {
-            return Vault(try VaultStore.create(at: path, unlockedBy: secret, cost: cost, environment: environment), accessGroups)
+            return Vault(
+                try VaultStore.create(at: path, unlockedBy: secret, cost: cost, environment: environment, also: entries), accessGroups)
         } catch {
             throw VaultError(error)
         }
@@ -75,6 +80,9 @@ public final class Vault: OpenVault {
     ) throws(VaultError) -> Vault {
         try LockedVault(at: path, environment: environment).unlock(with: passphrase, accessGroups: accessGroups)
     }
+
+    /// The group that items are added to.
+    var firstAccessGroup: String? { accessGroups.first }
 
     /// The same vault as somebody sees it who belongs to these access groups.
     public func withAccessGroups(_ groups: AccessGroups) -> Vault { Vault(core, groups) }
@@ -141,17 +149,6 @@ public final class Vault: OpenVault {
     }
 
     // MARK: The file
-
-    /// Replaces the passphrase. No value is opened, and the items stay sealed as they are.
-    ///
-    /// A copy of the file that was made before still opens with the old passphrase.
-    ///
-    /// - Parameter cost: nil keeps what a guess costs, or raises it to the least that a new vault may have.
-    public func changePassphrase(
-        from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost? = nil
-    ) throws(VaultError) {
-        try core.manage { store throws(StorageError) in try store.changePassphrase(from: current, to: new, cost: cost) }
-    }
 
     /// Writes the file anew without what was deleted or replaced, while other threads go on reading and writing.
     public func compact() throws(VaultError) { try core.compact() }

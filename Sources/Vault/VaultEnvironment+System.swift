@@ -7,9 +7,11 @@ public import VaultStorage
 extension VaultEnvironment {
     /// The real disk, clock and randomness, and the directories that the environment variables name.
     public static var system: VaultEnvironment {
-        VaultEnvironment(
+        var environment = VaultEnvironment(
             fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(),
             stateDirectory: Directories.base("XDG_STATE_HOME", ".local/state"))
+        environment.strengthensSlots = true
+        return environment
     }
 }
 
@@ -48,23 +50,44 @@ extension UnlockingSecret {
     /// - Throws: `.storage(.inputOutput)` when it cannot be read or is no regular file; `.storage(.unacceptablePassphrase)`,
     ///   `.storage(.unacceptableKeyFile)`.
     public static func ofProcess() throws(VaultError) -> UnlockingSecret? {
-        if let file = Directories.variable("VAULT_PASSPHRASE_FILE") { return try passphrase(in: FilePath(file)) }
-        if let directory = Directories.variable("CREDENTIALS_DIRECTORY") {
-            let credential = FilePath(directory).appending("vault.passphrase")
-            if FileManager.default.fileExists(atPath: credential.string) { return try passphrase(in: credential) }
+        if let passphrase = try passphraseOfProcess() { return .passphrase(passphrase) }
+        return try keyFileOfProcess().map { .keyFile($0) }
+    }
+
+    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine keeps for it.
+    ///
+    /// - Throws: also `.storage(.machineSecret)`.
+    public static func ofProcess(for vault: LockedVault) throws(VaultError) -> UnlockingSecret? {
+        let kinds = vault.slots.map(\.kind)
+        if kinds.contains(.passphraseAndKeyFile), !kinds.contains(.passphrase), let passphrase = try passphraseOfProcess(),
+            let keyFile = try keyFileOfProcess()
+        {
+            return .passphraseAndKeyFile(passphrase, keyFile)
         }
+        if let secret = try ofProcess() { return secret }
+        return try vault.machineSecret(with: SystemCredential(device: Directories.variable("VAULT_TPM2_DEVICE")))
+    }
+
+    private static func passphraseOfProcess() throws(VaultError) -> Passphrase? {
+        if let file = Directories.variable("VAULT_PASSPHRASE_FILE") { return try passphrase(in: FilePath(file)) }
+        guard let directory = Directories.variable("CREDENTIALS_DIRECTORY") else { return nil }
+        let credential = FilePath(directory).appending("vault.passphrase")
+        return FileManager.default.fileExists(atPath: credential.string) ? try passphrase(in: credential) : nil
+    }
+
+    private static func keyFileOfProcess() throws(VaultError) -> KeyFile? {
         guard let file = Directories.variable("VAULT_KEY_FILE") else { return nil }
-        return try from(FilePath(file), limit: KeyFile.longest) { content throws(CryptoError) in .keyFile(try KeyFile(content)) }
+        return try from(FilePath(file), limit: KeyFile.longest) { content throws(CryptoError) in try KeyFile(content) }
     }
 
-    private static func passphrase(in file: FilePath) throws(VaultError) -> UnlockingSecret {
+    private static func passphrase(in file: FilePath) throws(VaultError) -> Passphrase {
         // Room for what normalization shortens, and for the newline.
-        try from(file, limit: 4 * Passphrase.longest) { line throws(CryptoError) in .passphrase(try Passphrase(line: line)) }
+        try from(file, limit: 4 * Passphrase.longest) { line throws(CryptoError) in try Passphrase(line: line) }
     }
 
-    private static func from(
-        _ path: FilePath, limit: Int, _ make: (borrowing SecretBytes) throws(CryptoError) -> UnlockingSecret
-    ) throws(VaultError) -> UnlockingSecret {
+    private static func from<R>(
+        _ path: FilePath, limit: Int, _ make: (borrowing SecretBytes) throws(CryptoError) -> R
+    ) throws(VaultError) -> R {
         // The bytes pass through ordinary memory for an instant, as those of the device secret do.
         var bytes: [UInt8]
         do throws(Errno) { bytes = try read(path, limit: limit) } catch { throw .storage(.inputOutput(error, .read)) }

@@ -22,6 +22,8 @@ public enum VaultError: Error, Equatable, Sendable {
     case unimplemented
     /// The item is not at the version that the update demands.
     case versionMismatch
+    /// What is stored where a device identifier should be is none.
+    case notADeviceIdentifier
     /// The item has another value than when it was found. Find it again.
     case itemChanged
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.

@@ -44,7 +44,7 @@ package enum AgentReply: Sendable {
         case .verification(let result):
             kind = .verification
             for number in [
-                result.items, result.values, result.opened, result.commits, result.foreign, result.unfinishedBytes, result.invalidMarks,
+                result.items, result.versions, result.values, result.opened, result.commits, result.foreign, result.unfinishedBytes, result.invalidMarks,
             ] {
                 writer.put(UInt64(number))
             }
@@ -70,14 +70,14 @@ package enum AgentReply: Sendable {
         case .secret: self = .secret(try reader.optional { reader throws(MessageError) in try reader.secret() })
         case .verification:
             var numbers: [Int] = []
-            for _ in 0..<7 {
+            for _ in 0..<8 {
                 guard let number = Int(exactly: try reader.integer(UInt64.self)) else { throw .invalid }
                 numbers.append(number)
             }
             self = .verification(
                 VaultStore.Verification(
-                    items: numbers[0], values: numbers[1], opened: numbers[2], commits: numbers[3], foreign: numbers[4],
-                    unfinishedBytes: numbers[5], invalidMarks: numbers[6]))
+                    items: numbers[0], versions: numbers[1], values: numbers[2], opened: numbers[3], commits: numbers[4],
+                    foreign: numbers[5], unfinishedBytes: numbers[6], invalidMarks: numbers[7]))
         case .audit:
             self = .audit(
                 entries: try reader.integer(), firstChanged: try reader.optional { reader throws(MessageError) in try reader.integer() })

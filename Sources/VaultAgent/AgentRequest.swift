@@ -72,6 +72,16 @@ package enum AgentRequest: Sendable {
         case .unlock(.keyFile(let keyFile)):
             writer.put(2 as UInt8)
             writer.put(keyFile.secret)
+        case .unlock(.recoveryCode(let code)):
+            writer.put(3 as UInt8)
+            writer.put(code.secret)
+        case .unlock(.external(let secret)):
+            writer.put(4 as UInt8)
+            writer.put(secret)
+        case .unlock(.passphraseAndKeyFile(let passphrase, let keyFile)):
+            writer.put(5 as UInt8)
+            writer.put(passphrase.secret)
+            writer.put(keyFile.secret)
         case .add(let item), .set(let item): writer.put(new: item)
         case .copyMatching(let query), .delete(let query): writer.put(query)
         case .update(let query, let changes):
@@ -124,11 +134,15 @@ package enum AgentRequest: Sendable {
 extension MessageReader {
     fileprivate mutating func unlockingSecret() throws(MessageError) -> UnlockingSecret {
         let kind = try integer(UInt8.self)
-        let secret = try secret()
+        let first = try secret()
+        let second = kind == 5 ? try secret() : first
         do throws(CryptoError) {
             switch kind {
-            case 1: return .passphrase(try Passphrase(secret.bytes))
-            case 2: return .keyFile(try KeyFile(digest: secret))
+            case 1: return .passphrase(try Passphrase(first.bytes))
+            case 2: return .keyFile(try KeyFile(digest: first))
+            case 3: return .recoveryCode(try RecoveryCode(secret: first))
+            case 4 where first.count == 32: return .external(first)
+            case 5: return .passphraseAndKeyFile(try Passphrase(first.bytes), try KeyFile(digest: second))
             default: throw .unacceptableKeyFile
             }
         } catch {

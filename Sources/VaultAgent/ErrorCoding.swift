@@ -49,6 +49,7 @@ extension VaultError {
         case (let name?, 0):
             let plain: [VaultError] = [
                 .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented, .versionMismatch, .itemChanged,
+                .notADeviceIdentifier,
             ]
             guard let error = plain.first(where: { "\($0)" == name }) else { return nil }
             self = error
@@ -88,6 +89,10 @@ extension StorageError {
         case .damaged(let damage): ["damaged"] + damage.path
         case .unsupported(let field): ["unsupported", field.rawValue]
         case .unacceptablePassphrase(let flaw): ["unacceptablePassphrase", "\(flaw)"]
+        case .unacceptableRecoveryCode(.length): ["unacceptableRecoveryCode"]
+        case .unacceptableRecoveryCode(.group(let group)): ["unacceptableRecoveryCode", String(group)]
+        case .slot(let flaw): ["slot", flaw.rawValue]
+        case .machineSecret(let flaw): ["machineSecret", flaw.rawValue]
         case .inputOutput(let errno, let task): ["inputOutput", String(errno.rawValue), task.rawValue]
         case .indeterminate(let errno): ["indeterminate", String(errno.rawValue)]
         default: ["\(self)"]
@@ -114,6 +119,16 @@ extension StorageError {
             let all: [PassphraseFlaw] = [.empty, .tooLong, .invalidUTF8, .controlCharacter]
             guard let flaw = all.first(where: { "\($0)" == rest[0] }) else { return nil }
             self = .unacceptablePassphrase(flaw)
+        case ("unacceptableRecoveryCode", 0): self = .unacceptableRecoveryCode(.length)
+        case ("unacceptableRecoveryCode", 1):
+            guard let group = UInt64(canonical: rest[0]), (1...UInt64(RecoveryCode.groupCount)).contains(group) else { return nil }
+            self = .unacceptableRecoveryCode(.group(Int(group)))
+        case ("slot", 1):
+            guard let flaw = SlotFlaw(rawValue: rest[0]) else { return nil }
+            self = .slot(flaw)
+        case ("machineSecret", 1):
+            guard let flaw = MachineFlaw(rawValue: rest[0]) else { return nil }
+            self = .machineSecret(flaw)
         case ("inputOutput", 2):
             guard let number = CInt(canonical: rest[0]), let task = FileTask(rawValue: rest[1]) else { return nil }
             self = .inputOutput(Errno(rawValue: number), task)

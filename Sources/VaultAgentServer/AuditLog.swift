@@ -67,6 +67,15 @@ public final class AuditLog: Sendable {
         directory.appending(vaultID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".audit")
     }
 
+    /// Puts the log of a vault aside whose keys have changed: its lines are sealed with one that is no longer there.
+    ///
+    /// - Returns: where it is now; nil: there was none.
+    public static func setAside(of vaultID: [UInt8], in directory: FilePath, generation: UInt64) -> FilePath? {
+        let path = path(of: vaultID, in: directory)
+        let aside = FilePath(path.string + ".before-\(generation)")
+        return unsafe rename(path.string, aside.string) == 0 ? aside : nil
+    }
+
     // MARK: Writing
 
     /// Goes on with the log of a vault that was unlocked.
@@ -74,7 +83,9 @@ public final class AuditLog: Sendable {
         let (vaultID, seal) = (vault.vaultID, try vault.auditSeal())
         let result: Result<Void, VaultError> = state.withLock { state in
             do throws(VaultError) {
-                if state.descriptor < 0 || state.vaultID != vaultID { try open(&state, vaultID) }
+                // A vault that was rekeyed has put its old log aside.
+                let isSame = state.vaultID == vaultID && state.seal?.isSame(as: seal) ?? true
+                if state.descriptor < 0 || !isSame { try open(&state, vaultID) }
                 state.seal = seal
                 let early = state.early
                 state.early = []

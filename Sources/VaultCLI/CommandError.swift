@@ -82,6 +82,8 @@ extension CommandError {
         case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
         case .unimplemented: self.init(.failure, "not available for items of this class")
         case .versionMismatch: self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
+        case .notADeviceIdentifier:
+            self.init(.failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
@@ -130,7 +132,12 @@ extension CommandError {
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
         case .unacceptableKeyFile: self.init(.usage, "a key file has 32 bytes to 1 MiB")
         case .unacceptablePassphrase(let flaw): self.init(.usage, "the passphrase \(CommandError.describe(flaw))")
-        case .noMatchingSlot: self.init(.locked, "the vault has no slot for a passphrase")
+        case .unacceptableRecoveryCode(.length): self.init(.usage, "a recovery code has eight groups of five characters")
+        case .unacceptableRecoveryCode(.group(let group)):
+            self.init(.usage, "the recovery code is mistyped in group \(group) of 8", hint: "compare that group with what you wrote down")
+        case .noMatchingSlot: self.init(.locked, "the vault has no slot for this", hint: "see 'vault slot list'")
+        case .slot(let flaw): self.init(flaw)
+        case .machineSecret(let flaw): self.init(flaw)
         case .busy: self.init(.busy, "another process keeps the vault locked", hint: "see 'vault doctor'")
         case .resourceUnavailable:
             self.init(.resources, "not enough memory for the key derivation", hint: "free some, or make the vault with '--kdf interactive'")
@@ -141,13 +148,40 @@ extension CommandError {
                 hint: "look with 'vault find'")
         case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
         case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")
-        case .rolledBack: self.init(.rolledBack, "the file was replaced by an older copy")
+        case .rolledBack:
+            self.init(
+                .rolledBack, "the vault is older than what this device has seen, or another vault has been put in its place",
+                hint: "put the newer file back; or, if this one is meant: 'vault verify --accept-older --yes'")
         case .locked: self.init(.locked, "the vault is locked")
         case .forked: self.init(.failure, "the vault was opened by the parent process")
         case .valueTooLarge: self.init(.usage, "a secret has at most 16 MiB")
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
         case .noStateDirectory:
             self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+        }
+    }
+
+    private init(_ flaw: SlotFlaw) {
+        switch flaw {
+        case .full: self.init(.failure, "the vault has eight slots already", hint: "'vault slot remove' makes room")
+        case .annexFull: self.init(.failure, "there is no more room for what this machine would keep", hint: "'vault slot remove' makes room")
+        case .lastForPeople:
+            self.init(.failure, "nobody could open the vault any more", hint: "add a passphrase or a recovery code first: 'vault slot add'")
+        case .noSuchSlot: self.init(.notFound, "there is no such slot", hint: "see 'vault slot list'")
+        case .name: self.init(.alreadyExists, "a slot's name has 1 to 32 bytes and is no other slot's", hint: "choose one with --name")
+        }
+    }
+
+    private init(_ flaw: MachineFlaw) {
+        switch flaw {
+        case .noTool: self.init(.locked, "there is no systemd-creds, which keeps the secret of this machine", hint: "install systemd 250 or later")
+        case .failed:
+            self.init(
+                .locked, "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
+                hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
+        case .timedOut: self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
+        case .unknownProvider:
+            self.init(.unsupported, "the secret of this machine is kept in a way that this version does not know", hint: "upgrade vault")
         }
     }
 

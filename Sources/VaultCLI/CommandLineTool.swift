@@ -115,6 +115,7 @@ extension CommandError {
         case .outOfMemory, .unavailable: self.init(.resources, "not enough memory")
         case .unacceptableKeyFile: self.init(StorageError.unacceptableKeyFile)
         case .unacceptablePassphrase(let flaw): self.init(StorageError.unacceptablePassphrase(flaw))
+        case .unacceptableRecoveryCode(let flaw): self.init(StorageError.unacceptableRecoveryCode(flaw))
         }
     }
 }
@@ -130,7 +131,8 @@ struct VaultCommand: ParsableCommand {
         version: "0.1.0",
         subcommands: [
             Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
-            Compact.self, Verify.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self, ClearClipboard.self,
+            Slot.self, Rekey.self, Compact.self, Verify.self, Backup.self, Restore.self, SalvageCommand.self, History.self, Undo.self,
+            RestoreItem.self, Forget.self, DeviceID.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self, ClearClipboard.self,
             Unlock.self, Lock.self, Agent.self, Audit.self, Import.self,
             Export.self, Completion.self, Manual.self,
         ])

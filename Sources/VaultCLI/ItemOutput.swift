@@ -6,10 +6,13 @@ internal import VaultCrypto
 /// An item as `--json` prints it: stable keys, times as RFC 3339, no secret.
 struct ItemOutput: Encodable {
     let item: Item
+    /// Which of its versions it is, where there are several.
+    var version: ItemVersion?
 
     private enum Key: String, CodingKey {
         case itemClass = "class"
         case service, account, label, comment, description, attributes, accessible, group, created, modified, version
+        case id, isCurrent
         case protocolName = "protocol"
         case port, path, domain
     }
@@ -28,6 +31,10 @@ struct ItemOutput: Encodable {
         try container.encode(item.record?.created.formattedTime, forKey: .created)
         try container.encode(item.record?.modified.formattedTime, forKey: .modified)
         try container.encode(item.record?.version, forKey: .version)
+        if let version {
+            try container.encode(version.isCurrent, forKey: .isCurrent)
+            try container.encode(item.record?.id.uuidString.lowercased(), forKey: .id)
+        }
         guard item.itemClass == .internetPassword else { return }
         try container.encode(item[.protocolName]?.text.map(ProtocolNames.name), forKey: .protocolName)
         if case .number(let port) = item[.port] { try container.encode(port, forKey: .port) }

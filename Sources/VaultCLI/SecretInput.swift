@@ -69,11 +69,6 @@ struct PassphraseOptions: ParsableArguments {
         }
     }
 
-    /// Ends the command when there is nothing to get a passphrase from, before it waits for anything else.
-    func checkAvailable() throws {
-        guard hasSource || Terminal() != nil else { throw PassphraseOptions.noSource }
-    }
-
     /// Whether the command line says where the passphrase is.
     var isNamed: Bool { passphraseFile != nil || passphraseFd != nil }
 
@@ -90,7 +85,7 @@ struct PassphraseOptions: ParsableArguments {
         return FileManager.default.fileExists(atPath: file) ? file : nil
     }
 
-    private static let noSource = CommandError(
+    static let noSource = CommandError(
         .locked, "no passphrase: there is no source for one and no terminal to ask at",
         hint: "'vault unlock', --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
 

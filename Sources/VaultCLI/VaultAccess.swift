@@ -13,7 +13,7 @@ struct VaultAccess {
     }
 
     private let locked: LockedVault
-    private let passphrase: PassphraseOptions
+    private let unlocking: UnlockOptions
     private let groups: AccessGroups?
     private let onlyReads: Bool
     private let way: Way
@@ -23,11 +23,11 @@ struct VaultAccess {
     /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
     init(_ options: VaultOptions, groups: AccessGroups?, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
         locked = try options.locked()
-        passphrase = options.passphrase
+        unlocking = options.unlocking
         self.groups = groups
         self.onlyReads = onlyReads
         // What is named on the command line is meant.
-        guard !passphrase.isNamed else {
+        guard !unlocking.isNamed else {
             way = .ownKey
             return
         }
@@ -35,7 +35,7 @@ struct VaultAccess {
         let state = client?.greeting.state
         if let client, state == .unlocked {
             way = .agent(client)
-        } else if passphrase.hasSource {
+        } else if unlocking.hasSource {
             way = .ownKey
         } else if let client, Terminal() != nil {
             way = .lockedAgent(client)
@@ -45,7 +45,7 @@ struct VaultAccess {
             }
             way = .agent(client)
         } else {
-            try passphrase.checkAvailable()
+            try unlocking.checkAvailable(for: locked.slots)
             way = .ownKey
         }
     }
@@ -76,11 +76,11 @@ struct VaultAccess {
                     // Now somebody has to be asked.
                 }
             }
-            try VaultAccess.unlock(client)
+            try VaultAccess.unlock(client, unlocking, locked)
             return try body(client)
         case .ownKey:
-            let passphrase = try passphrase.passphrase()
-            let vault = try Progress.during("unlocking") { _ in try locked.unlock(with: passphrase, accessGroups: groups ?? .standard) }
+            let secret = try unlocking.secret(for: locked)
+            let vault = try Progress.during("unlocking") { _ in try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
             defer {
                 vault.close()
                 if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
@@ -106,9 +106,10 @@ struct VaultAccess {
     }
 
     /// Asks for the passphrase, one at a time however many commands wait for it.
-    static func unlock(_ client: AgentClient) throws {
+    static func unlock(_ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault) throws {
         guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked else { return }
-        let passphrase = try PassphraseOptions.ask("Passphrase: ", confirming: false)
-        try Progress.during("unlocking") { _ in try client.unlock(with: .passphrase(passphrase)) }
+        // A person is there: what the machine would say by itself was locked on purpose.
+        let secret = try unlocking.secret(for: locked.slots)
+        try Progress.during("unlocking") { _ in try client.unlock(with: secret) }
     }
 }

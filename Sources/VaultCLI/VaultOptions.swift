@@ -30,7 +30,16 @@ struct VaultFileOptions: ParsableArguments {
 /// Which vault, and how to unlock it.
 struct VaultOptions: ParsableArguments {
     @OptionGroup var file: VaultFileOptions
-    @OptionGroup var passphrase: PassphraseOptions
+    @OptionGroup var unlocking: UnlockOptions
+
+    var passphrase: PassphraseOptions { unlocking.passphrase }
+
+    /// Opens the vault in this process, whether an agent has it or not: for what concerns its file and its keys.
+    func opened(_ groups: AccessGroups? = nil) throws -> Vault {
+        let locked = try locked()
+        let secret = try unlocking.secret(for: locked)
+        return try Progress.during("unlocking") { _ in try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
+    }
 
     /// Finds the vault, before anybody is asked for a passphrase.
     func locked() throws -> LockedVault { try LockedVault(at: file.path()) }

@@ -12,6 +12,8 @@ public enum CryptoError: Error, Equatable, Sendable {
     case unacceptablePassphrase(PassphraseFlaw)
     /// A key file has fewer than 32 bytes or more than 1 MiB.
     case unacceptableKeyFile
+    /// A recovery code was mistyped.
+    case unacceptableRecoveryCode(RecoveryCodeFlaw)
 }
 
 /// Why a passphrase was refused (RFC 8265, OpaqueString).

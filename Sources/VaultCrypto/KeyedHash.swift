@@ -9,9 +9,9 @@ import CSodium
 
     /// Starts a hash without a key.
     ///
-    /// - Parameter outputLength: 32 or 64 bytes.
+    /// - Parameter outputLength: 16 to 64 bytes; ``digest()`` gives 32.
     public init(outputLength: Int = 32) {
-        precondition(Sodium.ready && (outputLength == 32 || outputLength == 64))
+        precondition(Sodium.ready && (16...64).contains(outputLength))
         unsafe state = Self.makeState()
         unsafe crypto_generichash_init(Self.opaque(state), nil, 0, outputLength)
     }

@@ -23,6 +23,9 @@ public struct Header: Equatable, Sendable {
     /// 1,728 bytes for the blobs of external slots; what none claims is zero.
     public var annex: [UInt8]
 
+    /// What a file may begin after.
+    public static let sequenceLimit: UInt64 = 1 << 47
+
     public static let annexLength = Layout.headerMACOffset - Layout.annexOffset
 
     public init(vaultID: [UInt8], generation: UInt64, fileSalt: [UInt8], baseSequence: UInt64, slots: [KeySlot]) {
@@ -34,6 +37,9 @@ public struct Header: Equatable, Sendable {
         self.slots = slots
         annex = [UInt8](repeating: 0, count: Header.annexLength)
     }
+
+    /// Whether some slot takes a passphrase.
+    public var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase || $0.kind == .passphraseAndKeyFile } }
 
     /// Whether the bytes begin as a vault does. Comes before everything else.
     public static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {
@@ -61,7 +67,7 @@ public struct Header: Equatable, Sendable {
         guard bytes.integer(at: 86, as: UInt16.self) == UInt16(Layout.slotLength) else { throw .invalid(.slotSize) }
         baseSequence = bytes.integer(at: 88)
         // Ordinals are sequence numbers times 65,536.
-        guard baseSequence < 1 << 47 else { throw .outOfBounds(.frameSequence) }
+        guard baseSequence < Header.sequenceLimit else { throw .outOfBounds(.frameSequence) }
         guard bytes.isZero(96..<Layout.slotsOffset) else { throw .invalid(.reserved) }
         slots = []
         for index in 0..<slotCount {
@@ -96,6 +102,33 @@ public struct Header: Equatable, Sendable {
         return output
     }
 
+    /// The blob of an external slot; empty for any other.
+    public func blob(of slot: KeySlot) -> [UInt8] {
+        let start = Int(slot.annexOffset) - Layout.annexOffset
+        return slot.annexLength > 0 ? Array(annex[start..<start + Int(slot.annexLength)]) : []
+    }
+
+    /// Puts slots in the place of those that are there, each with its blob.
+    ///
+    /// - Throws: `.outOfBounds(.slotCount)` unless they are 1 to 8; `.outOfBounds(.annex)` when the blobs have no room.
+    public mutating func replaceSlots(with held: [HeldSlot]) throws(FormatError) {
+        guard (1...Layout.slotLimit).contains(held.count) else { throw .outOfBounds(.slotCount) }
+        var blobs: [UInt8] = []
+        slots = held.map { held in
+            var slot = held.slot
+            slot.annexOffset = held.blob.isEmpty ? 0 : UInt16(truncatingIfNeeded: Layout.annexOffset + blobs.count)
+            slot.annexLength = UInt16(truncatingIfNeeded: held.blob.count)
+            blobs += held.blob
+            return slot
+        }
+        guard blobs.count <= Header.annexLength else { throw .outOfBounds(.annex) }
+        blobs.appendZeros(Header.annexLength - blobs.count)
+        annex = blobs
+    }
+
+    /// The slots with their blobs.
+    public var heldSlots: [HeldSlot] { slots.map { HeldSlot($0, blob: blob(of: $0)) } }
+
     private func checkAnnex() throws(FormatError) {
         var claimed = [Bool](repeating: false, count: annex.count)
         for slot in slots where slot.annexLength > 0 {
@@ -107,5 +140,16 @@ public struct Header: Equatable, Sendable {
             }
         }
         for index in annex.indices where annex[index] != 0 && !claimed[index] { throw .invalid(.annex) }
+    }
+}
+
+/// A slot together with what it keeps in the annex.
+public struct HeldSlot: Equatable, Sendable {
+    public var slot: KeySlot
+    public var blob: [UInt8]
+
+    public init(_ slot: KeySlot, blob: [UInt8] = []) {
+        self.slot = slot
+        self.blob = blob
     }
 }

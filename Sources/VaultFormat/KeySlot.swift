@@ -6,6 +6,11 @@ public struct KeySlot: Equatable, Sendable {
         case passphrase = 1, recoveryCode, passphraseAndKeyFile, external, keyFile
     }
 
+    /// Who keeps the secret of an external slot.
+    public enum Provider: UInt16, Sendable {
+        case systemdCredential = 1, tpm2, fido2
+    }
+
     public enum Stretching: Equatable, Sendable {
         /// Argon2id with `passes` passes over `memoryBytes`, a multiple of 1,024.
         case argon2id(passes: UInt32, memoryBytes: UInt64)
@@ -27,8 +32,8 @@ public struct KeySlot: Equatable, Sendable {
     public var box: [UInt8]
     /// At most 32 bytes of UTF-8, for people.
     public var name: String
-    /// 0 none, 1 systemd credential, 2 TPM2, 3 FIDO2.
-    public var provider: UInt16 = 0
+    /// Who keeps the secret of an external slot. Nil: the slot is of another kind.
+    public var provider: Provider?
     public var annexOffset: UInt16 = 0
     public var annexLength: UInt16 = 0
 
@@ -77,11 +82,11 @@ public struct KeySlot: Equatable, Sendable {
             let name = String(validating: bytes.array(185..<185 + nameLength), as: UTF8.self)
         else { throw .invalid(.slotName) }
         self.name = name
-        provider = bytes.integer(at: 217)
+        provider = Provider(rawValue: bytes.integer(at: 217))
         annexOffset = bytes.integer(at: 219)
         annexLength = bytes.integer(at: 221)
         let isExternal = kind == .external
-        guard isExternal ? (1...3).contains(provider) : provider == 0 && annexOffset == 0 && annexLength == 0 else {
+        guard isExternal ? provider != nil : bytes.isZero(217..<223) else {
             throw .invalid(.slotExternal)
         }
         guard bytes.isZero(223..<Layout.slotLength) else { throw .invalid(.reserved) }
@@ -96,7 +101,7 @@ public struct KeySlot: Equatable, Sendable {
         output.append(UInt8(name.utf8.count))
         output += name.utf8
         output.appendZeros(start + 217 - output.count)
-        output.append(integer: provider)
+        output.append(integer: provider?.rawValue ?? 0)
         output.append(integer: annexOffset)
         output.append(integer: annexLength)
         output.appendZeros(start + Layout.slotLength - output.count)

@@ -8,6 +8,10 @@ public final class AuditSeal: Sendable {
 
     init(_ key: consuming SecretBytes) { self.key = key }
 
+    public func isSame(as other: AuditSeal) -> Bool {
+        key.withBytes { own in other.key.withBytes { isEqualInConstantTime(own, $0) } }
+    }
+
     /// `BLAKE2b-256(K_audit, previous || line)`.
     ///
     /// - Parameter previous: the 32 bytes of the line before.

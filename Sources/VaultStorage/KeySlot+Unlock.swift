@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
-internal import VaultFormat
+public import VaultFormat
 
 /// What a key derivation costs.
 public struct KeyDerivationCost: Equatable, Sendable {
@@ -34,7 +34,7 @@ public struct KeyDerivationCost: Equatable, Sendable {
 
 extension KeySlot {
     /// What the slot's derivation costs. Nil: not Argon2id, or less than a new slot may cost.
-    var cost: KeyDerivationCost? {
+    public var cost: KeyDerivationCost? {
         guard case .argon2id(let passes, let memoryBytes) = stretching else { return nil }
         return KeyDerivationCost(passes: passes, memoryBytes: memoryBytes)
     }
@@ -43,19 +43,16 @@ extension KeySlot {
     ///
     /// The salt, the nonce and the slot's identifier are new each time.
     ///
-    /// - Parameter cost: of a passphrase; a key file has the entropy that stretching makes up for.
+    /// - Parameter cost: of a passphrase; the others have the entropy that stretching makes up for.
     static func sealing(
         _ vaultKey: borrowing SecretBytes, for secret: UnlockingSecret, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
         random: any RandomSource
     ) throws(CryptoError) -> KeySlot {
         let stretching: Stretching =
-            switch secret {
-            case .passphrase: .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes)
-            case .keyFile: .blake2b
-            }
+            secret.needsStretching ? .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes) : .blake2b
         var slot = KeySlot(kind: secret.kind, stretching: stretching, slotID: random.bytes(16), salt: random.bytes(16), name: name)
         slot.nonce = random.bytes(Layout.nonceLength)
-        let keys = try SlotKeys(slot, secret: secret.secret.bytes, vaultID: vaultID)
+        let keys = try SlotKeys(slot, secret: secret.secret().bytes, vaultID: vaultID)
         slot.commitment = keys.commitment
         var plain = try SecretBytes(zeroed: 64)
         let (vault, own) = (vaultID, slot.slotID)
@@ -73,6 +70,9 @@ extension KeySlot {
         slot.box = box
         return slot
     }
+
+    /// Whether it takes a passphrase and a guess at it costs less than a new slot may have it cost.
+    var isWeak: Bool { (kind == .passphrase || kind == .passphraseAndKeyFile) && cost == nil }
 
     /// Derives the master key and opens the slot's box. Nil: the secret is another one.
     func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {

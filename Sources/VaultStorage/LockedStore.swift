@@ -6,19 +6,23 @@ public import VaultFormat
 /// The keys of a vault, as a slot gave them.
 public struct UnlockedKeys: ~Copyable {
     let keys: VaultKeys
+    /// 16 bytes: the slot that opened.
+    public let slotID: [UInt8]
 }
 
 /// A vault file whose header was read and checked as far as that goes without a key.
 public struct LockedStore: Sendable {
     let location: VaultLocation
-    let environment: VaultEnvironment
+    public let environment: VaultEnvironment
     public let header: Header
-    private let page: HeaderPage
+    let page: HeaderPage
 
     /// - Throws: `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
-    public init(_ path: FilePath, environment: VaultEnvironment) throws(StorageError) {
+    ///
+    /// - Parameter isDamaged: the header need only make sense, for ``salvage(with:to:report:)``.
+    public init(_ path: FilePath, environment: VaultEnvironment, isDamaged: Bool = false) throws(StorageError) {
         location = try VaultLocation(path, on: environment.fileSystem)
-        page = try HeaderPage(of: try location.open(writable: false))
+        page = try HeaderPage(of: try location.open(writable: false), isDamaged: isDamaged)
         header = page.header
         self.environment = environment
     }
@@ -48,8 +52,75 @@ public struct LockedStore: Sendable {
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
     public func unlock(with secret: UnlockingSecret) throws(StorageError) -> UnlockedKeys {
-        let slots = header.slots.filter { $0.kind == secret.kind }
+        let opened = try header.open(with: secret, environment)
+        let slotID = opened.slot.slotID
+        do throws(CryptoError) {
+            return UnlockedKeys(keys: try VaultKeys(vaultKey: opened.vaultKey, vaultID: header.vaultID), slotID: slotID)
+        } catch {
+            throw StorageError(error)
+        }
+    }
+
+    /// What this machine keeps for the vault: the secret of the first external slot that it unseals.
+    ///
+    /// - Returns: nil when the vault has no external slot.
+    /// - Throws: `.machineSecret`, as the last of them says it.
+    public func machineSecret(with credential: SystemCredential) throws(StorageError) -> UnlockingSecret? {
+        var failure: StorageError?
+        for slot in header.slots {
+            guard let provider = slot.provider else { continue }
+            do throws(StorageError) {
+                return .external(try credential.unseal(header.blob(of: slot), for: provider, vaultID: header.vaultID))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
+        try unlock(with: .passphrase(passphrase))
+    }
+
+    /// Reads the whole log.
+    ///
+    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault; ``VaultStore/acceptAsNewest()`` then makes it the newest state.
+    public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError) -> VaultStore {
+        try VaultStore(location, page: page, keys: keys.keys, environment: environment, acceptsOlderCopy: acceptsOlderCopy)
+    }
+}
+
+extension VaultEnvironment {
+    /// - Throws: `.resourceUnavailable` when a key derivation would take more than half of the available memory.
+    func checkMemory(for bytes: UInt64) throws(StorageError) {
+        guard forcesMemory || bytes <= (fileSystem.availableMemory ?? .max) / 2 else { throw .resourceUnavailable }
+    }
+}
+
+extension LockedStore {
+    /// Opens a copy that nobody works with: this device remembers nothing of it.
+    public func openAsBackup(with secret: UnlockingSecret) throws(StorageError) -> VaultStore {
+        let keys = try unlock(with: secret)
+        var environment = environment
+        environment.stateDirectory = nil
+        return try VaultStore(location, page: page, keys: keys.keys, environment: environment)
+    }
+}
+
+struct OpenedSlot: ~Copyable {
+    let vaultKey: SecretBytes
+    let slot: KeySlot
+}
+
+extension Header {
+    /// Tries the slots of the secret's kind in turn until one gives the vault key.
+    ///
+    /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
+    func open(with secret: UnlockingSecret, _ environment: VaultEnvironment) throws(StorageError) -> OpenedSlot {
+        let slots = slots.filter { $0.kind == secret.kind }
         guard !slots.isEmpty else { throw .noMatchingSlot }
+        let bytes = try secured { () throws(CryptoError) in try secret.secret() }
         var spent: UInt64 = 0
         for slot in slots {
             if case .argon2id(let passes, let memoryBytes) = slot.stretching {
@@ -58,29 +129,8 @@ public struct LockedStore: Sendable {
                 guard spent <= 32 << 30 else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
                 try environment.checkMemory(for: memoryBytes)
             }
-            guard let vaultKey = try slot.open(secret.secret.bytes, vaultID: header.vaultID) else { continue }
-            do throws(CryptoError) {
-                return UnlockedKeys(keys: try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID))
-            } catch {
-                throw StorageError(error)
-            }
+            if let vaultKey = try slot.open(bytes.bytes, vaultID: vaultID) { return OpenedSlot(vaultKey: vaultKey, slot: slot) }
         }
         throw .wrongPassphrase
-    }
-
-    public func unlock(with passphrase: Passphrase) throws(StorageError) -> UnlockedKeys {
-        try unlock(with: .passphrase(passphrase))
-    }
-
-    /// Reads the whole log.
-    public func open(with keys: consuming UnlockedKeys) throws(StorageError) -> VaultStore {
-        try VaultStore(location, page: page, keys: keys.keys, environment: environment)
-    }
-}
-
-extension VaultEnvironment {
-    /// - Throws: `.resourceUnavailable` when a key derivation would take more than half of the available memory.
-    func checkMemory(for bytes: UInt64) throws(StorageError) {
-        guard forcesMemory || bytes <= (fileSystem.availableMemory ?? .max) / 2 else { throw .resourceUnavailable }
     }
 }

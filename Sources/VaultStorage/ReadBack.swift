@@ -7,13 +7,13 @@ internal import VaultFormat
 enum LiveRecord {
     /// By its place in the table.
     case current(Int)
-    /// An older version, by its index in ``RecordTable/past``.
-    case past(Int)
+    /// An older version, by its index among those of its item.
+    case past(ItemID, Int)
 
     func encoded(in records: RecordTable) -> [UInt8]? {
         switch self {
         case .current(let place): records.read(place) { $0.array($0.indices) }
-        case .past(let index): records.past[index].encoded()
+        case .past(let id, let index): records.past[id]?[index].encoded()
         }
     }
 }
@@ -32,7 +32,6 @@ struct ReadBack {
         self.layout = layout
         self.records = records
         moved.places = [(old: UInt64, new: UInt64)](repeating: (0, 0), count: records.end)
-        moved.past = [(old: UInt64, new: UInt64)](repeating: (0, 0), count: layout.count { if case .past = $0 { true } else { false } })
     }
 
     /// What comes behind the records.
@@ -56,7 +55,10 @@ struct ReadBack {
         guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
-        case .past: moved.past.append((Operation.offset(of: expected.span), Operation.offset(of: operation)))
+        case .past:
+            moved.past[MovedValues.Version(Operation(checked: operation))] = (
+                Operation.offset(of: expected.span), Operation.offset(of: operation)
+            )
         case .delete:
             moved.deleted.insert(id)
             moved.hasSuperseded = true
@@ -75,10 +77,11 @@ struct ReadBack {
             }
             guard let old, let old else { throw .damaged(.readBack) }
             moved.places[place] = (old, offset)
-        case .past(let index):
-            let expected = records.past[index].encoded()
-            guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
-            moved.past[index] = (Operation.offset(of: expected.span), offset)
+        case .past:
+            guard let expected = record.encoded(in: records), Operation.areEqualButForOffset(operation, expected.span) else {
+                throw .damaged(.readBack)
+            }
+            moved.past[MovedValues.Version(Operation(checked: operation))] = (Operation.offset(of: expected.span), offset)
         }
     }
 }

@@ -19,8 +19,10 @@ public struct RecordTable {
     private var places = PlaceTable()
     /// The last version of items that were deleted since the file was rewritten.
     private var deletedVersions: [ItemID: UInt64] = [:]
-    /// Kept older versions, as they came.
-    public private(set) var past: [Operation] = []
+    /// Kept older versions of each item, oldest first; no more than ``historyLimit``.
+    public private(set) var past: [ItemID: [Operation]] = [:]
+    /// How many older versions of an item are kept, as the vault's settings say.
+    public private(set) var historyLimit = 0
     /// Boxes and operations that are still needed, in bytes.
     public private(set) var liveBytes = 0
     /// Whether the file holds the box of a value that was replaced or deleted.
@@ -70,7 +72,10 @@ public struct RecordTable {
     /// - Throws: `.invalid(.version)`, with nothing changed: versions only rise.
     mutating func follow(_ operation: Span<UInt8>) throws(FormatError) -> Int? {
         let kind = Operation.kind(of: operation)
-        guard kind != .past else { return apply(operation, at: nil) }
+        guard kind != .past else {
+            keep(Operation(checked: operation))
+            return nil
+        }
         let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
         let slot = slot(of: id)
         if let slot {
@@ -78,30 +83,72 @@ public struct RecordTable {
         } else {
             guard kind == .put, deletedVersions.isEmpty || version > deletedVersions[id] ?? 0 else { throw .invalid(.version) }
         }
-        return apply(operation, at: slot)
+        let place = apply(operation, at: slot)
+        if let limit = VaultSettings.historyLimit(in: operation) { _ = setHistoryLimit(limit) }
+        return place
     }
 
     /// - Parameter slot: of the item, if it is here.
     private mutating func apply(_ operation: Span<UInt8>, at slot: Int?) -> Int? {
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
-        case .past:
-            past.append(Operation(checked: operation))
-            liveBytes += RecordTable.size(operation)
-            return nil
+        case .past: return nil
         case .delete:
             deletedVersions[id] = Operation.version(of: operation)
             guard let slot else { return nil }
-            if hasValue(at: places[slot]) { hasSuperseded = true }
+            noteSuperseded(value(at: places[slot]), of: id)
             return empty(slot)
         case .put:
             if !deletedVersions.isEmpty { deletedVersions[id] = nil }
             guard let slot else { return insert(operation, id) }
             let place = places[slot]
-            if let old = value(at: place), Operation.value(of: operation) != old { hasSuperseded = true }
+            let old = value(at: place)
+            if Operation.value(of: operation) != old { noteSuperseded(old, of: id) }
             replace(place, with: operation)
             return place
         }
+    }
+
+    private mutating func noteSuperseded(_ value: ValueLocation?, of id: ItemID) {
+        if value != nil, past[id]?.last?.value != value { hasSuperseded = true }
+    }
+
+    // MARK: History
+
+    /// The greatest version that the item has had, as far as the file still says it.
+    public func lastVersion(of id: ItemID) -> UInt64 {
+        let current = slot(of: id).map { arena.read(locations[places[$0]]) { Operation.version(of: $0) } }
+        return max(current ?? 0, deletedVersions[id] ?? 0, past[id]?.last?.version ?? 0)
+    }
+
+    /// Takes an older version, for which the oldest may have to go.
+    ///
+    /// - Returns: what went.
+    @discardableResult
+    private mutating func keep(_ operation: Operation) -> [Operation] {
+        past[operation.id, default: []].append(operation)
+        liveBytes += RecordTable.size(operation)
+        return prune(operation.id)
+    }
+
+    private mutating func prune(_ id: ItemID) -> [Operation] {
+        guard let versions = past[id], versions.count > historyLimit else { return [] }
+        let dropped = Array(versions.dropLast(historyLimit))
+        past[id] = historyLimit == 0 ? nil : Array(versions.suffix(historyLimit))
+        for version in dropped { liveBytes -= RecordTable.size(version) }
+        if dropped.contains(where: { $0.value != nil }) { hasSuperseded = true }
+        return dropped
+    }
+
+    private mutating func setHistoryLimit(_ limit: Int) -> [Operation] {
+        historyLimit = limit
+        return past.keys.flatMap { prune($0) }
+    }
+
+    /// Fills in where the value of an older version lies that was just written.
+    mutating func setPastOffset(_ offset: UInt64, of id: ItemID, version: UInt64) {
+        guard let index = past[id]?.lastIndex(where: { $0.version == version }) else { return }
+        past[id]?[index].value?.offset = offset
     }
 
     // MARK: Taking back
@@ -114,6 +161,9 @@ public struct RecordTable {
         var deletedVersion: UInt64?
         var hadSuperseded: Bool
         var isPast: Bool
+        var historyLimit: Int
+        /// Older versions that went.
+        var dropped: [Operation] = []
     }
 
     /// Applies an operation of this process, which may be taken back.
@@ -122,18 +172,28 @@ public struct RecordTable {
         let slot = slot(of: id)
         var undo = Undo(
             id: id, old: slot.flatMap { self[places[$0]] }, deletedVersion: deletedVersions.isEmpty ? nil : deletedVersions[id],
-            hadSuperseded: hasSuperseded, isPast: Operation.kind(of: operation) == .past)
+            hadSuperseded: hasSuperseded, isPast: Operation.kind(of: operation) == .past, historyLimit: historyLimit)
+        if undo.isPast {
+            undo.dropped = keep(Operation(checked: operation))
+            return undo
+        }
         undo.place = apply(operation, at: slot)
+        if let limit = VaultSettings.historyLimit(in: operation) { undo.dropped = setHistoryLimit(limit) }
         return undo
     }
 
     /// Takes the newest change back.
     mutating func revert(_ undo: Undo) {
         hasSuperseded = undo.hadSuperseded
-        if undo.isPast {
-            liveBytes -= RecordTable.size(past.removeLast())
-            return
+        historyLimit = undo.historyLimit
+        // With a limit of 0 what came is among what went.
+        if undo.isPast, let newest = past[undo.id]?.popLast() { liveBytes -= RecordTable.size(newest) }
+        for version in undo.dropped.reversed() where !undo.isPast || historyLimit > 0 {
+            past[version.id, default: []].insert(version, at: 0)
+            liveBytes += RecordTable.size(version)
         }
+        if past[undo.id]?.isEmpty == true { past[undo.id] = nil }
+        guard !undo.isPast else { return }
         deletedVersions[undo.id] = undo.deletedVersion
         guard let old = undo.old, let place = undo.place else {
             if let slot = slot(of: undo.id) { empty(slot) }
@@ -180,10 +240,11 @@ public struct RecordTable {
                 return false
             }
         }
-        guard past.count == moved.past.count else { return false }
-        for index in past.indices where past[index].value != nil {
-            guard past[index].value?.offset == moved.past[index].old else { return false }
-            past[index].value?.offset = moved.past[index].new
+        for (id, versions) in past {
+            for (index, version) in versions.enumerated() where version.value != nil {
+                guard let way = moved.past[MovedValues.Version(version)], version.value?.offset == way.old else { return false }
+                past[id]?[index].value?.offset = way.new
+            }
         }
         deletedVersions = deletedVersions.filter { moved.deleted.contains($0.key) }
         hasSuperseded = moved.hasSuperseded

@@ -21,8 +21,14 @@ public enum StorageError: Error, Equatable, Sendable {
     case unacceptablePassphrase(PassphraseFlaw)
     /// A key file has 32 bytes to 1 MiB.
     case unacceptableKeyFile
+    /// A recovery code was mistyped.
+    case unacceptableRecoveryCode(RecoveryCodeFlaw)
     /// No slot of the vault takes this kind of secret.
     case noMatchingSlot
+    /// A change of the key slots that would shut people out, or that has no room.
+    case slot(SlotFlaw)
+    /// This machine does not give the secret of an external slot, or cannot seal one.
+    case machineSecret(MachineFlaw)
     /// Another process kept the writer lock for 30 seconds.
     case busy
     /// The key derivation asks for memory that the system cannot give.
@@ -35,7 +41,7 @@ public enum StorageError: Error, Equatable, Sendable {
     case poisoned
     /// The vault has got a new vault key since it was unlocked. Open it again.
     case rekeyed
-    /// The file is an older copy of one that this handle has seen.
+    /// The file is an older copy of one that this handle, or this device, has seen; or another vault has taken its place.
     case rolledBack
     /// The vault is locked: the key that this needs has been wiped.
     case locked
@@ -47,6 +53,30 @@ public enum StorageError: Error, Equatable, Sendable {
     case attributesTooLarge
     /// There is nowhere to keep the secret of this device.
     case noStateDirectory
+}
+
+/// Why key slots stay as they are.
+public enum SlotFlaw: String, Sendable {
+    /// There are eight already.
+    case full
+    /// The blobs of external slots have no more room.
+    case annexFull
+    /// No person could open the vault any more.
+    case lastForPeople
+    case noSuchSlot
+    /// The name is taken, empty or longer than 32 bytes.
+    case name
+}
+
+/// Why a machine did not give a secret.
+public enum MachineFlaw: String, Sendable {
+    /// There is no systemd-creds(1).
+    case noTool
+    /// It could not: there is no chip, it is another one, or the system is.
+    case failed
+    case timedOut
+    /// The vault keeps it with something that this version cannot ask.
+    case unknownProvider
 }
 
 public enum Refusal: Equatable, Sendable {
@@ -97,6 +127,7 @@ extension StorageError {
             case .outOfMemory, .unavailable: .resourceUnavailable
             case .unacceptablePassphrase(let flaw): .unacceptablePassphrase(flaw)
             case .unacceptableKeyFile: .unacceptableKeyFile
+            case .unacceptableRecoveryCode(let flaw): .unacceptableRecoveryCode(flaw)
             }
     }
 }

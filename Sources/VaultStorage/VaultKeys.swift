@@ -10,6 +10,7 @@ struct VaultKeys: ~Copyable {
     /// Nil while locked, as is the key of class A.
     private(set) var vaultKey: SecretBytes?
     let generationRoot: SecretBytes
+    let anchor: SecretBytes
     let deviceIdentification: SecretBytes
     let audit: SecretBytes
     private var whenUnlocked: SecretBytes?
@@ -18,6 +19,7 @@ struct VaultKeys: ~Copyable {
 
     init(vaultKey: consuming SecretBytes, vaultID: [UInt8]) throws(CryptoError) {
         // All is made before anything is set: the compiler cannot take back half of a value that is not copyable.
+        let anchor = try KeyDerivation.subkey(1, of: vaultKey, context: "VLT1vk__").keptApart()
         let deviceIdentification = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1vk__").keptApart()
         let generationRoot = try KeyDerivation.subkey(4, of: vaultKey, context: "VLT1vk__").keptApart()
         let audit = try KeyDerivation.subkey(5, of: vaultKey, context: "VLT1vk__").keptApart()
@@ -26,6 +28,7 @@ struct VaultKeys: ~Copyable {
         let always = try KeyDerivation.subkey(3, of: vaultKey, context: "VLT1cls_").keptApart()
         let kept = try vaultKey.keptApart()
         self.vaultID = vaultID
+        self.anchor = anchor
         self.deviceIdentification = deviceIdentification
         self.audit = audit
         self.generationRoot = generationRoot
@@ -40,12 +43,14 @@ struct VaultKeys: ~Copyable {
 
     private init(lockedCopyOf keys: borrowing VaultKeys) throws(CryptoError) {
         let generationRoot = try keys.generationRoot.copy().keptApart()
+        let anchor = try keys.anchor.copy().keptApart()
         let deviceIdentification = try keys.deviceIdentification.copy().keptApart()
         let audit = try keys.audit.copy().keptApart()
         let afterFirstUnlock = try keys.afterFirstUnlock.copy().keptApart()
         let always = try keys.always.copy().keptApart()
         vaultID = keys.vaultID
         self.generationRoot = generationRoot
+        self.anchor = anchor
         self.deviceIdentification = deviceIdentification
         self.audit = audit
         self.afterFirstUnlock = afterFirstUnlock

@@ -87,13 +87,14 @@ struct HeaderPage {
     let header: Header
     let bytes: [UInt8]
 
-    init(of file: any VaultFile) throws(StorageError) {
+    /// - Parameter isDamaged: neither the checksum nor what comes behind the header has to be there.
+    init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
         let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
         let status = try attempt(.read) { () throws(Errno) in try file.status() }
-        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame else { throw .damaged(.notAVault) }
+        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else { throw .damaged(.notAVault) }
         do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
         let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
-        guard isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
+        guard isDamaged || isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
             throw .damaged(.headerChecksum)
         }
         do throws(FormatError) { header = try Header(parsing: page.span) } catch {

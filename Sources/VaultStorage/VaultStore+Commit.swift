@@ -124,7 +124,8 @@ extension VaultStore {
         draft.undo.append(
             Draft.Step(undo: undo, oldBox: draft.boxes[operation.id], nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
         if !box.isEmpty { draft.boxes[operation.id] = (operation.version, box) }
-        if operation.kind != .delete { draft.deletesOnly = false }
+        // What is kept of an item that is deleted goes with the delete.
+        if operation.kind == .put { draft.deletesOnly = false }
         draft.open.append(FrameBuilder.Pending(operation: encoded, box: box))
         draft.places.append(undo.place)
         draft.nextIndex += 1
@@ -150,7 +151,10 @@ extension VaultStore {
         guard let draft, !draft.open.isEmpty else { return }
         let places = draft.places
         draft.builder.append(draft.open, keys: generationKeys, random: environment.random) { index, offset in
-            if let place = places[index] { records.setOffset(offset, at: place) }
+            if let place = places[index] { return records.setOffset(offset, at: place) }
+            let operation = draft.open[index].operation
+            let version = MovedValues.Version(Operation(checked: operation.span))
+            records.setPastOffset(offset, of: version.id, version: version.version)
         }
         draft.open = []
         draft.places = []
@@ -360,5 +364,6 @@ extension VaultStore {
             }
         }
         hasCommitted = false
+        moveAnchor(to: tip.position, generation: header.generation)
     }
 }

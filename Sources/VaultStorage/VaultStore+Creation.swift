@@ -6,10 +6,13 @@ internal import VaultFormat
 extension VaultStore {
     /// Makes an empty vault where there is no file.
     ///
-    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
+    /// - Parameters:
+    ///   - path: its directory is made, mode 0700, when it does not exist.
+    ///   - entries: what opens the vault as well.
     /// - Throws: `.alreadyExists`, with what is there untouched.
     public static func create(
-        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment
+        at path: FilePath, unlockedBy secret: UnlockingSecret, cost: KeyDerivationCost, environment: VaultEnvironment,
+        also entries: [SlotEntry] = []
     ) throws(StorageError) -> VaultStore {
         let fileSystem = environment.fileSystem
         try createDirectory(of: path, on: fileSystem)
@@ -20,8 +23,8 @@ extension VaultStore {
         }
         let random = environment.random
         var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
-        if case .passphrase = secret { try environment.checkMemory(for: cost.memoryBytes) }
-        let keys = try makeKeys(for: secret, cost: cost, header: &header, random: random)
+        let entry = SlotEntry(secret, name: secret.kind.label, cost: cost)
+        let keys = try makeKeys(for: [entry] + entries, header: &header, environment)
         let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
         let page = HeaderPage(sealing: header, keys: generationKeys)
         let genesis = LogPosition(sequence: 0, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
@@ -30,6 +33,8 @@ extension VaultStore {
             bytes += Marks.encode(genesis, generation: 1, clean: true, keys: generationKeys)
             bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
         }
+        // What this device remembers is of a vault that is no longer there.
+        try attempt(.remove) { () throws(Errno) in try AnchorFile(of: location, environment)?.remove() }
         guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
         let name = location.temporaryName(random)
         do throws(Errno) {
@@ -63,7 +68,7 @@ extension VaultStore {
 
 extension VaultStore {
     /// Makes the directory that the vault will be in, also where the path is a symbolic link to nothing yet.
-    private static func createDirectory(of path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
+    static func createDirectory(of path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
         for _ in 0..<2 {
             let resolved = (try? fileSystem.resolve(path)) ?? path
             let directory = resolved.removingLastComponent()
@@ -72,23 +77,12 @@ extension VaultStore {
         }
     }
 
-    /// Draws the vault key and puts a slot for the secret into the header.
+    /// Draws the vault key and puts slots for the secrets into the header.
     private static func makeKeys(
-        for secret: UnlockingSecret, cost: KeyDerivationCost, header: inout Header, random: any RandomSource
+        for entries: [SlotEntry], header: inout Header, _ environment: VaultEnvironment
     ) throws(StorageError) -> VaultKeys {
-        do throws(CryptoError) {
-            let vaultKey = try random.secret(32)
-            let name =
-                switch secret {
-                case .passphrase: "passphrase"
-                case .keyFile: "key file"
-                }
-            header.slots = [
-                try KeySlot.sealing(vaultKey, for: secret, cost: cost, vaultID: header.vaultID, name: name, random: random)
-            ]
-            return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID)
-        } catch {
-            throw StorageError(error)
-        }
+        let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
+        try header.place(try environment.makeSlots(entries, vaultKey, header.vaultID))
+        do throws(CryptoError) { return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch { throw StorageError(error) }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
-public import VaultCrypto
-internal import VaultFormat
+internal import VaultCrypto
+public import VaultFormat
 
 extension VaultStore {
     /// Writes the vault anew without what is dead, in the next generation, and puts it in the place of the old file.
@@ -17,51 +17,30 @@ extension VaultStore {
             try lock.lock()
             defer { lock.unlock() }
             try catchUp(repairing: false)
-            try rewrite(slots: header.slots)
+            try rewrite()
         } catch {
             noteFailedCompaction()
             throw error
         }
     }
 
-    /// Replaces the slot of a passphrase by one for another; no value is opened.
-    ///
-    /// - Parameters:
-    ///   - current: opens the slot that is replaced.
-    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may have.
-    public func changePassphrase(
-        from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost?
-    ) throws(StorageError) {
+    /// Writes the file anew without these items, and without older versions of those.
+    public func purge(items: Set<ItemID>, histories: Set<ItemID>) throws(StorageError) {
         try check()
         try checkWritable()
-        // The derivations take long, and the lock is never held over one.
-        let before = header.slots
-        if let cost { try environment.checkMemory(for: cost.memoryBytes) }
-        var replaced: Int?
-        var vaultKey: SecretBytes?
-        for (index, slot) in before.enumerated() where slot.kind == .passphrase && vaultKey == nil {
-            if case .argon2id(_, let memoryBytes) = slot.stretching { try environment.checkMemory(for: memoryBytes) }
-            vaultKey = try slot.open(current.secret.bytes, vaultID: header.vaultID)
-            if vaultKey != nil { replaced = index }
-        }
-        guard let replaced, let key = vaultKey.take() else { throw .wrongPassphrase }
-        let fresh: KeySlot
-        do throws(CryptoError) {
-            fresh = try KeySlot.sealing(
-                key, for: .passphrase(new), cost: cost ?? before[replaced].cost ?? .moderate, vaultID: header.vaultID,
-                name: before[replaced].name,
-                random: environment.random)
-        } catch {
-            throw StorageError(error)
-        }
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: false)
-        // Another process may have changed the slots meanwhile; its passphrase is then no longer this one.
-        guard let index = header.slots.firstIndex(of: before[replaced]) else { throw .wrongPassphrase }
-        var slots = header.slots
-        slots[index] = fresh
-        try rewrite(slots: slots)
+        try rewrite(purging: Purge(items: items, histories: histories))
+    }
+
+    /// What a rewrite leaves out.
+    struct Purge {
+        var items: Set<ItemID> = []
+        /// Items whose older versions go.
+        var histories: Set<ItemID> = []
+
+        var isEmpty: Bool { items.isEmpty && histories.isEmpty }
     }
 
     /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
@@ -107,16 +86,21 @@ extension VaultStore {
     // MARK: The rewrite
 
     /// With the lock held: the whole rewrite.
-    func rewrite(slots: [KeySlot]) throws(StorageError) {
+    ///
+    /// - Parameters:
+    ///   - slots: those of the new file; nil for the same.
+    ///   - anchor: what this device has seen of a later state, above which the new file has to be.
+    func rewrite(slots: [HeldSlot]? = nil, above anchor: Anchor? = nil, purging purged: Purge = Purge()) throws(StorageError) {
         location.removeLeftovers()
         do throws(StorageError) { try checkEverything() } catch {
             // What was read and never durable may have gone since: start over before it is called damage.
             try reopen()
             try checkEverything()
         }
-        var copy = try makeCopy(slots: slots)
+        let next = try nextHeader(slots: slots, above: anchor)
+        var copy = try makeCopy(next, in: location)
         do throws(StorageError) {
-            let layout = layOut()
+            let layout = layOut(hasPassphrase: next.hasPassphrase, without: purged)
             try appendLive(layout, to: &copy)
             var readBack = ReadBack(layout, of: records)
             try copy.finish { (operation) throws(StorageError) in try readBack.take(operation) }
@@ -125,6 +109,8 @@ extension VaultStore {
             discard(copy.name, after: error)
             throw error
         }
+        // What was left out is still in the table.
+        guard next.hasPassphrase == header.hasPassphrase, purged.isEmpty else { return forgetFile() }
     }
 
     /// Copies up to a durable commit without the lock, and takes it for the rest alone.
@@ -134,9 +120,9 @@ extension VaultStore {
         try catchUpLocked()
         let (snapshot, source) = (tip, identity)
         try checkEverything()
-        var copy = try makeCopy(slots: header.slots)
+        var copy = try makeCopy(try nextHeader(), in: location)
         do throws(StorageError) {
-            let layout = layOut()
+            let layout = layOut(hasPassphrase: header.hasPassphrase)
             try appendLive(layout, to: &copy)
             var readBack = ReadBack(layout, of: records)
             try copy.settle { (operation) throws(StorageError) in try readBack.take(operation) }
@@ -164,38 +150,52 @@ extension VaultStore {
         try catchUp(repairing: true)
     }
 
-    private func makeCopy(slots: [KeySlot]) throws(StorageError) -> RewriteCopy {
-        var next = Header(
-            vaultID: header.vaultID, generation: header.generation + 1, fileSalt: environment.random.bytes(32),
-            baseSequence: tip.position.sequence, slots: slots)
-        next.minor = header.minor
-        next.optionalFeatures = header.optionalFeatures
-        next.annex = header.annex
-        return try RewriteCopy(
-            header: next, root: keys.generationRoot, length: Layout.firstFrame + records.liveBytes + 4096, in: location,
+    /// The header of the next generation.
+    func nextHeader(slots: [HeldSlot]? = nil, above anchor: Anchor? = nil) throws(StorageError) -> Header {
+        var next = header
+        next.generation = max(header.generation, anchor?.generation ?? 0) + 1
+        next.fileSalt = environment.random.bytes(32)
+        next.baseSequence = max(tip.position.sequence, anchor?.sequence ?? 0)
+        if let slots { try next.place(slots) }
+        return next
+    }
+
+    func makeCopy(_ header: Header, in location: VaultLocation) throws(StorageError) -> RewriteCopy {
+        try RewriteCopy(
+            header: header, root: keys.generationRoot, length: Layout.firstFrame + records.liveBytes + 4096, in: location,
             environment: environment)
     }
 
-    private func discard(_ name: String, after error: StorageError) {
+    func discard(_ name: String, after error: StorageError, in location: VaultLocation? = nil) {
         if case .indeterminate = error { return }
-        try? location.directory.remove(name)
+        try? (location ?? self.location).directory.remove(name)
     }
 
-    /// The records by identifier, the older versions of an item before the one that is current.
-    private func layOut() -> [LiveRecord] {
-        var past = records.past.indices.sorted {
-            (records.past[$0].id, records.past[$0].version) < (records.past[$1].id, records.past[$1].version)
-        }[...]
-        var layout: [LiveRecord] = []
-        layout.reserveCapacity(records.count + past.count)
-        for (id, place) in records.sortedPlaces {
-            while let older = past.first, records.past[older].id <= id { layout.append(.past(past.removeFirst())) }
-            layout.append(.current(place))
+    /// The settings, then the items by identifier, the older versions of each before the one that is current.
+    ///
+    /// - Parameter hasPassphrase: whether there will be a slot for one; items that are bound to it go without.
+    func layOut(hasPassphrase: Bool, without purged: Purge = Purge()) -> [LiveRecord] {
+        func stays(_ operation: Span<UInt8>) -> Bool {
+            hasPassphrase || operation[2] != Protection.whenPasscodeSetThisDeviceOnly.rawValue
         }
-        return layout + past.map(LiveRecord.past)
+        let isKept = { (version: Operation) in hasPassphrase || version.protection != .whenPasscodeSetThisDeviceOnly }
+        var past = records.past.filter { !purged.histories.contains($0.key) }.keys.sorted()[...]
+        var (settings, layout): ([LiveRecord], [LiveRecord]) = ([], [])
+        layout.reserveCapacity(records.count + past.count)
+        func append(past id: ItemID) {
+            for (index, version) in (records.past[id] ?? []).enumerated() where isKept(version) { layout.append(.past(id, index)) }
+        }
+        for (id, place) in records.sortedPlaces {
+            while let older = past.first, older <= id { append(past: past.removeFirst()) }
+            guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
+            let isSettings = records.read(place) { Operation.itemClass(of: $0) } == .settings
+            if isSettings { settings.append(.current(place)) } else { layout.append(.current(place)) }
+        }
+        for id in past { append(past: id) }
+        return settings + layout
     }
 
-    private func appendLive(_ layout: [LiveRecord], to copy: inout RewriteCopy) throws(StorageError) {
+    func appendLive(_ layout: [LiveRecord], to copy: inout RewriteCopy) throws(StorageError) {
         var boxes = BoxReader(file: file)
         for record in layout {
             guard let operation = record.encoded(in: records) else { continue }
@@ -246,6 +246,16 @@ extension VaultStore {
             // Before the rename: from then on the other handle looks for it.
             recipient.offer(rewritten)
         }
+        try putInPlace(copy)
+        moveAnchor(to: copy.tip.position, generation: copy.page.header.generation)
+        guard recipient == nil else { return forgetFile() }
+        // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
+        do throws(StorageError) { if try !goOn(with: rewritten) { try reopen() } } catch { return forgetFile() }
+        isNameDurable = true
+    }
+
+    /// Renames, and makes the name durable.
+    func putInPlace(_ copy: borrowing RewriteCopy) throws(StorageError) {
         do throws(Errno) {
             try location.directory.place(copy.file, temporaryName: copy.name, as: location.name, replacing: true)
         } catch {
@@ -258,9 +268,5 @@ extension VaultStore {
             recipient?.withdraw()
             throw .indeterminate(error)
         }
-        guard recipient == nil else { return forgetFile() }
-        // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
-        do throws(StorageError) { if try !goOn(with: rewritten) { try reopen() } } catch { return forgetFile() }
-        isNameDurable = true
     }
 }

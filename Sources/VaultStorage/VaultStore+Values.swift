@@ -36,17 +36,7 @@ extension VaultStore {
     /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
     public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
         try check()
-        guard operation.value != nil else { return nil }
-        let bytes = try box(of: operation)
-        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
-        let padded: SecretBytes
-        do throws(CryptoError) {
-            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
-            padded = try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<bytes.count), nonce: nonce, key: key)
-        } catch {
-            if error == .authenticationFailed { throw .damaged(.value(operation.id)) }
-            throw StorageError(error)
-        }
+        guard let padded = try openPadded(operation) else { return nil }
         let content: Range<Int>
         do throws(FormatError) {
             content = try padded.withBytes { bytes throws(FormatError) in try Padding.content(of: bytes, minimum: Layout.valueMinimum) }
@@ -54,6 +44,20 @@ extension VaultStore {
             throw .damaged(.value(operation.id))
         }
         return padded.narrowed(to: content)
+    }
+
+    /// The value with its length before it and its padding behind.
+    func openPadded(_ operation: Operation) throws(StorageError) -> SecretBytes? {
+        guard operation.value != nil else { return nil }
+        let bytes = try box(of: operation)
+        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        do throws(CryptoError) {
+            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
+            return try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<bytes.count), nonce: nonce, key: key)
+        } catch {
+            if error == .authenticationFailed { throw .damaged(.value(operation.id)) }
+            throw StorageError(error)
+        }
     }
 }
 
@@ -63,6 +67,27 @@ extension VaultStore {
 
     /// The ordinal of the record at a place.
     public func ordinal(at place: Int) -> UInt64? { records.read(place) { Operation.ordinal(of: $0) } }
+
+    /// One more than the greatest place.
+    public var recordEnd: Int { records.end }
+
+    /// How many older versions of an item are kept.
+    public var historyLimit: Int { records.historyLimit }
+
+    /// The older versions of an item, oldest first.
+    public func versions(of id: ItemID) -> [Operation] { records.past[id] ?? [] }
+
+    /// The newest of the older versions of each item that has any, in no order.
+    public var lastVersions: [Operation] { records.past.values.compactMap(\.last) }
+
+    public func lastVersion(of id: ItemID) -> UInt64 { records.lastVersion(of: id) }
+
+    /// What the vault says of itself.
+    public var settings: Operation? {
+        var settings: Int?
+        records.forEach { place, itemClass, _ in if itemClass == .settings { settings = place } }
+        return settings.flatMap { records[$0] }
+    }
 
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 

@@ -5,6 +5,8 @@ extension VaultStore {
     /// What a verification looked at.
     public struct Verification: Equatable, Sendable {
         public var items = 0
+        /// Older versions of items that are kept.
+        public var versions = 0
         public var values = 0
         /// Values that were opened, and not only checked for changed bytes.
         public var opened = 0
@@ -17,10 +19,11 @@ extension VaultStore {
         public var invalidMarks = 0
 
         package init(
-            items: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0, unfinishedBytes: Int = 0,
+            items: Int = 0, versions: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0, unfinishedBytes: Int = 0,
             invalidMarks: Int = 0
         ) {
             self.items = items
+            self.versions = versions
             self.values = values
             self.opened = opened
             self.commits = commits
@@ -46,13 +49,21 @@ extension VaultStore {
         result.unfinishedBytes = sizeSeen - tip.position.end
         result.invalidMarks = try readMarks().found.count { $0 == nil }
         for place in 0..<records.end {
-            guard let operation = records[place] else { continue }
+            guard let operation = records[place], operation.itemClass != .settings else { continue }
             result.items += 1
-            guard operation.value != nil else { continue }
-            result.values += 1
-            _ = try box(of: operation)
-            if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
+            try check(operation, deep: deep, &result)
+        }
+        for operation in records.past.values.joined() {
+            result.versions += 1
+            try check(operation, deep: deep, &result)
         }
         return result
+    }
+
+    private func check(_ operation: Operation, deep: Bool, _ result: inout Verification) throws(StorageError) {
+        guard operation.value != nil else { return }
+        result.values += 1
+        _ = try box(of: operation)
+        if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
     }
 }

@@ -14,6 +14,8 @@ public struct VaultEnvironment: Sendable {
     public var patience = Duration.seconds(30)
     /// Files above this size are copied without the lock when they are rewritten.
     package var lockFreeCopyLength = 4 << 20
+    /// Whether an unlock makes a passphrase slot as dear as a new one where it is cheaper.
+    public var strengthensSlots = false
     /// Whether key derivations may take more than half of the available memory.
     public var forcesMemory = false
 
@@ -62,8 +64,8 @@ public final class VaultStore {
     private let process = ForkMark.process
     /// Why the file can only be read; nil when it can be written.
     private var readOnlyReason: Errno?
-    /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
-    var newestDurable: (generation: UInt64, position: LogPosition)?
+    /// The newest state that this handle, or this device before it, knows to be durable; never lowered, whatever the file becomes.
+    var newestDurable: KnownState?
     /// The size at which a compaction failed; the next try comes when the file has grown by half.
     var failedCompactionSize = 0
     /// Bytes of an unfinished commit that were cut off since the last look.
@@ -82,7 +84,10 @@ public final class VaultStore {
     /// The newest commit that was applied.
     var tip: Commit { unsettled.last ?? base }
 
-    init(_ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment) throws(StorageError) {
+    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault.
+    init(
+        _ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment, acceptsOlderCopy: Bool = false
+    ) throws(StorageError) {
         self.environment = environment
         self.location = location
         lock = WriterLock(location, clock: environment.clock, patience: environment.patience)
@@ -97,7 +102,28 @@ public final class VaultStore {
         }
         self.keys = keys
         base = Commit(position: LogPosition(sequence: 0, end: Layout.firstFrame, tag: Digest()), tagOffset: 0, count: 0, frames: 0)
-        try reading { () throws(StorageError) in try self.reopen() }
+        if acceptsOlderCopy {
+            try withWritersKeptOut { () throws(StorageError) in try reopen() }
+        } else {
+            try openFirst()
+        }
+    }
+
+    private func openFirst() throws(StorageError) {
+        do throws(StorageError) { try openBesideAnchor() } catch {
+            switch error {
+            case .damaged, .unsupported, .rekeyed, .rolledBack: break
+            default: throw error
+            }
+            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchor() }
+        }
+        if newestDurable?.isOfDevice != true { anchorFirst() }
+    }
+
+    /// The anchor is read first: it never runs ahead of the file, so what is in it must be there.
+    private func openBesideAnchor() throws(StorageError) {
+        newestDurable = try knownToDevice()
+        try reopen()
     }
 
     /// A second handle with the same file and records, which rewrites the file while the first one is used.
@@ -147,7 +173,7 @@ public final class VaultStore {
     public var sequence: UInt64 { tip.position.sequence }
 
     /// Whether a person can open the vault with something that they know.
-    public var hasPassphrase: Bool { header.slots.contains { $0.kind == .passphrase || $0.kind == .passphraseAndKeyFile } }
+    public var hasPassphrase: Bool { header.hasPassphrase }
 
     /// Whether the item is absent here: sealed under the secret of another device, or bound to a passphrase that the vault no longer has.
     ///
@@ -244,8 +270,10 @@ public final class VaultStore {
 
     /// Reads what lies behind the tip.
     ///
-    /// - Parameter knownSize: of the file, when all writers are kept out.
-    func follow(knownSize: Int? = nil) throws(StorageError) {
+    /// - Parameters:
+    ///   - knownSize: of the file, when all writers are kept out.
+    ///   - known: a state that must be among those that are read, if it is of this generation.
+    func follow(knownSize: Int? = nil, through known: KnownState? = nil) throws(StorageError) {
         do throws(StorageError) {
             // Marks before size before frames: what a mark names is then within the size.
             let marks = try readMarks()
@@ -257,6 +285,7 @@ public final class VaultStore {
             let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
                 (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
             }
+            if let known, !known.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
             unsettled += found
             for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
                 throw .damaged(.markMismatch(sequence: highest.sequence))
@@ -275,7 +304,7 @@ public final class VaultStore {
         identity.inode = .max
     }
 
-    private var isForgotten: Bool { sizeSeen < 0 }
+    var isForgotten: Bool { sizeSeen < 0 }
 
     /// Moves the base to the newest applied commit that the mark names or that lies below it.
     func settle(through sequence: UInt64) {
@@ -287,8 +316,10 @@ public final class VaultStore {
     }
 
     func noteDurable(_ position: LogPosition) {
-        if let known = newestDurable, known.position.sequence > position.sequence { return }
-        newestDurable = (header.generation, position)
+        if let known = newestDurable, known.sequence > position.sequence { return }
+        let isOfDevice = newestDurable?.isOfDevice ?? false
+        newestDurable = KnownState(
+            generation: header.generation, sequence: position.sequence, tag: position.tag, isOfDevice: isOfDevice)
     }
 
     private func apply(_ operations: FrameOperations, of sequence: UInt64) throws(StorageError) {
@@ -333,13 +364,7 @@ public final class VaultStore {
             try adopt(file, try HeaderPage(of: file))
             self.readOnlyReason = readOnlyReason
             forgetRecords()
-            try follow()
-            guard let known else { return }
-            // Sequence numbers go on over all generations, so this is an older copy of the file, or another history.
-            let isOlder = sequence < known.position.sequence || header.generation < known.generation
-            let isFork =
-                header.generation == known.generation && tip.position.sequence == known.position.sequence && tip.position != known.position
-            guard !isOlder, !isFork else { throw .rolledBack }
+            try follow(through: known)
         } catch {
             newestDurable = known
             forgetFile()
@@ -377,5 +402,25 @@ public final class VaultStore {
     func forgetRecords() {
         records = RecordTable()
         observer?.recordsWereReset()
+    }
+}
+
+/// A state of the file that somebody has seen: what is there now must have come after it.
+struct KnownState {
+    var generation: UInt64
+    var sequence: UInt64
+    var tag: Digest
+    /// Whether this device wrote it down, and not only this handle.
+    var isOfDevice = false
+
+    /// Sequence numbers go on over all generations: a file that is behind is an older copy, and one of the same generation that has not passed
+    /// through this state is another history.
+    ///
+    /// - Parameter commits: all of the file, and before them the state that it began with.
+    func isPassed(by commits: [Commit], generation: UInt64) -> Bool {
+        guard generation == self.generation else {
+            return generation > self.generation && commits[commits.count - 1].position.sequence >= sequence
+        }
+        return commits.contains { $0.position.sequence == sequence && $0.position.tag == tag }
     }
 }

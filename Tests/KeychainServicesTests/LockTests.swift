@@ -119,7 +119,7 @@ extension SecItemTests {
                 vaultKey, for: .keyFile(try keyFile()), cost: .weakest, vaultID: locked.header.vaultID, name: "",
                 random: environment.random)
             try store.lock.lock()
-            try store.rewrite(slots: [slot])
+            try store.rewrite(slots: [HeldSlot(slot)])
             store.lock.unlock()
         }
 

@@ -129,7 +129,7 @@ struct FaultTests {
         case .compact: try store.compact()
         case .compactBeside: try store.compactBeside()
         case .changePassphrase:
-            try store.changePassphrase(from: .of(VaultBuilder.passphrase), to: .of("another"), cost: .weakest)
+            try store.changeSecret(from: .passphrase(.of(VaultBuilder.passphrase)), to: .passphrase(.of("another")), cost: .weakest)
         case .bindToDevice:
             var failure: StorageError?
             try store.write {

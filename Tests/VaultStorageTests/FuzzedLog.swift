@@ -84,7 +84,7 @@ enum FuzzedLog: UInt8, CaseIterable {
     }
 
     private static func records(of store: VaultStore) -> [String] {
-        (store.records.sorted + store.records.past).map {
+        (store.records.sorted + store.records.past.values.flatMap(\.self)).map {
             "\($0.id) \($0.version) \($0.valueVersion) \($0.value?.tag.span.array(0..<16) ?? []) \($0.attributes.bytes)"
         }.sorted()
     }

@@ -206,7 +206,7 @@ extension VaultBuilder {
 
     /// The same vault with another passphrase.
     func withChangedPassphrase() throws -> VaultBuilder {
-        try after { try $0.changePassphrase(from: .of(Self.passphrase), to: .of("another"), cost: .weakest) }
+        try after { try $0.changeSecret(from: .passphrase(.of(Self.passphrase)), to: .passphrase(.of("another")), cost: .weakest) }
     }
 
     private func after(_ change: (VaultStore) throws -> Void) throws -> VaultBuilder {
@@ -241,7 +241,7 @@ extension VaultStore {
         let keys = try secured { () throws(CryptoError) in
             try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
         }
-        return try locked.open(with: UnlockedKeys(keys: keys))
+        return try locked.open(with: UnlockedKeys(keys: keys, slotID: locked.header.slots[0].slotID))
     }
 }
 

@@ -82,6 +82,8 @@ struct Agent: ParsableCommand {
         }
         var arguments = ["--vault", try vault.file.path().string, "--idle", idle, "--max", max]
         if let file = vault.passphrase.passphraseFile { arguments += ["--passphrase-file", file] }
+        if let file = vault.unlocking.keyFile { arguments += ["--key-file", file] }
+        if let file = vault.unlocking.recoveryCodeFile { arguments += ["--recovery-code-file", file] }
         if let policy { arguments += ["--policy", policy] }
         if audit { arguments.append("--audit") }
         if allowRoot { arguments.append("--allow-root") }
@@ -102,7 +104,7 @@ struct Agent: ParsableCommand {
     }
 
     private func serve(_ server: AgentServer, on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
-        if !locked, vault.passphrase.hasSource { try unlock(server) }
+        if !locked, vault.unlocking.hasSource { try unlock(server) }
         let signals = AgentSignals(server)
         do { try server.start(on: descriptor, at: place) } catch { throw CommandError(.inputOutput, "cannot listen at the agent's socket") }
         if announce { AgentLauncher.announce(nil) }
@@ -131,7 +133,7 @@ struct Agent: ParsableCommand {
     }
 
     private func unlock(_ server: AgentServer) throws {
-        do { try server.unlock(with: .passphrase(vault.passphrase.passphrase())) } catch VaultError.storage(.noVault) {
+        do { try server.unlock(with: vault.unlocking.secret(for: vault.locked())) } catch VaultError.storage(.noVault) {
             Output.warn("there is no vault here yet: make one with 'vault init', and then 'vault unlock'")
         }
     }

@@ -16,12 +16,13 @@ struct Unlock: ParsableCommand {
 
     func run() throws {
         let locked = try vault.locked()
-        guard vault.passphrase.hasSource || Terminal() != nil else { return try vault.passphrase.checkAvailable() }
+        let unlocking = vault.unlocking
+        try unlocking.checkAvailable(for: locked.slots)
         let client = try AgentLauncher.agent(of: locked.path)
-        if vault.passphrase.hasSource {
-            try client.unlock(with: .passphrase(vault.passphrase.passphrase()))
+        if unlocking.hasSource || Terminal() == nil {
+            try client.unlock(with: unlocking.secret(for: locked))
         } else {
-            try VaultAccess.unlock(client)
+            try VaultAccess.unlock(client, unlocking, locked)
         }
     }
 }

@@ -42,8 +42,13 @@ enum Confirmation {
     }
 
     static func ask(_ question: String) throws {
-        guard let terminal = Terminal() else { return try checkPossible() }
-        let answer = try terminal.ask(question + " [y/N] ").lowercased()
-        guard answer == "y" || answer == "yes" else { throw CommandError(.cancelled, "cancelled") }
+        try checkPossible()
+        guard try isWanted(question) else { throw CommandError(.cancelled, "cancelled") }
+    }
+
+    /// What a person says; without one, no.
+    static func isWanted(_ question: String) throws -> Bool {
+        guard let answer = try Terminal()?.ask(question + " [y/N] ").lowercased() else { return false }
+        return answer == "y" || answer == "yes"
     }
 }

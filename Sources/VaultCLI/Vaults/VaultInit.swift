@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Vault
+internal import VaultCrypto
 internal import VaultStorage
 
 /// How much a guess at the passphrase costs.
@@ -32,6 +33,16 @@ struct Init: ParsableCommand {
     @Option(help: "interactive, moderate or sensitive.")
     var kdf = CostOption.moderate
 
+    @Flag(help: "Make a recovery code as well, and print it once.")
+    var recoveryCode = false
+
+    @Option(help: ArgumentHelp("Keep so many older versions of every item, and deleted items; 0 to 1000.", valueName: "number"))
+    var history = 0
+
+    func validate() throws {
+        guard (0...1000).contains(history) else { throw ValidationError("--history takes 0 to 1000") }
+    }
+
     func run() throws {
         let path = try file.path()
         do {
@@ -44,12 +55,20 @@ struct Init: ParsableCommand {
         }
         let passphrase = try passphrase.passphrase(prompt: "New passphrase: ", confirming: true)
         let bits = PassphraseStrength.estimate(passphrase)
-        try Progress.during("making the vault") { _ in try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost).close() }
+        let wantsCode = try recoveryCode || !self.passphrase.hasSource && Confirmation.isWanted(
+            "Make a recovery code, which opens the vault if the passphrase is forgotten?")
+        let code = wantsCode ? try RecoveryCode(SystemRandom()) : nil
+        let vault = try Progress.during("making the vault") { _ in
+            try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost, recoveryCode: code)
+        }
+        defer { vault.close() }
+        if let code { try RecoveryCodeOutput.show(code) }
+        if history > 0 { try vault.setHistoryLimit(history) }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {
             Output.warn(
                 "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")
         }
         Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
-        Output.note("a forgotten passphrase cannot be recovered")
+        Output.note("a forgotten passphrase cannot be recovered\(wantsCode ? ", but the recovery code opens the vault" : "")")
     }
 }

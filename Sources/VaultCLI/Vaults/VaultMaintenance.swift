@@ -5,51 +5,6 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
 
-struct Passwd: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "passwd",
-        abstract: "Change the passphrase.",
-        discussion: """
-            No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still opens with the old passphrase.
-            """)
-
-    @OptionGroup var vault: VaultOptions
-
-    @Option(help: ArgumentHelp("Read the new passphrase from this file.", valueName: "file"), completion: .file())
-    var newPassphraseFile: String?
-
-    @Option(help: ArgumentHelp("Read the new passphrase from this descriptor.", valueName: "number"))
-    var newPassphraseFd: Int32?
-
-    @Option(help: "interactive, moderate or sensitive; left out, as it was.")
-    var kdf: CostOption?
-
-    func validate() throws {
-        guard newPassphraseFile == nil || newPassphraseFd == nil else {
-            throw ValidationError("--new-passphrase-file and --new-passphrase-fd exclude each other")
-        }
-        if let newPassphraseFd, newPassphraseFd == vault.passphrase.passphraseFd {
-            throw ValidationError("one descriptor cannot give both passphrases")
-        }
-    }
-
-    func run() throws {
-        let locked = try vault.locked()
-        let current = try vault.passphrase.passphrase(prompt: "Current passphrase: ")
-        let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
-        defer { opened.close() }
-        let new: Passphrase
-        if let file = newPassphraseFile {
-            new = try PassphraseOptions.read(file: file)
-        } else if let descriptor = newPassphraseFd {
-            new = try PassphraseOptions.read(descriptor: descriptor)
-        } else {
-            new = try PassphraseOptions.ask("New passphrase: ", confirming: true)
-        }
-        try Progress.during("changing the passphrase") { _ in try opened.changePassphrase(from: current, to: new, cost: kdf?.cost) }
-    }
-}
-
 struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
@@ -75,7 +30,18 @@ struct Verify: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @Flag(help: "Go on from this file, although this device has seen a newer one or another vault in its place.")
+    var acceptOlder = false
+
+    @Flag(help: "With --accept-older: do not ask.")
+    var yes = false
+
+    func validate() throws {
+        guard acceptOlder || !yes else { throw ValidationError("--yes goes with --accept-older") }
+    }
+
     func run() throws {
+        if acceptOlder { try accept() }
         try vault.access(nil, onlyReads: true).withVault { vault in
             let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
             if result.invalidMarks > 0 {
@@ -83,6 +49,7 @@ struct Verify: ParsableCommand {
             }
             guard json else {
                 var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
+                if result.versions > 0 { line += ", \(result.versions) older versions" }
                 if deep { line += ", \(result.opened) of them opened" }
                 if result.foreign > 0 { line += ", \(result.foreign) of another device" }
                 if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
@@ -95,11 +62,23 @@ struct Verify: ParsableCommand {
         }
     }
 
+    /// The file is written anew, above what this device has seen.
+    private func accept() throws {
+        if !yes {
+            try Confirmation.checkPossible()
+            try Confirmation.ask("Go on from this file? What a newer one had is lost then.")
+        }
+        let locked = try vault.locked()
+        let secret = try vault.unlocking.secret(for: locked)
+        try Progress.during("unlocking") { _ in try locked.unlock(with: secret, acceptsOlderCopy: true).close() }
+    }
+
     private struct Report: Encodable {
-        var items, values, opened, commits, foreign, unfinishedBytes, invalidMarks: Int
+        var items, versions, values, opened, commits, foreign, unfinishedBytes, invalidMarks: Int
 
         init(_ result: VaultStore.Verification) {
             items = result.items
+            versions = result.versions
             values = result.values
             opened = result.opened
             commits = result.commits

@@ -68,12 +68,17 @@ struct Status: ParsableCommand {
             }
         }
 
-        struct Slot: Encodable {
-            var name: String
-            var type: String
-            var kdf: String
-            var memoryBytes: UInt64?
-            var passes: UInt32?
+        /// What this device remembers of the vault, which is not checked without a key.
+        struct Remembered: Encodable {
+            var generation: UInt64
+            var sequence: UInt64
+            var isOfThisVault: Bool
+
+            init(_ anchor: Anchor, of vaultID: [UInt8]) {
+                (generation, sequence, isOfThisVault) = (anchor.generation, anchor.sequence, anchor.vaultID == vaultID)
+            }
+
+            var text: String { isOfThisVault ? "generation \(generation), commit \(sequence)" : "of another vault" }
         }
 
         var path: String
@@ -81,25 +86,19 @@ struct Status: ParsableCommand {
         var vaultID: String
         var generation: UInt64
         var size: Int
-        var slots: [Slot]
+        var slots: [SlotSummary]
+        var anchor: Remembered?
         var agent: Agent?
 
         init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
             path = store.path.string
             format = "\(Header.major).\(store.header.minor)"
-            vaultID = store.header.vaultID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            vaultID = store.header.vaultID.hexadecimal
+            anchor = store.anchor.map { Remembered($0, of: store.header.vaultID) }
             generation = store.header.generation
             self.size = size
             self.agent = agent.map(Agent.init)
-            slots = store.header.slots.map { slot in
-                var summary = Slot(name: slot.name, type: "\(slot.kind.label)", kdf: "blake2b")
-                if case .argon2id(let passes, let memoryBytes) = slot.stretching {
-                    summary.kdf = "argon2id"
-                    summary.memoryBytes = memoryBytes
-                    summary.passes = passes
-                }
-                return summary
-            }
+            slots = store.header.slots.map(SlotSummary.init)
         }
 
         var text: String {
@@ -107,27 +106,10 @@ struct Status: ParsableCommand {
                 "path        \(path.printable)", "format      VLT \(format)", "vault       \(vaultID)", "generation  \(generation)",
                 "size        \(size) bytes",
             ]
-            for slot in slots {
-                var line = "unlock      \(slot.type)"
-                if let memory = slot.memoryBytes, let passes = slot.passes {
-                    line += ": \(slot.kdf), \(memory >> 20) MiB, \(passes) \(passes == 1 ? "pass" : "passes")"
-                }
-                lines.append(line)
-            }
+            lines += slots.map { "unlock      \($0.description)" }
+            lines.append("anchor      \(anchor?.text ?? "none")")
             lines.append("agent       \(agent?.text ?? "none")")
             return lines.joined(separator: "\n") + "\n"
-        }
-    }
-}
-
-extension KeySlot.Kind {
-    var label: String {
-        switch self {
-        case .passphrase: "passphrase"
-        case .recoveryCode: "recovery code"
-        case .passphraseAndKeyFile: "passphrase and key file"
-        case .external: "external secret"
-        case .keyFile: "key file"
         }
     }
 }

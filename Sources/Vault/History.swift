@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+internal import VaultStorage
+
+/// A version of an item: the current one, or one that was kept when it was changed or deleted.
+public struct ItemVersion: Sendable {
+    /// With its secret if the query asked for it.
+    public let item: Item
+    public let isCurrent: Bool
+}
+
+extension Vault {
+    /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the next compaction.
+    public var historyLimit: Int { get throws(VaultError) { try core.read { $0.store.historyLimit } } }
+
+    /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
+    ///
+    /// - Throws: `.parameter(.limit)`.
+    public func setHistoryLimit(_ limit: Int) throws(VaultError) {
+        guard VaultSettings.historyLimits.contains(limit) else { throw .parameter(.limit) }
+        try core.change { engine throws(VaultError) in try engine.setHistoryLimit(limit) }
+    }
+
+    /// The versions of each item that matches, the newest first.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
+        try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.accessGroups, for: self) }
+    }
+
+    /// The last version of each deleted item that matches.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
+        try core.read { engine throws(VaultError) in try engine.deleted(matching: query, self.accessGroups, for: self) }
+    }
+
+    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call takes the first one back.
+    ///
+    /// - Parameter version: nil: the one before.
+    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key that this one had.
+    @discardableResult
+    public func undo(_ record: ItemRecord, to version: UInt64? = nil) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.undo(record.itemID, to: version, self.accessGroups, for: self) }
+    }
+
+    /// Adds a deleted item again as it was, under its old identifier.
+    ///
+    /// - Throws: `.itemNotFound`; `.duplicateItem` when another item has its key by now.
+    @discardableResult
+    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.restore(record.itemID, self.accessGroups, for: self) }
+    }
+
+    /// Takes the older versions of the items that match out of the file, and with them those that were deleted.
+    ///
+    /// - Parameter onlyDeleted: leaves the items that are there alone.
+    /// - Returns: of how many items.
+    public func purgeHistory(matching queries: [Query], onlyDeleted: Bool = false) throws(VaultError) -> Int {
+        let owners = try core.read { engine throws(VaultError) in
+            var owners: Set<ItemID> = []
+            for query in queries {
+                owners.formUnion(try engine.historyOwners(matching: query, onlyDeleted: onlyDeleted, self.accessGroups))
+            }
+            return owners.filter { !engine.store.versions(of: $0).isEmpty }
+        }
+        guard !owners.isEmpty else { return 0 }
+        try core.manage { store throws(StorageError) in try store.purge(items: [], histories: owners) }
+        return owners.count
+    }
+
+    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind.
+    ///
+    /// - Returns: how many items went; those that had been deleted before do not count.
+    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
+    public func forget(accessGroup group: String) throws(VaultError) -> Int {
+        guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
+        let items = try core.read { $0.items(ofGroup: group) }
+        guard !items.current.isEmpty || !items.past.isEmpty else { return 0 }
+        try core.manage { store throws(StorageError) in
+            try store.purge(items: items.current, histories: items.current.union(items.past))
+        }
+        return items.current.count
+    }
+}

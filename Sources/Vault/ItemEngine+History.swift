@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+// Older versions of items. They are never matched by the four verbs.
+
+extension ItemEngine {
+    /// Keeps an item as it is now, before it is changed or deleted.
+    func remember(_ old: Operation) throws(VaultError) {
+        guard store.historyLimit > 0, !old.isTombstone else { return }
+        var past = old
+        past.kind = .past
+        try stage(past, .keep)
+    }
+
+    func setHistoryLimit(_ limit: Int) throws(VaultError) {
+        let old = store.settings
+        guard old != nil || limit > 0 else { return }
+        var settings =
+            old
+            ?? Operation(
+                kind: .put, itemClass: .settings, protection: .always, id: store.makeItemID(), version: 0, valueVersion: 0,
+                ordinal: store.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
+                attributes: EncodedAttributes())
+        settings.version += 1
+        settings.modified = max(store.now, settings.modified)
+        settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: old?.attributes)
+        try stage(settings, .none)
+    }
+
+    /// The versions of each item that matches, the newest first: the current one, then those that were kept.
+    func versions(matching query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [ItemVersion] {
+        let found = try ParsedQuery(query, groups: groups).find(in: store, index)
+        guard !found.isEmpty else { throw .itemNotFound }
+        var versions: [ItemVersion] = []
+        for current in found {
+            for operation in [current] + store.versions(of: current.id).reversed() where try !isForeign(operation) {
+                versions.append(try version(operation, of: query, owner, isCurrent: operation.kind == .put))
+            }
+        }
+        return versions
+    }
+
+    /// The last version of each deleted item that matches, in the order of their creation.
+    func deleted(matching query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [ItemVersion] {
+        let found = try deletedOperations(matching: query, groups)
+        guard !found.isEmpty else { throw .itemNotFound }
+        var versions: [ItemVersion] = []
+        for operation in found { versions.append(try version(operation, of: query, owner, isCurrent: false)) }
+        return versions
+    }
+
+    private func version(
+        _ operation: Operation, of query: Query, _ owner: any ItemStore, isCurrent: Bool
+    ) throws(VaultError) -> ItemVersion {
+        guard store.canUse(operation.protection) else { throw .locked }
+        var item = Item(operation, owner)
+        if query.returnsSecrets { item.secret = try open(operation) }
+        return ItemVersion(item: item, isCurrent: isCurrent)
+    }
+
+    private func deletedOperations(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Operation] {
+        let parsed = try ParsedQuery(query, groups: groups)
+        var found: [Operation] = []
+        for operation in store.lastVersions where parsed.matches(operation) && isDeleted(operation.id) {
+            if try !isForeign(operation) { found.append(operation) }
+        }
+        return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }
+    }
+
+    private func isDeleted(_ id: ItemID) -> Bool {
+        guard let place = store.place(of: id), let operation = store.record(at: place) else { return true }
+        return operation.isTombstone
+    }
+
+    /// Makes an older version the current one; what was current is kept in its turn.
+    ///
+    /// - Parameter version: nil: the one before.
+    func undo(_ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+        guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place), !current.isTombstone,
+            try !isForeign(current)
+        else { throw .itemNotFound }
+        let versions = store.versions(of: id)
+        guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }) else { throw .itemNotFound }
+        guard store.canUse(current.protection) else { throw .locked }
+        try remember(current)
+        return try bringBack(past, after: current, groups, owner)
+    }
+
+    /// Adds a deleted item again, under the identifier that it had.
+    func restore(_ id: ItemID, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+        guard isDeleted(id), let past = store.versions(of: id).last, groups.names?.contains(where: { past.isInGroup($0) }) ?? true else {
+            throw .itemNotFound
+        }
+        var last = past
+        last.version = store.lastVersion(of: id)
+        return try bringBack(past, after: last, groups, owner)
+    }
+
+    private func bringBack(
+        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ owner: any ItemStore
+    ) throws(VaultError) -> Item {
+        guard let itemClass = ItemClass(past.itemClass), try !isForeign(past) else { throw .itemNotFound }
+        guard store.canUse(past.protection) else { throw .locked }
+        let draft = ItemDraft(itemClass: itemClass, protection: past.protection, values: past.attributes.values, user: past.attributes.user)
+        try draft.check(groups)
+        let twins = try twins(of: draft, except: past.id)
+        if let twin = twins.own {
+            guard twin.isTombstone else { throw .duplicateItem }
+            try remove(twin)
+        }
+        try removeForeign(twins.foreign)
+        var new = past
+        new.kind = .put
+        new.version = last.version + 1
+        new.modified = max(store.now, last.modified + ItemEngine.tick)
+        return Item(try stage(new, .keep), owner)
+    }
+
+    /// The items that match, deleted ones among them, whose older versions are to go.
+    func historyOwners(matching query: Query, onlyDeleted: Bool, _ groups: AccessGroups) throws(VaultError) -> Set<ItemID> {
+        let deleted = try deletedOperations(matching: query, groups).map(\.id)
+        if onlyDeleted { return Set(deleted) }
+        return try Set(deleted + ParsedQuery(query, groups: groups).find(in: store, index).map(\.id))
+    }
+
+    /// All that there ever was in an access group.
+    func items(ofGroup group: String) -> (current: Set<ItemID>, past: Set<ItemID>) {
+        let name = Array(group.utf8)
+        var current: Set<ItemID> = []
+        for place in 0..<store.recordEnd {
+            guard let operation = store.record(at: place), operation.itemClass != .settings, operation.isInGroup(name) else { continue }
+            current.insert(operation.id)
+        }
+        return (current, Set(store.lastVersions.filter { isDeleted($0.id) && $0.isInGroup(name) }.map(\.id)))
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import SystemPackage
+internal import Vault
+internal import VaultFormat
+
+struct Backup: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Write a copy of the vault, also while others use it.",
+        discussion: """
+            The copy is a vault, mode 0600, checked and read back, whole or not there at all; it has nothing that was deleted or replaced. It opens
+            with what opens the vault, or with a passphrase of its own. The secret of this device is not in it: items of this device only open
+            again on this device alone.
+            """)
+
+    @Argument(help: "The file to make.", completion: .file())
+    var target: String
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: ArgumentHelp("Let the passphrase in this file, and nothing else, open the copy.", valueName: "file"), completion: .file())
+    var backupPassphraseFile: String?
+
+    @Flag(help: "Ask for a passphrase that opens the copy, instead of what opens the vault.")
+    var ownPassphrase = false
+
+    @Flag(help: "Replace a file that is there.")
+    var yes = false
+
+    func validate() throws {
+        guard !target.isEmpty, !target.hasSuffix("/") else { throw ValidationError("backup takes a file") }
+        guard backupPassphraseFile == nil || !ownPassphrase else {
+            throw ValidationError("--backup-passphrase-file and --own-passphrase exclude each other")
+        }
+    }
+
+    func run() throws {
+        let exists = OutputFile(target).exists
+        if exists, !yes { try Confirmation.replace("the file", target) }
+        let opened = try vault.opened()
+        defer { opened.close() }
+        let passphrase =
+            try backupPassphraseFile.map { try PassphraseOptions.read(file: $0) }
+            ?? (ownPassphrase ? try PassphraseOptions.ask("Passphrase of the copy: ", confirming: true) : nil)
+        let entries = passphrase.map { [SlotEntry(.passphrase($0), name: "passphrase")] }
+        let count = try Progress.during("backing up") { _ in
+            try opened.backUp(to: FilePath(target), entries: entries, replacing: exists)
+        }
+        Output.note("\(count) items")
+    }
+}
+
+extension Confirmation {
+    /// Asks whether a file may be replaced.
+    ///
+    /// - Throws: code 11 without a terminal.
+    static func replace(_ what: String, _ path: String) throws {
+        guard Terminal() != nil else { throw CommandError(.alreadyExists, "\(what) exists, and was left as it is", hint: "to replace it: --yes") }
+        try ask("Replace '\(path.printable)'?")
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import SystemPackage
+internal import Vault
+
+struct SalvageCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "salvage",
+        abstract: "Write what is left of a damaged vault to a new one.",
+        discussion: """
+            The damaged file stays as it is. Only what the vault's key vouches for is taken; standard output lists the items that are not whole. What
+            was deleted in a part that is lost comes back, and what was changed there is as it was before. 'vault restore' puts the new vault into
+            the place of the damaged one.
+            """)
+
+    @Argument(help: "The vault to make.", completion: .file())
+    var target: String
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let damaged = try DamagedVault(at: vault.file.path())
+        try vault.unlocking.checkAvailable(for: damaged.slots)
+        let secret = try vault.unlocking.secret(for: damaged.slots) { () throws(VaultError) in
+            try damaged.machineSecret(with: .ofProcess)
+        }
+        let result = try Progress.during("salvaging") { report in
+            try damaged.salvage(with: secret, to: FilePath(target), report: report)
+        }
+        try print(result)
+        let salvage = result.salvage
+        Output.note("\(salvage.whole) items are whole, \(result.damaged.count) are not")
+        if salvage.missingFrames > 0 { Output.warn("\(salvage.missingFrames) of \(UInt64(salvage.frames) + salvage.missingFrames) frames are lost") }
+        if salvage.unreadableBytes > 0 { Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made") }
+        if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
+    }
+
+    private func print(_ result: DamagedVault.Result) throws {
+        guard json else {
+            return try Output.write(result.damaged.map { Report($0.item, $0.loss).line + "\n" }.joined())
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try Output.write(Array(try encoder.encode(result.damaged.map { Report($0.item, $0.loss) })).span)
+        try Output.write("\n")
+    }
+
+    private struct Report: Encodable {
+        var service: String
+        var account: String?
+        var version: UInt64?
+        var secret: String
+
+        init(_ item: Item, _ loss: Salvage.Loss) {
+            service = item.serviceName
+            account = item[.account]?.displayText
+            version = item.record?.version
+            secret =
+                switch loss {
+                case .newestValue: "older"
+                case .value: "lost"
+                }
+        }
+
+        var line: String {
+            let what = secret == "older" ? "an older secret, the newest is lost" : "the secret is lost"
+            return "\(service.printable)\t\((account ?? "").printable)\t\(what)"
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+
+struct Forget: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Take everything of an access group out of the vault.",
+        discussion: """
+            For a package's removal script: a clean slate for an application that is uninstalled, its device identifiers and the older versions of
+            its items included. Asks on a terminal; without one, --yes is needed. Nothing there is no error.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: "The access group.")
+    var group: String
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func validate() throws {
+        guard group != "*", !group.isEmpty else { throw ValidationError("--group takes the name of one group") }
+    }
+
+    func run() throws {
+        if !yes { try Confirmation.checkPossible() }
+        let opened = try vault.opened(.named(group))
+        defer { opened.close() }
+        if !yes { try Confirmation.ask("Forget everything of the group '\(group.printable)'?") }
+        let count = try Progress.during("forgetting") { _ in try opened.forget(accessGroup: group) }
+        Output.note("\(count) items went")
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultCrypto
+
+struct History: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "List older versions of an item, or deleted items; or keep more of them.",
+        discussion: """
+            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a replaced or deleted secret
+            is gone at the next compaction. 'vault undo' and 'vault restore-item' bring versions back; --purge takes them out of the file.
+            """)
+
+    @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
+    var service: String?
+
+    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
+    var account: String?
+
+    @Option(name: .customLong("class"), help: "generic or internet.")
+    var itemClass = ClassOption.generic
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Deleted items, instead of the versions of one that is there.")
+    var deleted = false
+
+    @Option(help: ArgumentHelp("Keep so many older versions of every item from now on; 0 for none.", valueName: "number"))
+    var keep: Int?
+
+    @Flag(help: "Take these versions out of the file.")
+    var purge = false
+
+    @Flag(help: "With --purge, or with a --keep that lets versions go: do not ask.")
+    var yes = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @Flag(help: "With --json: the secrets too.")
+    var reveal = false
+
+    func validate() throws {
+        guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
+        if let keep {
+            guard (0...1000).contains(keep) else { throw ValidationError("--keep takes 0 to 1000") }
+            guard service == nil, !deleted, !purge, !json else { throw ValidationError("--keep stands alone") }
+        } else {
+            guard service != nil || deleted else { throw ValidationError("history takes a SERVICE, --deleted or --keep") }
+        }
+        guard itemClass == .generic || itemClass == .internet else { throw ValidationError("--class takes generic or internet here") }
+    }
+
+    func run() throws {
+        if purge, !yes { try Confirmation.checkPossible() }
+        let opened = try vault.opened(.named(group))
+        defer { opened.close() }
+        if let keep { return try set(keep, opened) }
+        if purge { return try purge(opened) }
+        let versions = deleted ? try deletedItems(in: opened) : try opened.versions(matching: query(reveal: reveal))
+        if json {
+            try VersionOutput.json(versions, revealing: reveal)
+        } else {
+            try Output.write(versions.map { VersionOutput.line($0, showsItem: deleted) + "\n" }.joined())
+        }
+    }
+
+    private func query(_ itemClass: ItemClass? = nil, reveal: Bool = false) -> Query {
+        var query = Query(itemClass ?? self.itemClass.itemClass)
+        if let service { query.attributes[self.itemClass == .internet ? .server : .service] = .string(service) }
+        if let account { query.attributes[.account] = .string(account) }
+        query.synchronizableAny = true
+        query.returnsSecrets = reveal
+        return query
+    }
+
+    /// Of every class when nothing says which.
+    private var queries: [Query] {
+        service == nil ? ItemClass.allCases.map { query($0, reveal: reveal) } : [query(reveal: reveal)]
+    }
+
+    private func deletedItems(in vault: Vault) throws -> [ItemVersion] {
+        var found: [ItemVersion] = []
+        for query in queries {
+            found += try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
+        }
+        guard !found.isEmpty else { throw CommandError(.notFound, "there are no deleted items") }
+        return found
+    }
+
+    private func purge(_ vault: Vault) throws {
+        if !yes { try Confirmation.ask("Take older versions out of the file for ever?") }
+        let count = try vault.purgeHistory(matching: queries, onlyDeleted: deleted)
+        guard count > 0 else { throw CommandError(.notFound, "there are no older versions") }
+        Output.note("purged the older versions of \(count) items")
+    }
+
+    private func set(_ limit: Int, _ vault: Vault) throws {
+        let old = try vault.historyLimit
+        if limit < old, !yes {
+            try Confirmation.checkPossible()
+            try Confirmation.ask("Keep \(limit) older versions instead of \(old)? The others go for ever.")
+        }
+        try vault.setHistoryLimit(limit)
+    }
+}
+
+struct Undo: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "undo",
+        abstract: "Take the last change of an item back.",
+        discussion: "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+
+    @Option(help: "The version to go back to.")
+    var to: UInt64?
+
+    func run() throws {
+        let opened = try vault.opened(selection.groups)
+        defer { opened.close() }
+        let item = try selection.only(in: opened)
+        guard let record = item.record else { throw VaultError.itemNotFound }
+        guard try ifFound({ () throws(VaultError) in try opened.undo(record, to: to) }) != nil else {
+            throw CommandError(.notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
+        }
+    }
+}
+
+struct RestoreItem: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore-item",
+        abstract: "Bring a deleted item back, as it was.",
+        discussion: "A vault keeps deleted items if it keeps older versions: see 'vault history --deleted'.")
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+
+    @Option(help: "The identifier of the item, where several were deleted that had this key.")
+    var id: String?
+
+    func run() throws {
+        let opened = try vault.opened(selection.groups)
+        defer { opened.close() }
+        let all = try ifFound { () throws(VaultError) in try opened.deletedItems(matching: selection.query) } ?? []
+        let deleted = all.filter { version in id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true }
+        guard let record = deleted.first?.item.record else {
+            throw CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
+        }
+        guard deleted.count == 1 else {
+            throw CommandError(.ambiguous, "several deleted items match", hint: "choose one with --id: 'vault history --deleted --json'")
+        }
+        try opened.restoreItem(record)
+    }
+}
+
+/// - Returns: nil where there is nothing to be found.
+private func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R? {
+    do throws(VaultError) { return try body() } catch {
+        guard error == .itemNotFound else { throw error }
+        return nil
+    }
+}
+
+/// How versions are printed.
+enum VersionOutput {
+    /// - Parameter showsItem: the service and the account, where several items are listed.
+    static func line(_ version: ItemVersion, showsItem: Bool) -> String {
+        let item = version.item
+        let label = item[.label]?.displayText.printable ?? ""
+        let what = showsItem ? "\(item.serviceName.printable)\t\((item[.account]?.displayText ?? "").printable)" : label
+        let columns = ["version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what, version.isCurrent ? "current" : ""]
+        return columns.filter { !$0.isEmpty }.joined(separator: "\t")
+    }
+
+    static func json(_ versions: [ItemVersion], revealing: Bool) throws {
+        try Output.write("[")
+        for (index, version) in versions.enumerated() {
+            if index > 0 { try Output.write(",") }
+            let output = ItemOutput(item: version.item, version: version)
+            try output.json(revealing: revealing ? version.item.secret : nil).withBytes { try Output.write($0) }
+        }
+        try Output.write("]\n")
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+
+/// A passphrase that is about to be set.
+struct NewPassphraseOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Read the new passphrase from this file.", valueName: "file"), completion: .file())
+    var newPassphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read the new passphrase from this descriptor.", valueName: "number"))
+    var newPassphraseFd: Int32?
+
+    @Option(help: "interactive, moderate or sensitive.")
+    var kdf: CostOption?
+
+    func validate() throws {
+        guard newPassphraseFile == nil || newPassphraseFd == nil else {
+            throw ValidationError("--new-passphrase-file and --new-passphrase-fd exclude each other")
+        }
+    }
+
+    func check(against current: PassphraseOptions) throws {
+        if let newPassphraseFd, newPassphraseFd == current.passphraseFd {
+            throw ValidationError("one descriptor cannot give both passphrases")
+        }
+    }
+
+    /// Nil: neither a file nor a descriptor was named.
+    func given() throws -> Passphrase? {
+        if let file = newPassphraseFile { return try PassphraseOptions.read(file: file) }
+        return try newPassphraseFd.map { try PassphraseOptions.read(descriptor: $0) }
+    }
+
+    /// - Throws: code 4 when there is neither a source nor a terminal.
+    func passphrase() throws -> Passphrase { try given() ?? PassphraseOptions.ask("New passphrase: ", confirming: true) }
+}
+
+struct SlotAdd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Add a way to unlock the vault.",
+        discussion: """
+            passphrase: another one.
+            recovery-code: is made, printed once and stored nowhere; write it down.
+            key-file: --new-key-file, which is made if it is not there. Whoever has the file opens the vault.
+            passphrase-and-key-file: takes both.
+            tpm2: the TPM2 chip of this machine opens the vault by itself, also for a system that is installed anew.
+            systemd: this system does, with the key of systemd-creds, for root.
+            """)
+
+    enum Kind: String, ExpressibleByArgument, CaseIterable {
+        case passphrase
+        case recoveryCode = "recovery-code"
+        case keyFile = "key-file"
+        case passphraseAndKeyFile = "passphrase-and-key-file"
+        case tpm2, systemd
+    }
+
+    @Argument(help: "passphrase, recovery-code, key-file, passphrase-and-key-file, tpm2 or systemd.")
+    var kind: Kind
+
+    @Option(help: "A name for the slot, of at most 32 bytes.")
+    var name: String?
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var new: NewPassphraseOptions
+
+    @Option(help: ArgumentHelp("The key file; made, with 64 random bytes, if it is not there.", valueName: "file"), completion: .file())
+    var newKeyFile: String?
+
+    @Option(help: ArgumentHelp("The chip, as systemd-creds takes it; else the machine's.", valueName: "device"))
+    var tpm2Device: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Registers of the chip that must not change, such as 7 for Secure Boot; 16, the default, binds to the chip alone.",
+            valueName: "list"))
+    var tpm2Pcrs: String?
+
+    func validate() throws {
+        try new.check(against: vault.passphrase)
+        let takesKeyFile = kind == .keyFile || kind == .passphraseAndKeyFile
+        guard takesKeyFile == (newKeyFile != nil) else {
+            throw ValidationError(takesKeyFile ? "--new-key-file is missing" : "--new-key-file goes with key-file and passphrase-and-key-file")
+        }
+        let takesPassphrase = kind == .passphrase || kind == .passphraseAndKeyFile
+        guard takesPassphrase || new.newPassphraseFile == nil && new.newPassphraseFd == nil && new.kdf == nil else {
+            throw ValidationError("--new-passphrase-file, --new-passphrase-fd and --kdf go with a passphrase")
+        }
+        guard kind == .tpm2 || tpm2Device == nil && tpm2Pcrs == nil else {
+            throw ValidationError("--tpm2-device and --tpm2-pcrs go with tpm2")
+        }
+    }
+
+    func run() throws {
+        let opened = try vault.opened()
+        defer { opened.close() }
+        let cost = new.kdf?.cost ?? .moderate
+        switch kind {
+        case .passphrase:
+            let passphrase = try new.passphrase()
+            try adding { _ = try opened.addSlot(for: .passphrase(passphrase), name: name, cost: cost) }
+        case .recoveryCode:
+            try RecoveryCodeOutput.show(opened.addRecoveryCode(name: name))
+        case .keyFile: try withKeyFile { keyFile in _ = try opened.addSlot(for: .keyFile(keyFile), name: name) }
+        case .passphraseAndKeyFile:
+            let passphrase = try new.passphrase()
+            try withKeyFile { keyFile in
+                try adding { _ = try opened.addSlot(for: .passphraseAndKeyFile(passphrase, keyFile), name: name, cost: cost) }
+            }
+        case .tpm2:
+            var credential = SystemCredential.ofProcess
+            if let tpm2Device { credential.device = tpm2Device }
+            if let tpm2Pcrs { credential.registers = tpm2Pcrs }
+            try adding { try opened.addMachineSlot(.tpm2, with: credential, name: name) }
+        case .systemd: try adding { try opened.addMachineSlot(.systemdCredential, with: .ofProcess, name: name) }
+        }
+    }
+
+    private func adding(_ body: () throws -> Void) throws { try Progress.during("adding the slot") { _ in try body() } }
+
+    /// Makes the file first: a slot that wants one that is not there would be of no use.
+    private func withKeyFile(_ body: (KeyFile) throws -> Void) throws {
+        guard let path = newKeyFile else { return }
+        let isNew = !OutputFile(path).exists
+        if isNew { try SystemRandom().secret(64).withBytes { try OutputFile(path).replace(with: $0) } }
+        do { try body(try UnlockOptions.read(keyFile: path)) } catch {
+            if isNew { unsafe unlink(path) }
+            throw error
+        }
+        if isNew { Output.note("made the key file; whoever has a copy of it can use it, and without it the slot is lost") }
+    }
+}
+
+/// A recovery code, as it is shown once.
+enum RecoveryCodeOutput {
+    static func show(_ code: RecoveryCode) throws {
+        try code.text().withBytes { try Output.write($0) }
+        try Output.write("\n")
+        Output.note("this recovery code opens the vault; it is stored nowhere and not shown again: write it down")
+    }
+}

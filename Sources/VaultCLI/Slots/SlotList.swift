@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultFormat
+internal import VaultStorage
+
+struct Slot: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slot",
+        abstract: "List, add and remove ways to unlock the vault.",
+        discussion: "Each slot opens the whole vault. There are eight at most, and one of them is always for people.",
+        subcommands: [SlotList.self, SlotAdd.self, SlotRemove.self])
+}
+
+struct SlotList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the ways to unlock the vault.", discussion: "Needs no passphrase.")
+
+    @OptionGroup var file: VaultFileOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let slots = try LockedVault(at: file.path()).slots.map(SlotSummary.init)
+        guard json else { return try Output.write(slots.map { $0.line + "\n" }.joined()) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try Output.write(Array(try encoder.encode(slots)).span)
+        try Output.write("\n")
+    }
+}
+
+/// What a slot says of itself without a key.
+struct SlotSummary: Encodable {
+    var name: String
+    var type: String
+    var kdf: String
+    var memoryBytes: UInt64?
+    var passes: UInt32?
+    var keeper: String?
+    var id: String
+
+    init(_ slot: KeySlot) {
+        name = slot.name
+        type = slot.kind.label
+        kdf = "blake2b"
+        keeper = slot.provider?.label
+        id = slot.slotID.hexadecimal
+        if case .argon2id(let passes, let memoryBytes) = slot.stretching {
+            kdf = "argon2id"
+            self.memoryBytes = memoryBytes
+            self.passes = passes
+        }
+    }
+
+    /// Its type, and what a guess costs.
+    var description: String {
+        var text = keeper.map { "\(type) (\($0))" } ?? type
+        if let memoryBytes, let passes { text += ": \(kdf), \(memoryBytes >> 20) MiB, \(passes) \(passes == 1 ? "pass" : "passes")" }
+        return text
+    }
+
+    var line: String {
+        let shown = name.printable
+        return shown + String(repeating: " ", count: max(2, 26 - shown.count)) + description
+    }
+}
+
+extension [UInt8] {
+    /// Two lower-case digits a byte.
+    var hexadecimal: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultFormat
+internal import VaultStorage
+
+struct SlotRemove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Take a way to unlock the vault away.",
+        discussion: """
+            The last one that is for people stays. A copy of the file that was made before still opens with what is removed: 'vault rekey' is for
+            a secret that has leaked. Asks on a terminal; without one, --yes is needed.
+            """)
+
+    @Argument(help: "The name of the slot, or its identifier: see 'vault slot list --json'.")
+    var slot: String
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func run() throws {
+        if !yes { try Confirmation.checkPossible() }
+        let found = try vault.locked().slots.named(slot)
+        let opened = try vault.opened()
+        defer { opened.close() }
+        if !yes { try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?") }
+        try opened.removeSlot(found.slotID)
+    }
+}
+
+extension [KeySlot] {
+    /// The slot with this name or identifier.
+    func named(_ name: String) throws -> KeySlot {
+        guard let found = first(where: { $0.name == name }) ?? first(where: { $0.slotID.hexadecimal == name }) else {
+            throw CommandError(StorageError.slot(.noSuchSlot))
+        }
+        return found
+    }
+}

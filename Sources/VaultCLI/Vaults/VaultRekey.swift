@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultAgentServer
+internal import VaultFormat
+internal import VaultCrypto
+internal import VaultStorage
+
+struct Rekey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rekey",
+        abstract: "Seal everything anew under a new vault key.",
+        discussion: """
+            What to do when a passphrase, a recovery code, a key file or a copy of the vault may have leaked. Every other way to unlock goes, and has to
+            be added again; --recovery-code makes a new recovery code. Copies from before still open with what opened them, and show what was in
+            them: change those secrets where they are used. Asks on a terminal; without one, --yes is needed.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var new: NewPassphraseOptions
+
+    @Flag(help: "Make a new recovery code and print it.")
+    var recoveryCode = false
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func validate() throws { try new.check(against: vault.passphrase) }
+
+    func run() throws {
+        if !yes { try Confirmation.checkPossible() }
+        let locked = try vault.locked()
+        let current = try vault.unlocking.secret(for: locked)
+        let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
+        defer { opened.close() }
+        let slots = try opened.slots()
+        var entries = try entries(for: current, slots)
+        var code: RecoveryCode?
+        if recoveryCode {
+            let made = try RecoveryCode(SystemRandom())
+            code = made
+            entries.append(SlotEntry(.recoveryCode(made), name: "recovery code"))
+        }
+        let dropped = slots.filter { slot in !entries.contains { $0.name == slot.name } }.map(\.name.printable)
+        if !yes { try Confirmation.ask("Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?") }
+        let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
+        setAuditLogAside(of: locked)
+        if let code { try RecoveryCodeOutput.show(code) }
+        Output.note("sealed \(result.values) secrets anew")
+        if !dropped.isEmpty { Output.note("no longer opens the vault: \(dropped.joined(separator: ", "))") }
+        if result.foreign > 0 { Output.note("\(result.foreign) items of other devices went, since nobody can open them here") }
+    }
+
+    private func setAuditLogAside(of vault: LockedVault) {
+        guard let directory = VaultEnvironment.system.stateDirectory,
+            let aside = AuditLog.setAside(of: vault.vaultID, in: directory, generation: vault.generation)
+        else { return }
+        Output.note("the audit log up to now is '\(aside.string.printable)'; its seal went with the old key")
+    }
+
+    /// What opened the vault opens it from now on, or the new passphrase in its place.
+    private func entries(for current: UnlockingSecret, _ slots: [KeySlot]) throws -> [SlotEntry] {
+        let cost = new.kdf?.cost
+        func entry(_ secret: UnlockingSecret, _ kind: KeySlot.Kind) -> SlotEntry {
+            let slot = slots.first { $0.kind == kind }
+            return SlotEntry(secret, name: slot?.name ?? kind.label, cost: cost ?? slot?.cost ?? .moderate)
+        }
+        let passphrase = try new.given()
+        switch current {
+        case .passphrase: return [entry(passphrase.map { .passphrase($0) } ?? current, .passphrase)]
+        case .passphraseAndKeyFile(_, let keyFile):
+            return [entry(passphrase.map { .passphraseAndKeyFile($0, keyFile) } ?? current, .passphraseAndKeyFile)]
+        case .recoveryCode: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
+        case .keyFile: return [entry(current, .keyFile), entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
+        case .external: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
+        }
+    }
+}

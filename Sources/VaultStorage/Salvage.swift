@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+internal import VaultCrypto
+public import VaultFormat
+
+/// What could be had of a damaged vault.
+public struct Salvage: Sendable {
+    /// Why an item, or its newest value, is not in the new vault.
+    public enum Loss: Sendable {
+        /// The item is there, with the newest of its older values that is whole.
+        case newestValue
+        /// The item is there without its value.
+        case value
+    }
+
+    /// Items that are whole.
+    public var whole = 0
+    /// Items that are not, as their metadata has them.
+    public var damaged: [(operation: Operation, loss: Loss)] = []
+    /// Frames whose metadata is authentic, and those that are missing among them.
+    public var frames = 0
+    public var missingFrames: UInt64 = 0
+    /// Bytes in which there is nothing that the key has made.
+    public var unreadableBytes = 0
+    /// Whether the header is as it was written. If not, only the slot that opened is in the new vault.
+    public var isHeaderWhole = true
+}
+
+extension LockedStore {
+    /// Writes what can be authenticated of this file to a new vault, which opens with the same secrets.
+    ///
+    /// Neither the marks nor the chain need be whole: every frame's metadata is a box of its own, which says where in the log it belongs. What
+    /// was deleted in a frame that is lost comes back; what was added or changed in it is missing, or as it was before.
+    ///
+    /// - Parameters:
+    ///   - path: of the new vault, where nothing may be.
+    ///   - report: hears how much is done, from 0 to 1.
+    /// - Throws: `.alreadyExists`; `.damaged(.header)` when there is nothing to go by.
+    public func salvage(
+        with keys: consuming UnlockedKeys, to path: FilePath, report: (Double) -> Void
+    ) throws(StorageError) -> Salvage {
+        let target = try VaultLocation(path, on: environment.fileSystem)
+        guard try attempt(.open, { () throws(Errno) in try target.directory.status(of: target.name) }) == nil else {
+            throw .alreadyExists
+        }
+        let slotID = keys.slotID
+        var salvager = try Salvager(self, keys.keys)
+        try salvager.scan(report)
+        return try salvager.write(to: target, slotID: slotID)
+    }
+}
+
+private struct Salvager: ~Copyable {
+    private let environment: VaultEnvironment
+    private let header: Header
+    private let keys: VaultKeys
+    private let generationKeys: GenerationKeys
+    private let device: DeviceSecret?
+    private let file: any VaultFile
+    private let size: Int
+    private var result = Salvage()
+    /// By sequence number.
+    private var frames: [UInt64: (isCommit: Bool, operations: FrameOperations)] = [:]
+    /// Where the values are that nobody has changed.
+    private var wholeValues: [Range<Int>] = []
+
+    init(_ store: LockedStore, _ keys: consuming VaultKeys) throws(StorageError) {
+        let file = try store.location.open(writable: false)
+        let page = store.page
+        let generationKeys: GenerationKeys
+        do throws(CryptoError) { generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch {
+            throw StorageError(error)
+        }
+        let device = try DeviceSecret.load(
+            vaultID: page.header.vaultID, identification: keys.deviceIdentification, from: store.environment.stateDirectory,
+            on: store.environment.fileSystem)
+        let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+        (self.file, self.size, header, environment) = (file, size, page.header, store.environment)
+        self.device = device
+        self.generationKeys = generationKeys
+        self.keys = keys
+        result.isHeaderWhole = page.hasMAC(self.generationKeys)
+    }
+
+    // MARK: Reading
+
+    /// Looks for frames at every place where one could begin.
+    mutating func scan(_ report: (Double) -> Void) throws(StorageError) {
+        var window: [UInt8] = []
+        var (start, offset) = (0, Layout.firstFrame)
+        while size - offset >= Layout.frameHeadLength {
+            if offset < start || offset + Layout.frameHeadLength > start + window.count {
+                window = try attempt(.read) { [file, size] () throws(Errno) in try file.read(min(1 << 20, size - offset), at: offset) }
+                start = offset
+                report(Double(offset) / Double(size))
+                guard window.count >= Layout.frameHeadLength else { break }
+            }
+            let bytes = window.span.extracting(offset - start..<offset - start + Layout.frameHeadLength)
+            // The end of the last frame may be cut off.
+            if let head = try? FrameHead(parsing: bytes, available: Layout.frameLengths.upperBound), try take(head, at: offset) {
+                offset += head.length
+            } else {
+                result.unreadableBytes += min(16, size - offset)
+                offset += 16
+            }
+        }
+    }
+
+    /// - Returns: false when the key has made no such frame.
+    private mutating func take(_ head: FrameHead, at offset: Int) throws(StorageError) -> Bool {
+        let start = offset + Layout.frameHeadLength
+        guard size - start >= head.metadataLength, frames[head.sequence] == nil, (try? head.checkMeaning()) != nil else { return false }
+        let box = try attempt(.read) { [file] () throws(Errno) in try file.read(head.metadataLength, at: start) }
+        var plain: [UInt8] = []
+        do throws(CryptoError) {
+            try SecretBox.open(box.span, nonce: head.nonce.span, key: generationKeys.metadata, into: &plain)
+        } catch {
+            return false
+        }
+        guard let operations = operations(in: plain, of: head) else { return false }
+        frames[head.sequence] = (head.isCommit, operations)
+        result.frames += 1
+        let values = start + head.metadataLength + 32
+        guard values + head.valueLength <= size else { return true }
+        let area = try attempt(.read) { [file] () throws(Errno) in try file.read(head.valueLength, at: values) }
+        var digest = KeyedHash(key: generationKeys.digest)
+        digest.update(area)
+        if isEqualInConstantTime(digest.digest().bytes.span, head.valueDigest.span) {
+            wholeValues.append(values..<values + head.valueLength)
+        }
+        return true
+    }
+
+    private func operations(in plain: [UInt8], of head: FrameHead) -> FrameOperations? {
+        do throws(FormatError) {
+            var reader = ByteReader(plain, try Padding.content(of: plain.span, minimum: Layout.metadataMinimum))
+            let metadata = try FrameMetadata(parsing: &reader)
+            guard metadata.generation == header.generation, metadata.sequence == head.sequence else { return nil }
+            var ranges: [Range<Int>] = []
+            for _ in 0..<metadata.operationCount { ranges.append(try Operation.check(&reader)) }
+            return FrameOperations(plain, ranges)
+        } catch {
+            return nil
+        }
+    }
+
+    // MARK: Writing
+
+    mutating func write(to target: VaultLocation, slotID: [UInt8]) throws(StorageError) -> Salvage {
+        var next = header
+        next.generation += 1
+        next.fileSalt = environment.random.bytes(32)
+        next.baseSequence = max(header.baseSequence, frames.keys.max() ?? 0)
+        guard next.baseSequence < Header.sequenceLimit else { throw .damaged(.header(.outOfBounds(.frameSequence))) }
+        // Nobody vouches for the others.
+        if !result.isHeaderWhole { try next.place(header.heldSlots.filter { $0.slot.slotID == slotID }) }
+        noteMissing()
+        var copy = try RewriteCopy(
+            header: next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment: environment)
+        do throws(StorageError) {
+            var written: [[UInt8]] = []
+            for versions in histories() {
+                for (operation, box) in try whole(of: versions) {
+                    let encoded = operation.encoded()
+                    written.append(encoded)
+                    try copy.append(encoded, box: box)
+                }
+            }
+            var index = 0
+            try copy.finish { (operation) throws(StorageError) in
+                let expected = index < written.count ? written[index] : []
+                guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
+                index += 1
+            }
+            guard index == written.count else { throw .damaged(.readBack) }
+            try copy.settle(as: target, replacing: false)
+        } catch {
+            if case .indeterminate = error { throw error }
+            try? target.directory.remove(copy.name)
+            throw error
+        }
+        return result
+    }
+
+    /// A transaction at the end that was never finished is as if it had not been begun.
+    private mutating func noteMissing() {
+        let numbers = frames.keys.sorted()
+        for number in numbers.reversed() {
+            guard frames[number]?.isCommit == false else { break }
+            frames[number] = nil
+        }
+        let last = max(numbers.last ?? 0, header.baseSequence)
+        result.missingFrames = last - header.baseSequence - UInt64(numbers.count)
+        if let page = try? file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0]),
+            page.count == Layout.firstFrame - Layout.markOffsets[0],
+            let marked = Marks(page.span, generation: header.generation, keys: generationKeys).highest?.sequence, marked > last
+        {
+            result.missingFrames += marked - last
+        }
+    }
+
+    /// What each item has been, the settings first, then by identifier; the versions of each in order.
+    private func histories() -> [[Operation]] {
+        var histories: [ItemID: [UInt64: Operation]] = [:]
+        for number in frames.keys.sorted() {
+            frames[number]?.operations.forEach { bytes in
+                let operation = Operation(checked: bytes)
+                // What was kept of a version adds nothing to the version itself.
+                if operation.kind == .past, histories[operation.id]?[operation.version] != nil { return }
+                histories[operation.id, default: [:]][operation.version] = operation
+            }
+        }
+        let sorted = histories.sorted { $0.key < $1.key }.map { $0.value.values.sorted { $0.version < $1.version } }
+        return sorted.filter { $0[0].itemClass == .settings } + sorted.filter { $0[0].itemClass != .settings }
+    }
+
+    /// The item as it goes into the new vault, with the older versions that were kept of it.
+    private mutating func whole(of versions: [Operation]) throws(StorageError) -> [(Operation, [UInt8])] {
+        var kept: [(Operation, [UInt8])] = []
+        // Only what the vault kept on purpose: an older version that merely was not compacted away is nobody's any more.
+        for version in versions where version.kind == .past {
+            if let box = try wholeBox(of: version) { kept.append((version, box)) }
+        }
+        guard var last = versions.last, last.kind == .put else { return kept }
+        if let box = try wholeBox(of: last) {
+            if last.itemClass != .settings { result.whole += 1 }
+            return kept + [(last, box)]
+        }
+        for older in versions.dropLast().reversed() where older.value != nil && older.valueVersion < last.valueVersion {
+            guard older.protection == last.protection, let box = try wholeBox(of: older) else { continue }
+            result.damaged.append((last, .newestValue))
+            (last.value, last.valueVersion) = (older.value, older.valueVersion)
+            return kept + [(last, box)]
+        }
+        result.damaged.append((last, .value))
+        (last.value, last.valueVersion) = (nil, 0)
+        return kept + [(last, [])]
+    }
+
+    /// Nonce and box of a value that opens; empty where there is none. Nil: it was changed, or is not there.
+    private func wholeBox(of operation: Operation) throws(StorageError) -> [UInt8]? {
+        guard let value = operation.value else { return [] }
+        let (offset, length) = (Int(value.offset), Int(value.length))
+        guard offset <= size - length else { return nil }
+        let bytes = try attempt(.read) { [file] () throws(Errno) in try file.read(length, at: offset) }
+        guard bytes.count == length,
+            isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)
+        else { return nil }
+        let isOwn = !operation.protection.isThisDeviceOnly || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
+        guard isOwn else { return wholeValues.contains { $0.contains(offset) && $0.contains(offset + length - 1) } ? bytes : nil }
+        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        do throws(CryptoError) {
+            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
+            _ = try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<length), nonce: nonce, key: key)
+            return bytes
+        } catch {
+            if error == .authenticationFailed { return nil }
+            throw StorageError(error)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Secrets that only this machine opens, sealed by systemd-creds(1) with the key of the system (`/var/lib/systemd/credential.secret`, for root
+/// alone) or with the TPM2 chip.
+///
+/// systemd and tpm2-tss do all of it; what passes to and fro is 32 bytes and their sealed form.
+public struct SystemCredential: Sendable {
+    /// As `--tpm2-device` takes it: a device, or a driver of tpm2-tss and its parameter. Nil: the chip of the machine.
+    public var device: String?
+    /// The platform configuration registers that the chip compares, as `--tpm2-pcrs` takes them.
+    ///
+    /// 16 is the one that firmware leaves alone: the secret is bound to the chip and to nothing that an update or a new system changes.
+    public var registers: String
+
+    public init(device: String? = nil, registers: String = "16") {
+        self.device = device
+        self.registers = registers
+    }
+
+    /// The longest sealed form that has room in a vault's header.
+    static let longestBlob = Header.annexLength
+    private static let patience: Int32 = 30
+    private static let places = ["/usr/bin/systemd-creds", "/bin/systemd-creds", "/run/current-system/sw/bin/systemd-creds"]
+
+    /// - Returns: the sealed form in base64, 100 to 1,728 bytes.
+    /// - Throws: `.machineSecret`.
+    func seal(_ secret: borrowing SecretBytes, for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> [UInt8] {
+        var arguments = ["encrypt", "--name=\(Self.name(vaultID))"]
+        switch provider {
+        case .systemdCredential: arguments.append("--with-key=host")
+        case .tpm2: arguments += ["--with-key=tpm2", "--tpm2-pcrs=\(registers)"] + deviceArgument
+        case .fido2: throw .machineSecret(.unknownProvider)
+        }
+        var sealed = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 4 * Self.longestBlob) }
+        let count = try run(arguments, secret, into: &sealed)
+        let text = sealed.withBytes { $0.array(0..<count) }.filter { $0 > 0x20 }
+        guard !text.isEmpty, text.count <= Self.longestBlob else { throw .machineSecret(.failed) }
+        return text
+    }
+
+    /// - Throws: `.machineSecret`.
+    func unseal(_ blob: [UInt8], for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> Secret {
+        guard provider != .fido2 else { throw .machineSecret(.unknownProvider) }
+        let arguments = ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"] + (provider == .tpm2 ? deviceArgument : [])
+        let input = try secured { () throws(CryptoError) in try SecretBytes(copying: blob.span) }
+        // One more, so that what is longer shows.
+        var opened = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 33) }
+        guard try run(arguments, input, into: &opened) == 32 else { throw .machineSecret(.failed) }
+        return Secret(try secured { () throws(CryptoError) in try opened.copy(of: 0..<32) })
+    }
+
+    private var deviceArgument: [String] { device.map { ["--tpm2-device=\($0)"] } ?? [] }
+
+    /// What the sealed form is bound to, so that one vault's is of no use in another.
+    private static func name(_ vaultID: [UInt8]) -> String { "vault.\(hexadecimal(vaultID))" }
+
+    private func run(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes) throws(StorageError) -> Int {
+        var result = -Int(Errno.noSuchFileOrDirectory.rawValue)
+        for place in Self.places where result == -Int(Errno.noSuchFileOrDirectory.rawValue) {
+            result = exchange([place] + arguments + ["-", "-"], input, into: &output)
+        }
+        guard result >= 0 else {
+            switch Errno(rawValue: CInt(-result)) {
+            case .noSuchFileOrDirectory: throw .machineSecret(.noTool)
+            case .timedOut: throw .machineSecret(.timedOut)
+            default: throw .machineSecret(.failed)
+            }
+        }
+        return result
+    }
+
+    private func exchange(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes) -> Int {
+        let list: [CChar] = arguments.flatMap { (argument: String) -> [CChar] in Array(argument.utf8CString) } + [0]
+        return input.withBytes { input in
+            output.withMutableBytes { output in
+                // All three are lent for the length of the call.
+                unsafe input.withUnsafeBytes { input in
+                    unsafe output.withUnsafeMutableBytes { output in
+                        unsafe clinux_exchange(list, input.baseAddress, input.count, output.baseAddress, output.count, Self.patience)
+                    }
+                }
+            }
+        }
+    }
+}

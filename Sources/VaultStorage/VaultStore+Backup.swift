@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+public import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+extension VaultStore {
+    /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
+    ///
+    /// Every byte of the source is checked and the copy read back before it gets its name. It is of the same generation, so that putting it in the
+    /// vault's place without ``restore(_:to:replacing:environment:report:)`` shows as a rollback.
+    ///
+    /// - Parameters:
+    ///   - entries: who may open the copy; nil for whoever may open the vault.
+    ///   - replacing: whether a file at the path may be replaced.
+    /// - Returns: how many items it holds.
+    /// - Throws: `.alreadyExists`, with what is there untouched.
+    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
+        try check()
+        let target = try VaultLocation(path, on: environment.fileSystem)
+        let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
+        if let existing {
+            guard replacing, existing.kind == .regular, !existing.isSameFile(as: identity) else { throw .alreadyExists }
+        }
+        let slots = try entries.map { entries throws(StorageError) in try makeSlots(entries) }
+        try refresh()
+        try checkEverything()
+        var next = header
+        next.fileSalt = environment.random.bytes(32)
+        next.baseSequence = tip.position.sequence
+        if let slots { try next.place(slots) }
+        let copy = try write(next, in: target)
+        do throws(StorageError) { try copy.settle(as: target, replacing: replacing) } catch {
+            discard(copy.name, after: error, in: target)
+            throw error
+        }
+        return itemCount
+    }
+
+    /// Puts a backup into the place of a vault, or where there is none.
+    ///
+    /// The backup is opened and every value of it, then written anew and read back; until then the old file stays where it is. Whoever has the old
+    /// one open goes on with the new one.
+    ///
+    /// - Parameters:
+    ///   - replacing: whether a file at the path may be replaced.
+    ///   - report: hears how much is done, from 0 to 1.
+    /// - Throws: `.alreadyExists`; `.damaged`, with the old file in place.
+    public static func restore(
+        _ backup: VaultStore, to path: FilePath, replacing: Bool, environment: VaultEnvironment, report: (Double) -> Void
+    ) throws(StorageError) -> Int {
+        try createDirectory(of: path, on: environment.fileSystem)
+        let target = try VaultLocation(path, on: environment.fileSystem)
+        let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
+        if let existing {
+            guard replacing, existing.kind == .regular else { throw .alreadyExists }
+            guard !existing.isSameFile(as: backup.identity) else { throw .alreadyExists }
+        }
+        try backup.checkEverything()
+        try backup.openEveryValue(report)
+        let lock = WriterLock(target, clock: environment.clock, patience: environment.patience)
+        try lock.lock()
+        defer { lock.unlock() }
+        target.removeLeftovers()
+        let anchorFile = AnchorFile(of: target, environment)
+        let seen = anchorFile?.read()?.anchor
+        let past = seen.flatMap { $0.vaultID == backup.header.vaultID ? $0 : nil }
+        var next = try backup.nextHeader(above: past)
+        if let old = try? HeaderPage(of: target.open(writable: false)).header, old.vaultID == next.vaultID {
+            next.generation = max(next.generation, old.generation + 1)
+        }
+        let copy = try backup.write(next, in: target)
+        do throws(StorageError) {
+            // Between the two renames a vault of another identity would seem to have been put there by a stranger.
+            if past == nil { try attempt(.remove) { () throws(Errno) in try anchorFile?.remove() } }
+            try copy.settle(as: target, replacing: replacing)
+        } catch {
+            backup.discard(copy.name, after: error, in: target)
+            throw error
+        }
+        if let anchorFile {
+            let anchor = Anchor(
+                vaultID: next.vaultID, generation: next.generation, sequence: copy.tip.position.sequence,
+                chainTag: copy.tip.position.tag.bytes.span.array(0..<32))
+            try? anchorFile.replace(with: anchor, mac: backup.keys.anchorMAC(anchor), environment.random)
+        }
+        return backup.itemCount
+    }
+
+    /// Everything that is alive as one transaction of a new file, read back and synced, that has no name yet.
+    func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> RewriteCopy {
+        var copy = try makeCopy(header, in: target)
+        do throws(StorageError) {
+            let layout = layOut(hasPassphrase: header.hasPassphrase)
+            try appendLive(layout, to: &copy)
+            var readBack = ReadBack(layout, of: records)
+            try copy.finish { (operation) throws(StorageError) in try readBack.take(operation) }
+            _ = try readBack.end()
+            return copy
+        } catch {
+            discard(copy.name, after: error, in: target)
+            throw error
+        }
+    }
+
+    private func openEveryValue(_ report: (Double) -> Void) throws(StorageError) {
+        for place in 0..<records.end {
+            if place % 64 == 0 { report(Double(place) / Double(records.end)) }
+            guard let operation = records[place], operation.value != nil, try !isForeign(operation) else { continue }
+            _ = try openValue(of: operation)
+        }
+    }
+
+    /// What people call an item: neither a tombstone nor the vault's settings.
+    private var itemCount: Int {
+        var count = 0
+        records.forEach { _, itemClass, _ in if itemClass != .settings { count += 1 } }
+        return count
+    }
+}
+
+extension RewriteCopy {
+    /// Gives the file its name and makes it durable.
+    func settle(as target: VaultLocation, replacing: Bool) throws(StorageError) {
+        do throws(Errno) { try target.directory.place(file, temporaryName: name, as: target.name, replacing: replacing) } catch {
+            throw error == .fileExists ? .alreadyExists : .inputOutput(error, .rename)
+        }
+        do throws(Errno) { try target.directory.synchronize() } catch { throw .indeterminate(error) }
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+extension VaultStore {
+    /// What a rekey did.
+    public struct Rekeyed: Equatable, Sendable {
+        /// Values that were opened and sealed again.
+        public var values = 0
+        /// Items of other devices, which nobody can open here: they went.
+        public var foreign = 0
+    }
+
+    /// Draws a new vault key and seals everything anew under it. A copy of the file from before opens with the old secrets and shows what was in
+    /// it, and nothing that comes later.
+    ///
+    /// - Parameters:
+    ///   - entries: who may open the vault from now on, one or more of them a person; every other slot goes.
+    ///   - report: hears how much is done, from 0 to 1.
+    /// - Throws: `.slot(.lastForPeople)`, `.locked`, `.damaged` for a value that does not open; nothing changed then.
+    public func rekey(_ entries: [SlotEntry], report: (Double) -> Void) throws(StorageError) -> Rekeyed {
+        try check()
+        try checkWritable()
+        guard !keys.isLocked else { throw .locked }
+        guard entries.contains(where: { $0.secret.kind.isForPeople }) || !header.slots.contains(where: { $0.kind.isForPeople }) else {
+            throw .slot(.lastForPeople)
+        }
+        let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
+        let slots = try environment.makeSlots(entries, vaultKey, header.vaultID)
+        let fresh: VaultKeys
+        do throws(CryptoError) { fresh = try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch { throw StorageError(error) }
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        location.removeLeftovers()
+        try checkEverything()
+        let done = try writeAnew(slots, fresh, report)
+        keys = fresh
+        do throws(StorageError) {
+            try reopen()
+            isNameDurable = true
+        } catch {
+            // The rekey is done; the next call reads the file in any case.
+            forgetFile()
+        }
+        moveAnchor(to: tip.position, generation: header.generation, isForced: true)
+        return done
+    }
+
+    private func writeAnew(
+        _ slots: [HeldSlot], _ fresh: borrowing VaultKeys, _ report: (Double) -> Void
+    ) throws(StorageError) -> Rekeyed {
+        let next = try nextHeader(slots: slots)
+        var copy = try RewriteCopy(
+            header: next, root: fresh.generationRoot, length: Layout.firstFrame + records.liveBytes + 4096, in: location,
+            environment: environment)
+        do throws(StorageError) {
+            let layout = layOut(hasPassphrase: next.hasPassphrase)
+            let identifier = try deviceIdentifier(under: fresh)
+            var done = Rekeyed()
+            var written = KeyedHash()
+            var readBack = KeyedHash()
+            var count = 0
+            for (index, record) in layout.enumerated() {
+                guard let encoded = record.encoded(in: records) else { continue }
+                var operation = Operation(checked: encoded.span)
+                guard try !isForeign(operation) else {
+                    done.foreign += 1
+                    continue
+                }
+                let box = try sealAgain(&operation, fresh)
+                if operation.protection.isThisDeviceOnly, let identifier { operation.deviceID = identifier }
+                if !box.isEmpty { done.values += 1 }
+                let bytes = operation.encoded()
+                written.updateButForOffset(bytes.span)
+                try copy.append(bytes, box: box)
+                count += 1
+                if index % 64 == 0 { report(Double(index) / Double(layout.count) * 0.9) }
+            }
+            var found = 0
+            try copy.finish { (operation) throws(StorageError) in
+                readBack.updateButForOffset(operation)
+                found += 1
+            }
+            guard found == count, written.digest() == readBack.digest() else { throw .damaged(.readBack) }
+            report(1)
+            try putInPlace(copy)
+            return done
+        } catch {
+            discard(copy.name, after: error)
+            throw error
+        }
+    }
+
+    private func deviceIdentifier(under fresh: borrowing VaultKeys) throws(StorageError) -> [16 of UInt8]? {
+        try DeviceSecret.load(
+            vaultID: header.vaultID, identification: fresh.deviceIdentification, from: environment.stateDirectory,
+            on: environment.fileSystem)?.identifier
+    }
+
+    /// Opens the value and seals it under the new keys; the operation gets the tag of the new box.
+    private func sealAgain(_ operation: inout Operation, _ fresh: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
+        guard let value = operation.value, let plain = try openPadded(operation) else { return [] }
+        let key = try fresh.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        var box = environment.random.bytes(Layout.nonceLength)
+        let nonce = box
+        plain.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
+        operation.value = ValueLocation(
+            offset: UInt64(Layout.firstFrame), length: value.length, tag: box.span.sixteen(at: Layout.nonceLength))
+        return box
+    }
+}
+
+extension KeyedHash {
+    /// All of an operation but where its value lies.
+    fileprivate mutating func updateButForOffset(_ operation: Span<UInt8>) {
+        update(operation.extracting(0..<64))
+        update(operation.extracting(72..<operation.count))
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+public import VaultFormat
+
+// The ways to unlock a vault. None of this opens a value: what is rewritten is the header.
+
+extension VaultStore {
+    /// Adds a way to unlock.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 32 bytes that no other slot has; nil for one that says what it is.
+    ///   - cost: of a guess at a passphrase.
+    ///   - blob: what an external slot keeps, as ``SystemCredential`` sealed it.
+    /// - Returns: the slot.
+    /// - Throws: `.slot`, `.locked`.
+    @discardableResult
+    public func addSlot(
+        for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil,
+        blob: [UInt8] = []
+    ) throws(StorageError) -> KeySlot {
+        try check()
+        try checkWritable()
+        try checkRoom(for: name)
+        // The derivation takes long, and the lock is never held over one.
+        var slot = try makeSlot(for: secret, cost: cost, name: name ?? "")
+        slot.provider = provider
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        try checkRoom(for: name)
+        // The name is not among what the box is bound to.
+        slot.name = name ?? freeName(provider?.label ?? secret.kind.label)
+        try rewrite(slots: header.heldSlots + [HeldSlot(slot, blob: blob)])
+        return slot
+    }
+
+    /// Adds a slot whose secret this machine alone gives back.
+    public func addMachineSlot(
+        _ provider: KeySlot.Provider, with credential: SystemCredential, name: String? = nil
+    ) throws(StorageError) -> KeySlot {
+        try checkRoom(for: name)
+        let secret = try secured { () throws(CryptoError) in Secret(try environment.random.secret(32)) }
+        let blob = try credential.seal(secret.bytes, for: provider, vaultID: header.vaultID)
+        // What cannot be had back now will not be later.
+        let opened = try credential.unseal(blob, for: provider, vaultID: header.vaultID)
+        guard opened.withBytes({ a in secret.withBytes { b in isEqualInConstantTime(a, b) } }) else { throw .machineSecret(.failed) }
+        return try addSlot(for: .external(secret), name: name, provider: provider, blob: blob)
+    }
+
+    /// Takes a way to unlock away.
+    ///
+    /// Without a passphrase slot items go that are readable only while there is one.
+    ///
+    /// - Parameter slotID: 16 bytes.
+    /// - Throws: `.slot(.lastForPeople)` when no person could open the vault any more; `.slot(.noSuchSlot)`.
+    public func removeSlot(_ slotID: [UInt8]) throws(StorageError) {
+        try check()
+        try checkWritable()
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        guard let removed = header.slots.first(where: { $0.slotID == slotID }) else { throw .slot(.noSuchSlot) }
+        let rest = header.heldSlots.filter { $0.slot.slotID != slotID }
+        let isForOthers = !removed.kind.isForPeople && !rest.isEmpty
+        guard isForOthers || rest.contains(where: { $0.slot.kind.isForPeople }) else { throw .slot(.lastForPeople) }
+        try rewrite(slots: rest)
+    }
+
+    /// Puts another secret of the same kind into the place of a slot's own, under the same name.
+    ///
+    /// - Parameters:
+    ///   - slotID: 16 bytes.
+    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may have.
+    public func replaceSlot(_ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil) throws(StorageError) {
+        try check()
+        try checkWritable()
+        guard let before = header.slots.first(where: { $0.slotID == slotID && $0.kind == secret.kind }) else {
+            throw .slot(.noSuchSlot)
+        }
+        let cost = cost ?? before.cost ?? .moderate
+        let fresh = try makeSlot(for: secret, cost: cost, name: before.name)
+        try lock.lock()
+        defer { lock.unlock() }
+        try catchUp(repairing: false)
+        // Another process may have changed the slots meanwhile; its secret is then no longer this one.
+        guard let index = header.slots.firstIndex(of: before) else { throw .wrongPassphrase }
+        var slots = header.heldSlots
+        slots[index] = HeldSlot(fresh)
+        try rewrite(slots: slots)
+    }
+
+    /// Replaces the slot that one secret opens by one for another of the same kind; no value is opened.
+    ///
+    /// - Parameter cost: as in ``replaceSlot(_:with:cost:)``.
+    public func changeSecret(
+        from current: UnlockingSecret, to new: UnlockingSecret, cost: KeyDerivationCost?
+    ) throws(StorageError) {
+        try check()
+        try checkWritable()
+        if let cost { try environment.checkMemory(for: cost.memoryBytes) }
+        try replaceSlot(try header.open(with: current, environment).slot.slotID, with: new, cost: cost)
+    }
+
+    /// Makes the slot that a passphrase has just opened as dear as a new one, if it is cheaper.
+    ///
+    /// - Parameter slotID: 16 bytes.
+    public func strengthenSlot(_ slotID: [UInt8], for secret: UnlockingSecret) throws(StorageError) {
+        guard environment.strengthensSlots, header.slots.contains(where: { $0.slotID == slotID && $0.isWeak }) else { return }
+        try replaceSlot(slotID, with: secret)
+    }
+
+    private func makeSlot(for secret: UnlockingSecret, cost: KeyDerivationCost, name: String) throws(StorageError) -> KeySlot {
+        try makeSlots([SlotEntry(secret, name: name, cost: cost)])[0].slot
+    }
+
+    /// Derives a key for each entry.
+    ///
+    /// - Throws: `.locked`.
+    func makeSlots(_ entries: [SlotEntry]) throws(StorageError) -> [HeldSlot] {
+        switch keys.vaultKey {
+        case .none: throw .locked
+        case .some(let vaultKey): return try environment.makeSlots(entries, vaultKey, header.vaultID)
+        }
+    }
+
+    private func checkRoom(for name: String?) throws(StorageError) {
+        guard header.slots.count < Layout.slotLimit else { throw .slot(.full) }
+        guard let name else { return }
+        guard (1...32).contains(name.utf8.count), !header.slots.contains(where: { $0.name == name }) else { throw .slot(.name) }
+    }
+
+    private func freeName(_ name: String) -> String {
+        let taken = Set(header.slots.map(\.name))
+        return taken.contains(name) ? (2...Layout.slotLimit).lazy.map { "\(name) \($0)" }.first { !taken.contains($0) } ?? name : name
+    }
+}
+
+/// A slot that is yet to be made.
+public struct SlotEntry: Sendable {
+    public var secret: UnlockingSecret
+    public var name: String
+    public var cost: KeyDerivationCost
+    public var provider: KeySlot.Provider?
+    public var blob: [UInt8]
+
+    public init(
+        _ secret: UnlockingSecret, name: String, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil, blob: [UInt8] = []
+    ) {
+        self.secret = secret
+        self.name = name
+        self.cost = cost
+        self.provider = provider
+        self.blob = blob
+    }
+}
+
+extension VaultEnvironment {
+    /// Derives a key for each entry and seals the vault key with it.
+    func makeSlots(_ entries: [SlotEntry], _ vaultKey: borrowing SecretBytes, _ vaultID: [UInt8]) throws(StorageError) -> [HeldSlot] {
+        var slots: [HeldSlot] = []
+        for entry in entries {
+            if entry.secret.needsStretching { try checkMemory(for: entry.cost.memoryBytes) }
+            var slot: KeySlot
+            do throws(CryptoError) {
+                slot = try KeySlot.sealing(
+                    vaultKey, for: entry.secret, cost: entry.cost, vaultID: vaultID, name: entry.name, random: random)
+            } catch {
+                throw StorageError(error)
+            }
+            slot.provider = entry.provider
+            slots.append(HeldSlot(slot, blob: entry.blob))
+        }
+        return slots
+    }
+}
+
+extension Header {
+    /// - Throws: `.slot(.annexFull)`, `.slot(.full)`.
+    mutating func place(_ slots: [HeldSlot]) throws(StorageError) {
+        do throws(FormatError) { try replaceSlots(with: slots) } catch {
+            throw .slot(error == .outOfBounds(.annex) ? .annexFull : .full)
+        }
+    }
+}
+
+extension KeySlot.Provider {
+    /// As people call it.
+    public var label: String {
+        switch self {
+        case .systemdCredential: "systemd credential"
+        case .tpm2: "TPM2"
+        case .fido2: "FIDO2"
+        }
+    }
+}
