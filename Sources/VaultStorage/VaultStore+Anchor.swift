@@ -21,10 +21,9 @@ extension VaultStore {
         return anchor.generation > header.generation ? known : nil
     }
 
-    /// Writes the anchor of a vault that this device has none of, unless another writer is at it.
+    /// Writes the anchor of a vault that this device has none of, unless another writer is at it, or none ever was.
     func anchorFirst() {
-        guard anchorFile != nil, location.directory.weakFileSystem == nil, (try? checkWritable()) != nil else { return }
-        guard (try? lock.lock(patience: .zero)) != nil else { return }
+        guard anchorFile != nil, (try? checkWritable()) != nil, (try? lock.lock(patience: .zero, creating: false)) != nil else { return }
         defer { lock.unlock() }
         do throws(StorageError) {
             try follow()
@@ -42,8 +41,11 @@ extension VaultStore {
     /// Under the writer lock: notes a state that is durable with its name. The device goes without if that fails, and a later state is kept.
     func moveAnchor(to position: LogPosition, generation: UInt64, isForced: Bool = false) {
         guard let anchorFile else { return }
-        if !isForced, let (found, mac) = anchorFile.read(), found.vaultID == header.vaultID, keys.anchorMAC(found) == mac {
-            guard (found.generation, found.sequence) < (generation, position.sequence) else { return }
+        if !isForced, let (found, mac) = anchorFile.read() {
+            // That of another vault is for whoever opens that to heed.
+            guard found.vaultID == header.vaultID else { return }
+            let isOwn = keys.anchorMAC(found) == mac
+            guard !isOwn || (found.generation, found.sequence) < (generation, position.sequence) else { return }
         }
         let anchor = Anchor(
             vaultID: header.vaultID, generation: generation, sequence: position.sequence,

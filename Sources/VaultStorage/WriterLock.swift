@@ -24,10 +24,12 @@ final class WriterLock {
     ///
     /// - Throws: `.busy`.
     ///
-    /// - Parameter patience: nil for as long as the lock was made with.
-    func lock(patience: Duration? = nil) throws(StorageError) {
+    /// - Parameters:
+    ///   - patience: nil for as long as the lock was made with.
+    ///   - creating: whether the side file is made when it is not there.
+    func lock(patience: Duration? = nil, creating: Bool = true) throws(StorageError) {
         try wait(patience ?? self.patience) { () throws(StorageError) in
-            let file = try self.opened(creating: true)
+            let file = try self.opened(creating: creating, writable: true)
             return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
         }
     }
@@ -68,13 +70,13 @@ final class WriterLock {
         }
     }
 
-    private func opened(creating: Bool) throws(StorageError) -> any VaultFile {
+    private func opened(creating: Bool, writable: Bool = false) throws(StorageError) -> any VaultFile {
         if let file { return file }
         let made: any VaultFile
         do throws(Errno) {
             made =
                 creating
-                ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: false)
+                ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: writable)
         } catch {
             // A file can be made in every directory but one that was removed.
             throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)

@@ -253,7 +253,7 @@ private struct Home {
 
     var path: FilePath { directory.path.appending("v") }
 
-    var environment: VaultEnvironment { .seeded("home", clock: SystemClock(), state: directory.path.appending("state")) }
+    var environment: VaultEnvironment { .seeded("home", clock: SystemClock(), state: directory.path.appending("vault")) }
 
     init() throws {
         directory = try TemporaryDirectory()

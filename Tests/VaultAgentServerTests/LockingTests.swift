@@ -165,7 +165,7 @@ struct LockingTests {
         #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
         // Another vault in its place: its keys are of no use.
         try FileManager.default.removeItem(atPath: agent.path.string)
-        let other = try Vault.create(at: agent.path, passphrase: .of("other"), cost: .weakest)
+        let other = try Vault.create(at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment)
         try other.add(.generic("other"))
         #expect(throws: VaultError.locked) { try client.copyMatching(Query(.genericPassword)) }
         #expect(try client.status().state == .new)

@@ -38,7 +38,7 @@ final class TestAgent {
     let passphrase: Passphrase
     let server: AgentServer
     let address: FilePath
-    private let environment: VaultEnvironment
+    let environment: VaultEnvironment
     private var socket: AgentSocket?
 
     var path: FilePath { directory.path.appending("v.vault") }

@@ -19,6 +19,8 @@ struct PromptTests {
         terminal.type("open sesame\n")
         try terminal.wait(for: "Once more: ")
         terminal.type("open sesame\n")
+        try terminal.wait(for: "Make a recovery code")
+        terminal.type("n\n")
         #expect(terminal.end() == 0)
         #expect(terminal.isEchoing)
         #expect(!terminal.screen.contains("sesame"))
