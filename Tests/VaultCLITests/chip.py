@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TPM2 chip for one command: swtpm, and before it what Linux has in /dev/tpmrm0, which takes the sessions away that a client has left behind.
+
+    chip.py DIRECTORY COMMAND [ARGUMENT ...]
+
+The chip's seeds are kept in DIRECTORY: the same one is the same chip. The command finds it in VAULT_TPM2_DEVICE.
+"""
+import os, socket, struct, subprocess, sys, threading
+
+START_SESSION, FLUSH = 0x176, 0x165
+NO_ROOM_FOR_SESSION = 0x903
+
+directory = os.path.abspath(sys.argv[1])
+os.makedirs(directory, exist_ok=True)
+path = directory + "/socket"
+chip, other = socket.socketpair()
+swtpm = subprocess.Popen(
+    ["swtpm", "socket", "--tpm2", "--tpmstate", "dir=" + directory, "--fd", str(other.fileno()), "--flags", "startup-clear"],
+    pass_fds=[other.fileno()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+other.close()
+sessions = []
+
+
+def receive(stream):
+    head = stream.recv(10, socket.MSG_WAITALL)
+    if len(head) < 10:
+        return None
+    return head + stream.recv(struct.unpack(">I", head[2:6])[0] - 10, socket.MSG_WAITALL)
+
+
+def ask(command):
+    chip.sendall(command)
+    answer = receive(chip)
+    code = struct.unpack(">I", command[6:10])[0]
+    result = struct.unpack(">I", answer[6:10])[0]
+    if code == START_SESSION and result == 0:
+        sessions.append(answer[10:14])
+    if code == START_SESSION and result == NO_ROOM_FOR_SESSION and sessions:
+        ask(struct.pack(">HII", 0x8001, 14, FLUSH) + sessions.pop(0))
+        return ask(command)
+    return answer
+
+
+def serve(listener, answer):
+    while True:
+        connection, _ = listener.accept()
+        answer(connection)
+        connection.close()
+
+
+def forward(connection):
+    while command := receive(connection):
+        connection.sendall(ask(command))
+
+
+def agree(connection):
+    """Whatever a client asks of the chip's surroundings, such as a locality, is done."""
+    while connection.recv(4096):
+        connection.sendall(bytes(4))
+
+
+for name, answer in [(path, forward), (path + ".ctrl", agree)]:
+    if os.path.exists(name):
+        os.unlink(name)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(name)
+    listener.listen(8)
+    threading.Thread(target=serve, args=[listener, answer], daemon=True).start()
+result = subprocess.run(sys.argv[2:], env=dict(os.environ, VAULT_TPM2_DEVICE="swtpm:path=" + path))
+# It stores what it has to when its client goes.
+chip.close()
+swtpm.wait(10)
+os._exit(result.returncode)
