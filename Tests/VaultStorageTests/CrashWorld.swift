@@ -106,7 +106,7 @@ final class CrashWorld {
     }
 
     private func open(_ disk: SimulatedDisk, _ seed: String) throws(StorageError) -> VaultStore {
-        var environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk)
+        var environment = VaultEnvironment.seeded("\(seed) \(history.count) \(states)", on: disk, state: disk.root)
         if copiesWithoutLock { environment.lockFreeCopyLength = 0 }
         return try VaultStore.open(on: disk, vaultKey: vaultKey, environment: environment)
     }
