@@ -44,7 +44,8 @@ package enum AgentReply: Sendable {
         case .verification(let result):
             kind = .verification
             for number in [
-                result.items, result.versions, result.values, result.opened, result.commits, result.foreign, result.unfinishedBytes, result.invalidMarks,
+                result.items, result.versions, result.values, result.opened, result.commits, result.foreign, result.unfinishedBytes,
+                result.invalidMarks,
             ] {
                 writer.put(UInt64(number))
             }

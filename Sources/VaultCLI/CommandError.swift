@@ -83,7 +83,8 @@ extension CommandError {
         case .unimplemented: self.init(.failure, "not available for items of this class")
         case .versionMismatch: self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
         case .notADeviceIdentifier:
-            self.init(.failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
+            self.init(
+                .failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
@@ -164,7 +165,8 @@ extension CommandError {
     private init(_ flaw: SlotFlaw) {
         switch flaw {
         case .full: self.init(.failure, "the vault has eight slots already", hint: "'vault slot remove' makes room")
-        case .annexFull: self.init(.failure, "there is no more room for what this machine would keep", hint: "'vault slot remove' makes room")
+        case .annexFull:
+            self.init(.failure, "there is no more room for what this machine would keep", hint: "'vault slot remove' makes room")
         case .lastForPeople:
             self.init(.failure, "nobody could open the vault any more", hint: "add a passphrase or a recovery code first: 'vault slot add'")
         case .noSuchSlot: self.init(.notFound, "there is no such slot", hint: "see 'vault slot list'")
@@ -174,10 +176,12 @@ extension CommandError {
 
     private init(_ flaw: MachineFlaw) {
         switch flaw {
-        case .noTool: self.init(.locked, "there is no systemd-creds, which keeps the secret of this machine", hint: "install systemd 250 or later")
+        case .noTool:
+            self.init(.locked, "there is no systemd-creds, which keeps the secret of this machine", hint: "install systemd 250 or later")
         case .failed:
             self.init(
-                .locked, "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
+                .locked,
+                "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
                 hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
         case .timedOut: self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
         case .unknownProvider:

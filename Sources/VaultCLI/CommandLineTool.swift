@@ -132,7 +132,8 @@ struct VaultCommand: ParsableCommand {
         subcommands: [
             Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
             Slot.self, Rekey.self, Compact.self, Verify.self, Backup.self, Restore.self, SalvageCommand.self, History.self, Undo.self,
-            RestoreItem.self, Forget.self, DeviceID.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self, ClearClipboard.self,
+            RestoreItem.self, Forget.self, DeviceID.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self,
+            ClearClipboard.self,
             Unlock.self, Lock.self, Agent.self, Audit.self, Import.self,
             Export.self, Completion.self, Manual.self,
         ])

@@ -8,7 +8,9 @@ internal import VaultFormat
 struct UnlockOptions: ParsableArguments {
     @OptionGroup var passphrase: PassphraseOptions
 
-    @Option(help: ArgumentHelp("Unlock with this key file; with a passphrase as well if the vault wants both.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Unlock with this key file; with a passphrase as well if the vault wants both.", valueName: "file"),
+        completion: .file())
     var keyFile: String?
 
     @Option(help: ArgumentHelp("Unlock with the recovery code in this file; - asks for it.", valueName: "file"), completion: .file())
@@ -55,7 +57,8 @@ struct UnlockOptions: ParsableArguments {
         let isPassphraseFirst = keyFile == nil && passphrase.hasSource
         if let file = keyFile ?? (isPassphraseFirst ? nil : UnlockOptions.keyFileOfProcess) {
             let content = try UnlockOptions.read(keyFile: file)
-            let wantsBoth = passphrase.isNamed || !slots.contains { $0.kind == .keyFile } && slots.contains { $0.kind == .passphraseAndKeyFile }
+            let wantsBoth =
+                passphrase.isNamed || !slots.contains { $0.kind == .keyFile } && slots.contains { $0.kind == .passphraseAndKeyFile }
             return wantsBoth ? .passphraseAndKeyFile(try passphrase.passphrase(prompt: prompt), content) : .keyFile(content)
         }
         if passphrase.hasSource { return try withPassphrase(try passphrase.passphrase(), slots) }

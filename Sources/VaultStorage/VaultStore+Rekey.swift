@@ -37,6 +37,8 @@ extension VaultStore {
         try checkEverything()
         let done = try writeAnew(slots, fresh, report)
         keys = fresh
+        // What this device calls itself depends on the key; it is looked for again.
+        device = nil
         do throws(StorageError) {
             try reopen()
             isNameDurable = true

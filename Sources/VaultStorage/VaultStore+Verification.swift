@@ -19,7 +19,8 @@ extension VaultStore {
         public var invalidMarks = 0
 
         package init(
-            items: Int = 0, versions: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0, unfinishedBytes: Int = 0,
+            items: Int = 0, versions: Int = 0, values: Int = 0, opened: Int = 0, commits: Int = 0, foreign: Int = 0,
+            unfinishedBytes: Int = 0,
             invalidMarks: Int = 0
         ) {
             self.items = items

@@ -86,7 +86,8 @@ public final class VaultStore {
 
     /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault.
     init(
-        _ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment, acceptsOlderCopy: Bool = false
+        _ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment,
+        acceptsOlderCopy: Bool = false
     ) throws(StorageError) {
         self.environment = environment
         self.location = location

@@ -76,7 +76,8 @@ final class WriterLock {
         do throws(Errno) {
             made =
                 creating
-                ? try location.directory.openOrCreate(location.lockName) : try location.directory.open(location.lockName, writable: writable)
+                ? try location.directory.openOrCreate(location.lockName)
+                : try location.directory.open(location.lockName, writable: writable)
         } catch {
             // A file can be made in every directory but one that was removed.
             throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)

@@ -56,7 +56,9 @@ extension Confirmation {
     ///
     /// - Throws: code 11 without a terminal.
     static func replace(_ what: String, _ path: String) throws {
-        guard Terminal() != nil else { throw CommandError(.alreadyExists, "\(what) exists, and was left as it is", hint: "to replace it: --yes") }
+        guard Terminal() != nil else {
+            throw CommandError(.alreadyExists, "\(what) exists, and was left as it is", hint: "to replace it: --yes")
+        }
         try ask("Replace '\(path.printable)'?")
     }
 }

@@ -34,7 +34,9 @@ struct SalvageCommand: ParsableCommand {
         try print(result)
         let salvage = result.salvage
         Output.note("\(salvage.whole) items are whole, \(result.damaged.count) are not")
-        if salvage.missingFrames > 0 { Output.warn("\(salvage.missingFrames) of \(UInt64(salvage.frames) + salvage.missingFrames) frames are lost") }
+        if salvage.missingFrames > 0 {
+            Output.warn("\(salvage.missingFrames) of \(UInt64(salvage.frames) + salvage.missingFrames) frames are lost")
+        }
         if salvage.unreadableBytes > 0 { Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made") }
         if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
     }

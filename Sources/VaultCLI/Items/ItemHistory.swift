@@ -114,7 +114,8 @@ struct Undo: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "undo",
         abstract: "Take the last change of an item back.",
-        discussion: "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'.")
+        discussion:
+            "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'.")
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -175,7 +176,9 @@ enum VersionOutput {
         let item = version.item
         let label = item[.label]?.displayText.printable ?? ""
         let what = showsItem ? "\(item.serviceName.printable)\t\((item[.account]?.displayText ?? "").printable)" : label
-        let columns = ["version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what, version.isCurrent ? "current" : ""]
+        let columns = [
+            "version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what, version.isCurrent ? "current" : "",
+        ]
         return columns.filter { !$0.isEmpty }.joined(separator: "\t")
     }
 

@@ -85,7 +85,8 @@ struct SlotAdd: ParsableCommand {
         try new.check(against: vault.passphrase)
         let takesKeyFile = kind == .keyFile || kind == .passphraseAndKeyFile
         guard takesKeyFile == (newKeyFile != nil) else {
-            throw ValidationError(takesKeyFile ? "--new-key-file is missing" : "--new-key-file goes with key-file and passphrase-and-key-file")
+            throw ValidationError(
+                takesKeyFile ? "--new-key-file is missing" : "--new-key-file goes with key-file and passphrase-and-key-file")
         }
         let takesPassphrase = kind == .passphrase || kind == .passphraseAndKeyFile
         guard takesPassphrase || new.newPassphraseFile == nil && new.newPassphraseFd == nil && new.kdf == nil else {

@@ -55,8 +55,11 @@ struct Init: ParsableCommand {
         }
         let passphrase = try passphrase.passphrase(prompt: "New passphrase: ", confirming: true)
         let bits = PassphraseStrength.estimate(passphrase)
-        let wantsCode = try recoveryCode || !self.passphrase.hasSource && Confirmation.isWanted(
-            "Make a recovery code, which opens the vault if the passphrase is forgotten?")
+        let wantsCode =
+            try recoveryCode
+            || !self.passphrase.hasSource
+                && Confirmation.isWanted(
+                    "Make a recovery code, which opens the vault if the passphrase is forgotten?")
         let code = wantsCode ? try RecoveryCode(SystemRandom()) : nil
         let vault = try Progress.during("making the vault") { _ in
             try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost, recoveryCode: code)

@@ -47,14 +47,18 @@ struct Passwd: ParsableCommand {
         }
         if let slot {
             let found = try slots.named(slot)
-            guard found.kind == .passphrase else { throw CommandError.usage("the slot takes no passphrase alone", hint: "see 'vault slot list'") }
+            guard found.kind == .passphrase else {
+                throw CommandError.usage("the slot takes no passphrase alone", hint: "see 'vault slot list'")
+            }
             return found
         }
         let candidates = slots.filter { $0.kind == .passphrase }
         guard let only = candidates.first else {
             throw CommandError(.notFound, "the vault has no slot for a passphrase", hint: "add one: 'vault slot add passphrase'")
         }
-        guard candidates.count == 1 else { throw CommandError(.ambiguous, "there are several passphrases", hint: "choose one with --slot NAME") }
+        guard candidates.count == 1 else {
+            throw CommandError(.ambiguous, "there are several passphrases", hint: "choose one with --slot NAME")
+        }
         return only
     }
 }

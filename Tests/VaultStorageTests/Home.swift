@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import TestSupport
+import VaultCrypto
+import VaultFormat
+
+@testable import VaultStorage
+
+/// A device with a disk of its own, on which vaults and what the device remembers of them lie side by side.
+struct Home {
+    static let passphrase = "correct horse"
+
+    let disk: SimulatedDisk
+    private let seed: String
+
+    init(_ seed: String, disk: SimulatedDisk = SimulatedDisk()) {
+        self.seed = seed
+        self.disk = disk
+    }
+
+    /// Each opening draws numbers of its own, as processes do.
+    func environment(_ number: Int = 0) -> VaultEnvironment { .seeded("\(seed) \(number)", on: disk, state: disk.root) }
+
+    func path(_ name: String = "v") -> FilePath { disk.root.appending(name) }
+
+    func create(_ name: String = "v", number: Int = 0) throws -> VaultStore {
+        try VaultStore.create(
+            at: path(name), unlockedBy: Self.secret(), cost: .weakest, environment: environment(number))
+    }
+
+    static func secret(_ text: String = passphrase) throws -> UnlockingSecret { .passphrase(try .of(text)) }
+
+    func locked(_ name: String = "v", number: Int = 1) throws -> LockedStore {
+        try LockedStore(path(name), environment: environment(number))
+    }
+
+    func open(
+        _ name: String = "v", with secret: UnlockingSecret? = nil, number: Int = 1, acceptsOlderCopy: Bool = false
+    ) throws -> VaultStore {
+        let locked = try locked(name, number: number)
+        return try locked.open(with: try locked.unlock(with: secret ?? Self.secret()), acceptsOlderCopy: acceptsOlderCopy)
+    }
+
+    func bytes(_ name: String = "v") throws -> [UInt8] {
+        guard let inode = disk.inode(name) else { throw StorageError.noVault }
+        return inode.bytes
+    }
+
+    /// Whether nothing is left of what was being made.
+    var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }
+
+    static func values(of store: VaultStore) throws -> [String] {
+        try store.records.sorted.filter { $0.value != nil && (try? store.isForeign($0)) == false }.map {
+            String(decoding: try store.openValue(of: $0)?.exposed ?? [], as: UTF8.self)
+        }.sorted()
+    }
+}
+
+extension VaultStore {
+    /// Adds an item, or another version of the one at a place.
+    func put(_ value: String, at place: Int? = nil, protection: Protection = .whenUnlocked, keepingOld: Bool = false) throws {
+        let secret = try Secret(text: value)
+        var failure: StorageError?
+        try write {
+            do throws(StorageError) {
+                try self.transaction { () throws(StorageError) in
+                    let old = place.flatMap { self.records[$0] }
+                    if var past = old, keepingOld {
+                        past.kind = .past
+                        try self.stage(past, value: .keep)
+                    }
+                    var operation =
+                        old
+                        ?? Operation(
+                            kind: .put, itemClass: .genericPassword, protection: protection, id: self.makeItemID(), version: 0,
+                            valueVersion: 0, ordinal: self.nextOrdinal, created: 0, modified: 0, value: nil,
+                            deviceID: .init(repeating: 0), attributes: .init())
+                    if operation.protection.isThisDeviceOnly { operation.deviceID = try self.deviceIdentifier() }
+                    operation.version += 1
+                    try self.stage(operation, value: .set(secret))
+                }
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
+    func remove(_ place: Int, keepingOld: Bool = false) throws {
+        try write {
+            try? self.transaction { () throws(StorageError) in
+                guard let old = self.records[place] else { return }
+                var past = old
+                past.kind = .past
+                if keepingOld { try self.stage(past, value: .keep) }
+                var removal = old
+                removal.kind = .delete
+                removal.version += 1
+                removal.attributes = EncodedAttributes()
+                try self.stage(removal, value: .none)
+            }
+        }
+    }
+
+    func keepHistory(_ limit: Int) throws {
+        try write {
+            try? self.transaction { () throws(StorageError) in
+                var settings =
+                    self.settings
+                    ?? Operation(
+                        kind: .put, itemClass: .settings, protection: .always, id: self.makeItemID(), version: 0, valueVersion: 0,
+                        ordinal: self.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+                settings.version += 1
+                settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)
+                try self.stage(settings, value: .none)
+            }
+        }
+    }
+}
