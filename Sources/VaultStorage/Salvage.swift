@@ -205,8 +205,7 @@ private struct Salvager: ~Copyable {
         for number in frames.keys.sorted() {
             frames[number]?.operations.forEach { bytes in
                 let operation = Operation(checked: bytes)
-                // What was kept of a version adds nothing to the version itself.
-                if operation.kind == .past, histories[operation.id]?[operation.version] != nil { return }
+                // A version that is kept comes a second time, as such.
                 histories[operation.id, default: [:]][operation.version] = operation
             }
         }
