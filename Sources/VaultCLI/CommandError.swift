@@ -127,7 +127,7 @@ extension CommandError {
         case .damaged(let damage):
             self.init(
                 .damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))",
-                hint: "restore a backup; nothing was written")
+                hint: "restore a backup, or take what is left with 'vault salvage'; nothing was written")
         case .unsupported(let field):
             self.init(.unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
@@ -184,6 +184,7 @@ extension CommandError {
                 "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
                 hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
         case .timedOut: self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
+        case .noDevice: self.init(.usage, "this is no TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
         case .unknownProvider:
             self.init(.unsupported, "the secret of this machine is kept in a way that this version does not know", hint: "upgrade vault")
         }

@@ -75,6 +75,8 @@ public enum MachineFlaw: String, Sendable {
     /// It could not: there is no chip, it is another one, or the system is.
     case failed
     case timedOut
+    /// What was named is no device and none of the drivers that talk to one.
+    case noDevice
     /// The vault keeps it with something that this version cannot ask.
     case unknownProvider
 }

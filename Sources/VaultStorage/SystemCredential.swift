@@ -32,7 +32,7 @@ public struct SystemCredential: Sendable {
         var arguments = ["encrypt", "--name=\(Self.name(vaultID))"]
         switch provider {
         case .systemdCredential: arguments.append("--with-key=host")
-        case .tpm2: arguments += ["--with-key=tpm2", "--tpm2-pcrs=\(registers)"] + deviceArgument
+        case .tpm2: arguments += ["--with-key=tpm2", "--tpm2-pcrs=\(registers)"] + (try deviceArgument())
         case .fido2: throw .machineSecret(.unknownProvider)
         }
         var sealed = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 4 * Self.longestBlob) }
@@ -45,7 +45,7 @@ public struct SystemCredential: Sendable {
     /// - Throws: `.machineSecret`.
     func unseal(_ blob: [UInt8], for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> Secret {
         guard provider != .fido2 else { throw .machineSecret(.unknownProvider) }
-        let arguments = ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"] + (provider == .tpm2 ? deviceArgument : [])
+        let arguments = ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"] + (provider == .tpm2 ? try deviceArgument() : [])
         let input = try secured { () throws(CryptoError) in try SecretBytes(copying: blob.span) }
         // One more, so that what is longer shows.
         var opened = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 33) }
@@ -53,7 +53,16 @@ public struct SystemCredential: Sendable {
         return Secret(try secured { () throws(CryptoError) in try opened.copy(of: 0..<32) })
     }
 
-    private var deviceArgument: [String] { device.map { ["--tpm2-device=\($0)"] } ?? [] }
+    /// The drivers that talk to a chip. Others of tpm2-tss run programs, and a variable may name the device.
+    private static let drivers = ["device", "swtpm", "tabrmd", "mssim"]
+
+    private func deviceArgument() throws(StorageError) -> [String] {
+        guard let device else { return [] }
+        let driver = device.prefix { $0 != ":" }
+        let isFile = device.hasPrefix("/dev/") && !device.contains("..")
+        guard isFile || driver.count < device.count && Self.drivers.contains(String(driver)) else { throw .machineSecret(.noDevice) }
+        return ["--tpm2-device=\(device)"]
+    }
 
     /// What the sealed form is bound to, so that one vault's is of no use in another.
     private static func name(_ vaultID: [UInt8]) -> String { "vault.\(hexadecimal(vaultID))" }

@@ -14,13 +14,14 @@ struct Place: Sendable {
 
     private var environment: VaultEnvironment {
         var environment = VaultEnvironment.system
+        environment.strengthensSlots = false
         environment.stateDirectory = FilePath(directory).appending("state/vault")
         return environment
     }
 
-    func make() throws -> Vault {
+    func make(cost: KeyDerivationCost = .weakest) throws -> Vault {
         try? FileManager.default.removeItem(atPath: directory)
-        return try Vault.create(at: vault, passphrase: .of(Self.passphrases[0]), cost: .weakest, environment: environment)
+        return try Vault.create(at: vault, passphrase: .of(Self.passphrases[0]), cost: cost, environment: environment)
     }
 
     /// Opens the vault with the passphrase that it has at the moment.

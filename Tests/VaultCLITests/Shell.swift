@@ -38,6 +38,7 @@ final class Shell {
         [
             "PATH": Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home.path.string,
             "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
+            "CHIP": URL(filePath: #filePath).deletingLastPathComponent().appending(path: "chip.py").path(),
             "XDG_RUNTIME_DIR": runtime.path.string,
         ]
     }

@@ -67,7 +67,8 @@ for name, answer in [(path, forward), (path + ".ctrl", agree)]:
     listener.listen(8)
     threading.Thread(target=serve, args=[listener, answer], daemon=True).start()
 result = subprocess.run(sys.argv[2:], env=dict(os.environ, VAULT_TPM2_DEVICE="swtpm:path=" + path))
-# It stores what it has to when its client goes.
+# Without this (TPM2_Shutdown) the chip takes the next start for somebody who tries to guess.
+ask(struct.pack(">HIIH", 0x8001, 12, 0x145, 0))
 chip.close()
 swtpm.wait(10)
 os._exit(result.returncode)
