@@ -151,7 +151,7 @@ struct Faults {
         default: faults.append("status \(outcome.status)")
         }
         if outcome.status != 0, !outcome.message.hasPrefix("vault: ") { faults.append("no message but '\(outcome.message)'") }
-        if outcome.message.contains("secret") { faults.append("a secret in '\(outcome.message)'") }
+        if ["a secret", "a new secret", "another secret"].contains(where: outcome.message.contains) { faults.append("a secret in '\(outcome.message)'") }
         do {
             let content = try content(of: ran) { vault in
                 _ = try vault.verify(deep: true)

@@ -31,14 +31,17 @@ enum OverviewManual {
         (
             "UNLOCKING",
             """
-            A command asks the agent. If that is locked, or there is none, it takes the passphrase from the first of these:
+            A command asks the agent. If that is locked, or there is none, it takes the first of these:
 
-              --passphrase-file FILE or --passphrase-fd NUMBER
+              --passphrase-file FILE or --passphrase-fd NUMBER, --key-file FILE, both, or --recovery-code-file FILE
               $VAULT_PASSPHRASE_FILE
               the systemd credential vault.passphrase
+              $VAULT_KEY_FILE
+              what this machine keeps, where no agent is running: 'vault slot add tpm2'
               a prompt at the terminal
 
-            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable.
+            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable. 'vault slot list' says what opens a vault. After
+            a leak: 'vault rekey'.
             """
         ),
         (
@@ -50,6 +53,17 @@ enum OverviewManual {
             readable while unlocked, which is the default, do not.
 
             Under systemd: systemctl --user enable --now vault-agent.socket
+            """
+        ),
+        (
+            "COPIES AND OLDER STATES",
+            """
+            'vault backup' writes a checked copy of a vault in use, 'vault restore' puts one in its place. A device remembers the newest state that it
+            has seen: a vault file that was put back otherwise ends commands with 22, and 'vault verify --accept-older' accepts it. 'vault
+            salvage' takes what is whole of a damaged file.
+
+            A vault that was told to ('vault init --history N', 'vault history --keep N') keeps older versions and deleted items: 'vault undo',
+            'vault restore-item'.
             """
         ),
         (
@@ -82,6 +96,8 @@ enum OverviewManual {
 
     private static let variables = [
         ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."), ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
+        ("VAULT_KEY_FILE", "A key file, which opens the vault alone or with the passphrase."),
+        ("VAULT_TPM2_DEVICE", "The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a place."),
         ("VAULT_ACCESS_GROUPS", "The access groups of the caller, parted by commas; the first is where items are added."),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
         ("XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR", "Where the files below are, instead of in the home directory."),
@@ -90,7 +106,7 @@ enum OverviewManual {
 
     private static let files = [
         ("~/.local/share/vault/default.vault", "The vault."),
-        ("~/.local/state/vault/", "The secret of this device, and the logs of 'vault agent --audit'."),
+        ("~/.local/state/vault/", "The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent --audit'."),
         ("~/.config/vault/policy.json", "The rules of the agent."), ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
     ]
 }
