@@ -47,7 +47,8 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    // In a session of its own it has no terminal to ask anybody at.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     pid_t child;
     int error = posix_spawn(&child, list[0], &actions, &attributes, list, environment);
     posix_spawn_file_actions_destroy(&actions);
@@ -77,9 +78,13 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
         result = count < 0 ? -errno : (size_t)result < capacity ? result + count : -EOVERFLOW;
     }
     close(out[0]);
-    if (result < 0) kill(child, SIGKILL);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0)
+    pid_t ended = 0;
+    // One that has said all it has to say may still not end.
+    for (struct timespec pause = {.tv_nsec = 1000000}; result >= 0 && (ended = waitpid(child, &status, WNOHANG)) == 0; nanosleep(&pause, NULL))
+        if (now_in_milliseconds() >= end) result = -ETIMEDOUT;
+    if (result < 0) kill(child, SIGKILL);
+    while (ended != child && (ended = waitpid(child, &status, 0)) != child)
         // Whoever ignores SIGCHLD has the kernel collect the child; what it wrote is then all there is to go by.
         if (errno != EINTR) return result;
     if (result >= 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) return -EPROTO;

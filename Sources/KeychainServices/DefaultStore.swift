@@ -83,7 +83,8 @@ enum DefaultStore {
 extension VaultError {
     fileprivate var asksForReopening: Bool {
         switch self {
-        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.noVault), .agent(.notRunning): true
+        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.rolledBack), .storage(.noVault), .agent(.notRunning):
+            true
         default: false
         }
     }

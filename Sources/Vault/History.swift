@@ -57,16 +57,13 @@ extension Vault {
     /// - Parameter onlyDeleted: leaves the items that are there alone.
     /// - Returns: of how many items.
     public func purgeHistory(matching queries: [Query], onlyDeleted: Bool = false) throws(VaultError) -> Int {
-        let owners = try core.read { engine throws(VaultError) in
+        try core.purge { engine throws(VaultError) in
             var owners: Set<ItemID> = []
             for query in queries {
                 owners.formUnion(try engine.historyOwners(matching: query, onlyDeleted: onlyDeleted, self.accessGroups))
             }
-            return owners.filter { !engine.store.versions(of: $0).isEmpty }
-        }
-        guard !owners.isEmpty else { return 0 }
-        try core.manage { store throws(StorageError) in try store.purge(items: [], histories: owners) }
-        return owners.count
+            return VaultStore.Purge(histories: owners.filter { !engine.store.versions(of: $0).isEmpty })
+        }.histories.count
     }
 
     /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind.
@@ -75,11 +72,9 @@ extension Vault {
     /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
-        let items = try core.read { $0.items(ofGroup: group) }
-        guard !items.current.isEmpty || !items.past.isEmpty else { return 0 }
-        try core.manage { store throws(StorageError) in
-            try store.purge(items: items.current, histories: items.current.union(items.past))
-        }
-        return items.current.count
+        return try core.purge { engine throws(VaultError) in
+            let items = engine.items(ofGroup: group)
+            return VaultStore.Purge(items: items.current, histories: items.current.union(items.past))
+        }.items.count
     }
 }

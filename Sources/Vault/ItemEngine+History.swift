@@ -93,7 +93,7 @@ extension ItemEngine {
         guard isDeleted(id), let past = store.versions(of: id).last, groups.names?.contains(where: { past.isInGroup($0) }) ?? true else {
             throw .itemNotFound
         }
-        var last = past
+        var last = store.place(of: id).flatMap { store.record(at: $0) } ?? past
         last.version = store.lastVersion(of: id)
         return try bringBack(past, after: last, groups, owner)
     }
@@ -111,6 +111,8 @@ extension ItemEngine {
             try remove(twin)
         }
         try removeForeign(twins.foreign)
+        // Whoever merges must learn that the key is gone that the item had meanwhile.
+        if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: draft) { try leaveTombstone(of: last) }
         var new = past
         new.kind = .put
         new.version = last.version + 1

@@ -210,13 +210,13 @@ final class ItemEngine {
         return .keep
     }
 
-    private func hasMoved(_ old: Operation, to draft: ItemDraft) -> Bool {
+    func hasMoved(_ old: Operation, to draft: ItemDraft) -> Bool {
         (Attribute.primaryKey(of: draft.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
             draft.matchKey(attribute) != attribute.matchKey(in: old, draft.itemClass)
         }
     }
 
-    private func leaveTombstone(of old: Operation) throws(VaultError) {
+    func leaveTombstone(of old: Operation) throws(VaultError) {
         var grave = tombstone(of: old)
         grave.id = store.makeItemID()
         grave.version = 1

@@ -41,12 +41,10 @@ public struct LockedVault: Sendable {
         with secret: UnlockingSecret, accessGroups: AccessGroups = .standard, acceptsOlderCopy: Bool
     ) throws(VaultError) -> Vault {
         try stored { () throws(StorageError) in
-            let keys = try store.unlock(with: secret)
-            let slotID = keys.slotID
-            let opened = try store.open(with: keys, acceptsOlderCopy: acceptsOlderCopy)
+            let opened = try store.open(with: try store.unlock(with: secret), acceptsOlderCopy: acceptsOlderCopy)
             if acceptsOlderCopy { try opened.acceptAsNewest() }
             // What cannot be made dearer now is tried again at the next unlock.
-            try? opened.strengthenSlot(slotID, for: secret)
+            try? opened.strengthenSlot(for: secret)
             return Vault(opened, accessGroups)
         }
     }

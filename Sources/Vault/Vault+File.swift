@@ -12,6 +12,11 @@ extension Vault {
     /// The ways to unlock the vault, as the file has them now.
     public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.store.header.slots } }
 
+    /// The slot that opened the vault. Nil for one that was just made, or whose slot is gone.
+    public func openedSlot() throws(VaultError) -> KeySlot? {
+        try core.read { engine in engine.store.header.slots.first { $0.slotID == engine.store.openedBy } }
+    }
+
     /// Adds a way to unlock. Every slot opens the whole vault.
     ///
     /// - Parameters:
@@ -46,8 +51,10 @@ extension Vault {
     /// Takes a way to unlock away. With the last slot for a passphrase go the items that are bound to there being one.
     ///
     /// - Parameter slotID: the 16 bytes of ``KeySlot/slotID``.
+    /// - Returns: how many items went.
     /// - Throws: `.storage(.slot(.lastForPeople))` when no person could open the vault any more.
-    public func removeSlot(_ slotID: [UInt8]) throws(VaultError) {
+    @discardableResult
+    public func removeSlot(_ slotID: [UInt8]) throws(VaultError) -> Int {
         try core.manage { store throws(StorageError) in try store.removeSlot(slotID) }
     }
 
@@ -57,7 +64,7 @@ extension Vault {
     public func replaceSlot(
         _ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil
     ) throws(VaultError) {
-        try core.manage { store throws(StorageError) in try store.replaceSlot(slotID, with: secret, cost: cost) }
+        try core.manage { store throws(StorageError) in _ = try store.replaceSlot(slotID, with: secret, cost: cost) }
     }
 
     /// Replaces the passphrase. No value is opened, and the items stay sealed as they are.

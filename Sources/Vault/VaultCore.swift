@@ -171,6 +171,24 @@ final class VaultCore: @unchecked Sendable {
         do throws(StorageError) { return try result.get() } catch { throw VaultError(error) }
     }
 
+    /// Writes the file anew without what `select` finds in its newest state.
+    func purge(_ select: (ItemEngine) throws(VaultError) -> VaultStore.Purge) throws(VaultError) -> VaultStore.Purge {
+        var result: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
+        mutex.withLock { _ in
+            do throws(VaultError) {
+                try engine.store.purge(
+                    { () throws(VaultError) in
+                        let purged = try select(engine)
+                        result = .success(purged)
+                        return purged
+                    }, converting: { VaultError($0) })
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
     var vaultID: [UInt8] { mutex.withLock { _ in engine.store.header.vaultID } }
 
     var discardedBytes: Int { mutex.withLock { _ in engine.store.discardedBytes } }

@@ -183,7 +183,7 @@ extension VaultError {
     /// Whether the handle that threw it can do nothing more.
     fileprivate var makesKeysUseless: Bool {
         switch self {
-        case .storage(.rekeyed), .storage(.poisoned), .storage(.forked): true
+        case .storage(.rekeyed), .storage(.poisoned), .storage(.forked), .storage(.rolledBack): true
         default: false
         }
     }

@@ -170,6 +170,7 @@ extension CommandError {
         case .lastForPeople:
             self.init(.failure, "nobody could open the vault any more", hint: "add a passphrase or a recovery code first: 'vault slot add'")
         case .noSuchSlot: self.init(.notFound, "there is no such slot", hint: "see 'vault slot list'")
+        case .changed: self.init(.changed, "another process has changed the slots meanwhile", hint: "see 'vault slot list', and try again")
         case .name: self.init(.alreadyExists, "a slot's name has 1 to 32 bytes and is no other slot's", hint: "choose one with --name")
         }
     }

@@ -39,7 +39,7 @@ public struct Header: Equatable, Sendable {
     }
 
     /// Whether some slot takes a passphrase.
-    public var hasPassphrase: Bool { slots.contains { $0.kind == .passphrase || $0.kind == .passphraseAndKeyFile } }
+    public var hasPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
     /// Whether the bytes begin as a vault does. Comes before everything else.
     public static func checkMagic(_ bytes: Span<UInt8>) throws(FormatError) {

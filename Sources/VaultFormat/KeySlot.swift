@@ -4,6 +4,8 @@
 public struct KeySlot: Equatable, Sendable {
     public enum Kind: UInt8, Sendable {
         case passphrase = 1, recoveryCode, passphraseAndKeyFile, external, keyFile
+
+        public var takesPassphrase: Bool { self == .passphrase || self == .passphraseAndKeyFile }
     }
 
     /// Who keeps the secret of an external slot.

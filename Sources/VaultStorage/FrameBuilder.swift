@@ -21,7 +21,7 @@ struct FrameBuilder {
     private(set) var bytes: [UInt8] = []
     private(set) var frames = 0
     private(set) var lastTagOffset = 0
-    /// Where the values of the open transaction lie.
+    /// Where the values of the open transaction lie, by item, with the version at which they were sealed.
     private var offsets: [ItemID: (version: UInt64, offset: UInt64)] = [:]
     let generation: UInt64
 
@@ -58,7 +58,9 @@ struct FrameBuilder {
             appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, placed)
             first = end
         }
-        offsets.removeAll(keepingCapacity: true)
+        // Versions of one item lie side by side: the next piece of a long transaction may go on with the last one's.
+        let last = pending.last.map { Operation.id(of: $0.operation.span) }
+        offsets = isLast ? [:] : offsets.filter { $0.key == last }
     }
 
     private mutating func appendFrame(
@@ -109,7 +111,7 @@ struct FrameBuilder {
         let operation = pending.operation.span
         let id = Operation.id(of: operation)
         if !pending.box.isEmpty {
-            offsets[id] = (Operation.version(of: operation), end)
+            offsets[id] = (Operation.valueVersion(of: operation), end)
             return end
         }
         // The value may have come earlier in this very transaction.

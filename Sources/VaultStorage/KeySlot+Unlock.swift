@@ -72,7 +72,7 @@ extension KeySlot {
     }
 
     /// Whether it takes a passphrase and a guess at it costs less than a new slot may have it cost.
-    var isWeak: Bool { (kind == .passphrase || kind == .passphraseAndKeyFile) && cost == nil }
+    var isWeak: Bool { kind.takesPassphrase && cost == nil }
 
     /// Derives the master key and opens the slot's box. Nil: the secret is another one.
     func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {

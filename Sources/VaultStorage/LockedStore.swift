@@ -87,7 +87,10 @@ public struct LockedStore: Sendable {
     ///
     /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault; ``VaultStore/acceptAsNewest()`` then makes it the newest state.
     public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError) -> VaultStore {
-        try VaultStore(location, page: page, keys: keys.keys, environment: environment, acceptsOlderCopy: acceptsOlderCopy)
+        let slotID = keys.slotID
+        let store = try VaultStore(location, page: page, keys: keys.keys, environment: environment, acceptsOlderCopy: acceptsOlderCopy)
+        store.openedBy = slotID
+        return store
     }
 }
 
@@ -103,7 +106,7 @@ extension LockedStore {
     public func openAsBackup(with secret: UnlockingSecret) throws(StorageError) -> VaultStore {
         let keys = try unlock(with: secret)
         var environment = environment
-        environment.stateDirectory = nil
+        environment.remembersStates = false
         return try VaultStore(location, page: page, keys: keys.keys, environment: environment)
     }
 }

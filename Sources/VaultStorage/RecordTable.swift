@@ -126,8 +126,8 @@ public struct RecordTable {
     /// - Returns: what went.
     @discardableResult
     private mutating func keep(_ operation: Operation) -> [Operation] {
+        liveBytes += RecordTable.size(operation, beside: past[operation.id]?.last)
         past[operation.id, default: []].append(operation)
-        liveBytes += RecordTable.size(operation)
         return prune(operation.id)
     }
 
@@ -135,7 +135,9 @@ public struct RecordTable {
         guard let versions = past[id], versions.count > historyLimit else { return [] }
         let dropped = Array(versions.dropLast(historyLimit))
         past[id] = historyLimit == 0 ? nil : Array(versions.suffix(historyLimit))
-        for version in dropped { liveBytes -= RecordTable.size(version) }
+        for index in dropped.indices {
+            liveBytes -= RecordTable.size(dropped[index], beside: index + 1 < versions.count ? versions[index + 1] : nil)
+        }
         if dropped.contains(where: { $0.value != nil }) { hasSuperseded = true }
         return dropped
     }
@@ -187,10 +189,12 @@ public struct RecordTable {
         hasSuperseded = undo.hadSuperseded
         historyLimit = undo.historyLimit
         // With a limit of 0 what came is among what went.
-        if undo.isPast, let newest = past[undo.id]?.popLast() { liveBytes -= RecordTable.size(newest) }
+        if undo.isPast, let newest = past[undo.id]?.popLast() {
+            liveBytes -= RecordTable.size(newest, beside: past[undo.id]?.last)
+        }
         for version in undo.dropped.reversed() where !undo.isPast || historyLimit > 0 {
+            liveBytes += RecordTable.size(version, beside: past[version.id]?.first)
             past[version.id, default: []].insert(version, at: 0)
-            liveBytes += RecordTable.size(version)
         }
         if past[undo.id]?.isEmpty == true { past[undo.id] = nil }
         guard !undo.isPast else { return }
@@ -305,7 +309,9 @@ public struct RecordTable {
         operation.count + (operation[3] == 1 ? Int(operation.integer(at: 72, as: UInt32.self)) : 0)
     }
 
-    private static func size(_ operation: Operation) -> Int {
-        Layout.operationLength + operation.attributes.bytes.count + Int(operation.value?.length ?? 0)
+    /// - Parameter neighbour: the version before or after it, whose value may be the same.
+    private static func size(_ operation: Operation, beside neighbour: Operation?) -> Int {
+        let value = operation.value == neighbour?.value ? 0 : Int(operation.value?.length ?? 0)
+        return Layout.operationLength + operation.attributes.bytes.count + value
     }
 }

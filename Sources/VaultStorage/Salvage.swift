@@ -144,17 +144,27 @@ private struct Salvager: ~Copyable {
         }
     }
 
+    /// The last sequence number that is no frame's. No key depends on what the header says of it.
+    private var base: UInt64 {
+        let first = frames.keys.min().map { max($0, 1) - 1 }
+        return result.isHeaderWhole ? min(header.baseSequence, first ?? .max) : first ?? 0
+    }
+
     // MARK: Writing
 
     mutating func write(to target: VaultLocation, slotID: [UInt8]) throws(StorageError) -> Salvage {
         var next = header
         next.generation += 1
         next.fileSalt = environment.random.bytes(32)
-        next.baseSequence = max(header.baseSequence, frames.keys.max() ?? 0)
+        next.baseSequence = max(base, frames.keys.max() ?? 0)
         guard next.baseSequence < Header.sequenceLimit else { throw .damaged(.header(.outOfBounds(.frameSequence))) }
         // Nobody vouches for the others.
         if !result.isHeaderWhole { try next.place(header.heldSlots.filter { $0.slot.slotID == slotID }) }
         noteMissing()
+        guard !frames.isEmpty || size <= Layout.firstFrame else {
+            throw .damaged(result.isHeaderWhole ? .missingCommits(found: base, expected: base + 1) : .headerMAC)
+        }
+        target.removeLeftovers()
         var copy = try RewriteCopy(
             header: next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment: environment)
         do throws(StorageError) {
@@ -173,6 +183,8 @@ private struct Salvager: ~Copyable {
                 index += 1
             }
             guard index == written.count else { throw .damaged(.readBack) }
+            // What this device remembers of the path is of another copy.
+            try attempt(.remove) { () throws(Errno) in try AnchorFile(of: target, environment)?.remove() }
             try copy.settle(as: target, replacing: false)
         } catch {
             if case .indeterminate = error { throw error }
@@ -189,8 +201,8 @@ private struct Salvager: ~Copyable {
             guard frames[number]?.isCommit == false else { break }
             frames[number] = nil
         }
-        let last = max(numbers.last ?? 0, header.baseSequence)
-        result.missingFrames = last - header.baseSequence - UInt64(numbers.count)
+        let last = max(numbers.last ?? 0, base)
+        result.missingFrames = last - base - UInt64(numbers.count)
         if let page = try? file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0]),
             page.count == Layout.firstFrame - Layout.markOffsets[0],
             let marked = Marks(page.span, generation: header.generation, keys: generationKeys).highest?.sequence, marked > last

@@ -64,6 +64,8 @@ public enum SlotFlaw: String, Sendable {
     /// No person could open the vault any more.
     case lastForPeople
     case noSuchSlot
+    /// Another process has changed the slots meanwhile.
+    case changed
     /// The name is taken, empty or longer than 32 bytes.
     case name
 }

@@ -38,19 +38,30 @@ public struct SystemCredential: Sendable {
         var sealed = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 4 * Self.longestBlob) }
         let count = try run(arguments, secret, into: &sealed)
         let text = sealed.withBytes { $0.array(0..<count) }.filter { $0 > 0x20 }
-        guard !text.isEmpty, text.count <= Self.longestBlob else { throw .machineSecret(.failed) }
+        guard text.count <= Self.longestBlob, Self.isSealed(text, by: provider) else { throw .machineSecret(.failed) }
         return text
     }
 
     /// - Throws: `.machineSecret`.
     func unseal(_ blob: [UInt8], for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> Secret {
         guard provider != .fido2 else { throw .machineSecret(.unknownProvider) }
+        guard Self.isSealed(blob, by: provider) else { throw .machineSecret(.failed) }
         let arguments = ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"] + (provider == .tpm2 ? try deviceArgument() : [])
         let input = try secured { () throws(CryptoError) in try SecretBytes(copying: blob.span) }
         // One more, so that what is longer shows.
         var opened = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 33) }
         guard try run(arguments, input, into: &opened) == 32 else { throw .machineSecret(.failed) }
         return Secret(try secured { () throws(CryptoError) in try opened.copy(of: 0..<32) })
+    }
+
+    /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd, src/shared/creds-util.h). systemd-creds also opens
+    /// what was sealed with a key that is no secret, so that anybody could have made it.
+    private static let beginnings: [KeySlot.Provider: [StaticString]] = [
+        .systemdCredential: ["Whxqht+dQJax1aZeCGLxm"], .tpm2: ["DHzAexF2RZGcSwvqCLwg/", "+vfrk0HjQSyhpDb5Wik2L"],
+    ]
+
+    private static func isSealed(_ blob: [UInt8], by provider: KeySlot.Provider) -> Bool {
+        (beginnings[provider] ?? []).contains { blob.starts(with: "\($0)".utf8) }
     }
 
     /// The drivers that talk to a chip. Others of tpm2-tss run programs, and a variable may name the device.

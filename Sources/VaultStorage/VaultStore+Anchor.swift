@@ -26,15 +26,16 @@ extension VaultStore {
         guard anchorFile != nil, (try? checkWritable()) != nil, (try? lock.lock(patience: .zero, creating: false)) != nil else { return }
         defer { lock.unlock() }
         do throws(StorageError) {
-            try follow()
-            // What was only read may be in the page cache alone.
-            try attempt(.synchronize) { () throws(Errno) in
+            try catchUp(repairing: true)
+            // A mark that was only read may be in the page cache alone.
+            try synchronizing { () throws(Errno) in
                 try file.synchronizeData()
                 try location.directory.synchronize()
             }
         } catch {
             return
         }
+        guard !isForgotten else { return }
         moveAnchor(to: tip.position, generation: header.generation)
     }
 
@@ -62,8 +63,7 @@ extension VaultStore {
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: false)
-        let seen = anchorFile?.read()?.anchor
-        try rewrite(above: seen.flatMap { $0.vaultID == header.vaultID ? $0 : nil })
+        try rewrite(above: anchorFile?.read()?.anchor)
         if isForgotten { try reopen() }
         moveAnchor(to: tip.position, generation: header.generation, isForced: true)
     }
@@ -86,7 +86,7 @@ struct AnchorFile {
 
     /// Nil: there is nowhere to keep one.
     init?(of location: VaultLocation, _ environment: VaultEnvironment) {
-        guard let state = environment.stateDirectory else { return nil }
+        guard let state = environment.stateDirectory, environment.remembersStates else { return nil }
         var hash = KeyedHash(outputLength: 16)
         hash.update(Array(location.path.string.utf8))
         guard let digest = try? hash.secret(16) else { return nil }
@@ -108,7 +108,10 @@ struct AnchorFile {
     func replace(with anchor: Anchor, mac: Digest, _ random: any RandomSource) throws(Errno) {
         try fileSystem.createDirectories(state)
         let directory = try fileSystem.openDirectory(state)
-        let temporary = ".\(name).tmp-\(hexadecimal(random.bytes(8)))"
+        let prefix = ".\(name).tmp-"
+        // Those of a process that was killed; whoever holds the lock is the only one who makes them.
+        for leftover in try directory.names() where leftover.hasPrefix(prefix) { try? directory.remove(leftover) }
+        let temporary = prefix + hexadecimal(random.bytes(8))
         let file = try directory.createTemporary(temporary)
         do throws(Errno) {
             try file.writeAll((anchor.encoded() + mac.bytes.span.array(0..<32)).span, at: 0)

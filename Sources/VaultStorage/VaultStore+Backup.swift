@@ -19,21 +19,41 @@ extension VaultStore {
         let target = try VaultLocation(path, on: environment.fileSystem)
         let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
         if let existing {
-            guard replacing, existing.kind == .regular, !existing.isSameFile(as: identity) else { throw .alreadyExists }
+            guard replacing, existing.kind == .regular else { throw .alreadyExists }
         }
+        guard target.path != location.path else { throw .alreadyExists }
         let slots = try entries.map { entries throws(StorageError) in try makeSlots(entries) }
-        try refresh()
+        target.removeLeftovers()
+        let copy: RewriteCopy
+        do throws(StorageError) {
+            try refresh()
+            copy = try writeCopy(slots, in: target)
+        } catch {
+            guard case .damaged = error else { throw error }
+            // A reader believes in damage when it is still there with all writers kept out.
+            copy = try withWritersKeptOut { () throws(StorageError) in
+                try reopen()
+                return try writeCopy(slots, in: target)
+            }
+        }
+        do throws(StorageError) {
+            // What this device remembers of the path is of another copy.
+            try attempt(.remove) { () throws(Errno) in try AnchorFile(of: target, environment)?.remove() }
+            try copy.settle(as: target, replacing: replacing)
+        } catch {
+            discard(copy.name, after: error, in: target)
+            throw error
+        }
+        return itemCount
+    }
+
+    private func writeCopy(_ slots: [HeldSlot]?, in target: VaultLocation) throws(StorageError) -> RewriteCopy {
         try checkEverything()
         var next = header
         next.fileSalt = environment.random.bytes(32)
         next.baseSequence = tip.position.sequence
         if let slots { try next.place(slots) }
-        let copy = try write(next, in: target)
-        do throws(StorageError) { try copy.settle(as: target, replacing: replacing) } catch {
-            discard(copy.name, after: error, in: target)
-            throw error
-        }
-        return itemCount
+        return try write(next, in: target)
     }
 
     /// Puts a backup into the place of a vault, or where there is none.
@@ -62,16 +82,17 @@ extension VaultStore {
         defer { lock.unlock() }
         target.removeLeftovers()
         let anchorFile = AnchorFile(of: target, environment)
-        let seen = anchorFile?.read()?.anchor
-        let past = seen.flatMap { $0.vaultID == backup.header.vaultID ? $0 : nil }
+        let past = anchorFile?.read()?.anchor
         var next = try backup.nextHeader(above: past)
-        if let old = try? HeaderPage(of: target.open(writable: false)).header, old.vaultID == next.vaultID {
-            next.generation = max(next.generation, old.generation + 1)
+        // What somebody has open may be further than what this device wrote down.
+        if let old = try? backup.sibling(in: target) {
+            next.generation = max(next.generation, old.header.generation + 1)
+            next.baseSequence = max(next.baseSequence, old.sequence)
         }
         let copy = try backup.write(next, in: target)
         do throws(StorageError) {
             // Between the two renames a vault of another identity would seem to have been put there by a stranger.
-            if past == nil { try attempt(.remove) { () throws(Errno) in try anchorFile?.remove() } }
+            if past?.vaultID != next.vaultID { try attempt(.remove) { () throws(Errno) in try anchorFile?.remove() } }
             try copy.settle(as: target, replacing: replacing)
         } catch {
             backup.discard(copy.name, after: error, in: target)
@@ -102,12 +123,24 @@ extension VaultStore {
         }
     }
 
+    /// The vault at another place, opened with the keys of this one, while its writers are kept out.
+    private func sibling(in target: VaultLocation) throws(StorageError) -> VaultStore {
+        var environment = environment
+        environment.remembersStates = false
+        environment.patience = .zero
+        let copied: VaultKeys
+        do throws(CryptoError) { copied = try keys.lockedCopy() } catch { throw StorageError(error) }
+        let page = try HeaderPage(of: try target.open(writable: false))
+        guard page.header.vaultID == header.vaultID else { throw .rekeyed }
+        return try VaultStore(target, page: page, keys: copied, environment: environment)
+    }
+
     private func openEveryValue(_ report: (Double) -> Void) throws(StorageError) {
         for place in 0..<records.end {
             if place % 64 == 0 { report(Double(place) / Double(records.end)) }
-            guard let operation = records[place], operation.value != nil, try !isForeign(operation) else { continue }
-            _ = try openValue(of: operation)
+            if let operation = records[place], try !isForeign(operation) { _ = try openValue(of: operation) }
         }
+        for operation in records.past.values.joined() where try !isForeign(operation) { _ = try openValue(of: operation) }
     }
 
     /// What people call an item: neither a tombstone nor the vault's settings.

@@ -245,7 +245,7 @@ extension VaultStore {
     }
 
     /// A failed sync is never tried again as if nothing had happened: the kernel may count as written what it lost.
-    private func synchronizing(_ call: () throws(Errno) -> Void) throws(StorageError) {
+    func synchronizing(_ call: () throws(Errno) -> Void) throws(StorageError) {
         do throws(Errno) { try call() } catch {
             isPoisoned = true
             throw .inputOutput(error, .synchronize)

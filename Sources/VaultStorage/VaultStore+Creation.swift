@@ -33,6 +33,9 @@ extension VaultStore {
             bytes += Marks.encode(genesis, generation: 1, clean: true, keys: generationKeys)
             bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
         }
+        guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
+            throw .alreadyExists
+        }
         // What this device remembers is of a vault that is no longer there.
         try attempt(.remove) { () throws(Errno) in try AnchorFile(of: location, environment)?.remove() }
         guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }

@@ -26,6 +26,7 @@ extension VaultStore {
         guard entries.contains(where: { $0.secret.kind.isForPeople }) || !header.slots.contains(where: { $0.kind.isForPeople }) else {
             throw .slot(.lastForPeople)
         }
+        let before = header.slots
         let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
         let slots = try environment.makeSlots(entries, vaultKey, header.vaultID)
         let fresh: VaultKeys
@@ -33,6 +34,8 @@ extension VaultStore {
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: false)
+        // Somebody has changed a passphrase, or added a way in, which would be undone without a word.
+        guard header.slots == before else { throw .slot(.changed) }
         location.removeLeftovers()
         try checkEverything()
         let done = try writeAnew(slots, fresh, report)
@@ -64,14 +67,24 @@ extension VaultStore {
             var written = KeyedHash()
             var readBack = KeyedHash()
             var count = 0
+            // Versions of an item that share a value go on sharing it.
+            var last: Operation?
             for (index, record) in layout.enumerated() {
                 guard let encoded = record.encoded(in: records) else { continue }
                 var operation = Operation(checked: encoded.span)
+                // Nothing goes because nobody could tell whose it is.
+                if operation.protection.isThisDeviceOnly { try checkDeviceIsKnown() }
                 guard try !isForeign(operation) else {
                     done.foreign += 1
                     continue
                 }
-                let box = try sealAgain(&operation, fresh)
+                var box: [UInt8] = []
+                if let last, last.id == operation.id, last.valueVersion == operation.valueVersion, operation.value != nil {
+                    operation.value = last.value
+                } else {
+                    box = try sealAgain(&operation, fresh)
+                }
+                last = operation
                 if operation.protection.isThisDeviceOnly, let identifier { operation.deviceID = identifier }
                 if !box.isEmpty { done.values += 1 }
                 let bytes = operation.encoded()

@@ -24,21 +24,36 @@ extension VaultStore {
         }
     }
 
-    /// Writes the file anew without these items, and without older versions of those.
-    public func purge(items: Set<ItemID>, histories: Set<ItemID>) throws(StorageError) {
-        try check()
-        try checkWritable()
-        try lock.lock()
+    /// Writes the file anew without some of what is in it.
+    ///
+    /// - Parameter select: says what goes, from the newest state, while nobody else can write.
+    public func purge<E: Error>(
+        _ select: () throws(E) -> Purge, converting convert: (StorageError) -> E
+    ) throws(E) {
+        do throws(StorageError) {
+            try check()
+            try checkWritable()
+            try lock.lock()
+        } catch {
+            throw convert(error)
+        }
         defer { lock.unlock() }
-        try catchUp(repairing: false)
-        try rewrite(purging: Purge(items: items, histories: histories))
+        do throws(StorageError) { try catchUp(repairing: false) } catch { throw convert(error) }
+        let purged = try select()
+        guard !purged.isEmpty || records.hasSuperseded else { return }
+        do throws(StorageError) { try rewrite(purging: purged) } catch { throw convert(error) }
     }
 
     /// What a rewrite leaves out.
-    struct Purge {
-        var items: Set<ItemID> = []
+    public struct Purge: Sendable {
+        public var items: Set<ItemID>
         /// Items whose older versions go.
-        var histories: Set<ItemID> = []
+        public var histories: Set<ItemID>
+
+        public init(items: Set<ItemID> = [], histories: Set<ItemID> = []) {
+            self.items = items
+            self.histories = histories
+        }
 
         var isEmpty: Bool { items.isEmpty && histories.isEmpty }
     }
@@ -153,11 +168,21 @@ extension VaultStore {
     /// The header of the next generation.
     func nextHeader(slots: [HeldSlot]? = nil, above anchor: Anchor? = nil) throws(StorageError) -> Header {
         var next = header
-        next.generation = max(header.generation, anchor?.generation ?? 0) + 1
+        next.generation += 1
         next.fileSalt = environment.random.bytes(32)
-        next.baseSequence = max(tip.position.sequence, anchor?.sequence ?? 0)
+        next.baseSequence = tip.position.sequence
+        if let anchor, anchor.vaultID == header.vaultID, isCredible(anchor) {
+            next.generation = max(next.generation, anchor.generation + 1)
+            next.baseSequence = max(next.baseSequence, anchor.sequence)
+        }
         if let slots { try next.place(slots) }
         return next
+    }
+
+    /// Whoever could write anything into an anchor could else use up the numbers that a vault has.
+    private func isCredible(_ anchor: Anchor) -> Bool {
+        let most: UInt64 = 1 << 32
+        return anchor.generation < header.generation + most && anchor.sequence < tip.position.sequence + most
     }
 
     func makeCopy(_ header: Header, in location: VaultLocation) throws(StorageError) -> RewriteCopy {
@@ -197,9 +222,13 @@ extension VaultStore {
 
     func appendLive(_ layout: [LiveRecord], to copy: inout RewriteCopy) throws(StorageError) {
         var boxes = BoxReader(file: file)
+        var last: ValueLocation?
         for record in layout {
             guard let operation = record.encoded(in: records) else { continue }
-            try copy.append(operation, box: try boxes.box(of: operation.span))
+            let value = Operation.value(of: operation.span)
+            // Versions of an item that share a value go on sharing it.
+            try copy.append(operation, box: value == last ? [] : try boxes.box(of: operation.span))
+            last = value
         }
     }
 

@@ -52,8 +52,10 @@ extension VaultStore {
     /// Without a passphrase slot items go that are readable only while there is one.
     ///
     /// - Parameter slotID: 16 bytes.
+    /// - Returns: how many items went.
     /// - Throws: `.slot(.lastForPeople)` when no person could open the vault any more; `.slot(.noSuchSlot)`.
-    public func removeSlot(_ slotID: [UInt8]) throws(StorageError) {
+    @discardableResult
+    public func removeSlot(_ slotID: [UInt8]) throws(StorageError) -> Int {
         try check()
         try checkWritable()
         try lock.lock()
@@ -63,7 +65,10 @@ extension VaultStore {
         let rest = header.heldSlots.filter { $0.slot.slotID != slotID }
         let isForOthers = !removed.kind.isForPeople && !rest.isEmpty
         guard isForOthers || rest.contains(where: { $0.slot.kind.isForPeople }) else { throw .slot(.lastForPeople) }
+        let losesPassphrase = header.hasPassphrase && !rest.contains { $0.slot.kind.takesPassphrase }
+        let lost = losesPassphrase ? records.sortedPlaces.count { records[$0.place]?.protection == .whenPasscodeSetThisDeviceOnly } : 0
         try rewrite(slots: rest)
+        return lost
     }
 
     /// Puts another secret of the same kind into the place of a slot's own, under the same name.
@@ -71,7 +76,11 @@ extension VaultStore {
     /// - Parameters:
     ///   - slotID: 16 bytes.
     ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may have.
-    public func replaceSlot(_ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil) throws(StorageError) {
+    /// - Returns: the new slot.
+    @discardableResult
+    public func replaceSlot(
+        _ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil
+    ) throws(StorageError) -> KeySlot {
         try check()
         try checkWritable()
         guard let before = header.slots.first(where: { $0.slotID == slotID && $0.kind == secret.kind }) else {
@@ -87,6 +96,7 @@ extension VaultStore {
         var slots = header.heldSlots
         slots[index] = HeldSlot(fresh)
         try rewrite(slots: slots)
+        return fresh
     }
 
     /// Replaces the slot that one secret opens by one for another of the same kind; no value is opened.
@@ -102,11 +112,11 @@ extension VaultStore {
     }
 
     /// Makes the slot that a passphrase has just opened as dear as a new one, if it is cheaper.
-    ///
-    /// - Parameter slotID: 16 bytes.
-    public func strengthenSlot(_ slotID: [UInt8], for secret: UnlockingSecret) throws(StorageError) {
-        guard environment.strengthensSlots, header.slots.contains(where: { $0.slotID == slotID && $0.isWeak }) else { return }
-        try replaceSlot(slotID, with: secret)
+    public func strengthenSlot(for secret: UnlockingSecret) throws(StorageError) {
+        guard environment.strengthensSlots, let slotID = openedBy,
+            header.slots.contains(where: { $0.slotID == slotID && $0.isWeak })
+        else { return }
+        openedBy = try replaceSlot(slotID, with: secret).slotID
     }
 
     private func makeSlot(for secret: UnlockingSecret, cost: KeyDerivationCost, name: String) throws(StorageError) -> KeySlot {

@@ -10,6 +10,8 @@ public struct VaultEnvironment: Sendable {
     public var random: any RandomSource
     /// Where the secret of this device is kept: `$XDG_STATE_HOME/vault`. Nil: nothing can be bound to this device.
     public var stateDirectory: FilePath?
+    /// Whether this device writes down what it has seen of a vault.
+    package var remembersStates = true
     /// How long a writer waits for another one.
     public var patience = Duration.seconds(30)
     /// Files above this size are copied without the lock when they are rewritten.
@@ -73,6 +75,9 @@ public final class VaultStore {
     /// Frames at which the next compaction for their number is due.
     var frameThreshold = VaultStore.leastFrameThreshold
     static let leastFrameThreshold = 4096
+
+    /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
+    public var openedBy: [UInt8]?
 
     var draft: Draft?
 
@@ -239,7 +244,7 @@ public final class VaultStore {
         try withWritersKeptOut { () throws(StorageError) in try reopen() }
     }
 
-    func withWritersKeptOut<R>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
+    func withWritersKeptOut<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
         let isLocked = try lock.lockShared()
         defer { if isLocked { lock.unlock() } }
         return try body()

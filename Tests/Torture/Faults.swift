@@ -49,7 +49,8 @@ struct Faults {
         (["passwd", "--kdf", "interactive", "--new-passphrase-file", "second"], ""), (["compact"], ""), (["verify", "--deep"], ""),
         (["device-id", "application"], ""), (["history", "--keep", "2"], ""), (["slot", "add", "recovery-code"], ""),
         (["slot", "remove", "spare", "--yes"], ""), (["rekey", "--yes", "--kdf", "interactive", "--new-passphrase-file", "second"], ""),
-        (["backup", "copied"], ""), (["restore", "backup", "--yes"], ""), (["salvage", "salvaged"], ""), (["forget", "--group", "default", "--yes"], ""),
+        (["backup", "copied"], ""), (["restore", "backup", "--yes"], ""), (["salvage", "salvaged"], ""),
+        (["forget", "--group", "default", "--yes"], ""),
         (["import", "--files", "files"], ""), (["export", "--files", "exported", "--service", "service"], ""), (["status"], ""),
     ]
 
@@ -151,7 +152,9 @@ struct Faults {
         default: faults.append("status \(outcome.status)")
         }
         if outcome.status != 0, !outcome.message.hasPrefix("vault: ") { faults.append("no message but '\(outcome.message)'") }
-        if ["a secret", "a new secret", "another secret"].contains(where: outcome.message.contains) { faults.append("a secret in '\(outcome.message)'") }
+        if ["a secret", "a new secret", "another secret"].contains(where: outcome.message.contains) {
+            faults.append("a secret in '\(outcome.message)'")
+        }
         do {
             let content = try content(of: ran) { vault in
                 _ = try vault.verify(deep: true)
@@ -182,7 +185,9 @@ struct Faults {
             }
             try use(vault)
             vault.close()
-            let files = ["new.vault", "exported", "copied", "salvaged"].filter { FileManager.default.fileExists(atPath: place.directory + "/" + $0) }
+            let files = ["new.vault", "exported", "copied", "salvaged"].filter {
+                FileManager.default.fileExists(atPath: place.directory + "/" + $0)
+            }
             return [passphrase] + items.sorted() + files
         }
         throw VaultError.storage(.wrongPassphrase)

@@ -21,7 +21,8 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
             cat /dev/zero > filler 2>/dev/null
             # The vault keeps some space for itself; an addition may have it down to what a delete needs.
             count=0; while echo x | vault add t $count 2>/dev/null; do count=$((count + 1)); [ $count -lt 500 ] || break; done
-            for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." "passwd --new-passphrase-file ../other" compact; do
+            for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." "passwd --new-passphrase-file ../other" compact "rekey --yes" \\
+                "slot add recovery-code" "backup copy" "history --keep 3"; do
                 echo x | vault $command 2>&1 >/dev/null | head -n 1; echo "${command%% *}: ${PIPESTATUS[1]}"
             done
             [ $(vault find | wc -l) = $((count + 3)) ] || echo "items are lost"
@@ -45,6 +46,14 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
                 passwd: 30
                 vault: error: cannot reserve disk space: no space left on device
                 compact: 30
+                vault: error: cannot reserve disk space: no space left on device
+                rekey: 30
+                vault: error: cannot reserve disk space: no space left on device
+                slot: 30
+                vault: error: cannot reserve disk space: no space left on device
+                backup: 30
+                vault: error: cannot reserve disk space: no space left on device
+                history: 30
                 deleted: 10
                 whole
                 whole again

@@ -18,7 +18,9 @@ struct CopyTests {
         return store
     }
 
-    private func restore(_ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20) throws -> Int {
+    private func restore(_ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20) throws
+        -> Int
+    {
         let backup = try LockedStore(home.path(name), environment: home.environment(number)).openAsBackup(with: Home.secret())
         return try VaultStore.restore(
             backup, to: home.path(target), replacing: replacing, environment: home.environment(number + 1)
@@ -68,7 +70,11 @@ struct CopyTests {
             home.disk.put(bytes, as: "b")
             // One mark is enough to open a vault, and the copy gets two.
             let isMark = (Layout.markOffsets[0]..<Layout.firstFrame).contains(offset)
-            if isMark { _ = try restore(on: home, number: offset) } else { #expect(throws: (any Error).self) { try restore(on: home, number: offset) } }
+            if isMark {
+                _ = try restore(on: home, number: offset)
+            } else {
+                #expect(throws: (any Error).self) { try restore(on: home, number: offset) }
+            }
             #expect(try Home.values(of: home.open(number: offset + 50_000)) == ["one", "two"], "byte \(offset)")
             #expect(try home.isTidy)
         }
@@ -103,6 +109,46 @@ struct CopyTests {
         home.disk.put(try other.bytes(), as: "b")
         #expect(try restore(on: home) == 1)
         #expect(try Home.values(of: home.open(number: 9)) == ["theirs"])
+    }
+
+    @Test func `a backup that was looked at and is made again opens`() throws {
+        let store = try makeVault()
+        for number in 0..<3 {
+            _ = try store.backUp(to: home.path("b"), replacing: number > 0)
+            // A writer makes the lock file, and then this device remembers the copy.
+            let copy = try home.open("b", number: 30 + number)
+            try copy.put("more")
+            try copy.settleMarks()
+        }
+        #expect(try Home.values(of: home.open("b", number: 40)) == ["more", "one", "two"])
+    }
+
+    @Test func `numbers that somebody has planted are not gone on from`() throws {
+        let store = try makeVault()
+        _ = try store.backUp(to: home.path("b"), replacing: false)
+        var header = store.header
+        header.generation = UInt64(Int64.max) - 1
+        var page = header.encoded() + [UInt8](repeating: 0, count: 32)
+        page += KeyedHash.digest(page.span).bytes.span.array(0..<32)
+        home.disk.put(page + [UInt8](repeating: 0, count: 8192), as: "v")
+        let name = try home.disk.openDirectory(home.disk.root).names().first { $0.hasSuffix(".anchor") } ?? ""
+        let anchor = Anchor(vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32))
+        if !name.isEmpty { home.disk.put(anchor.encoded() + [UInt8](repeating: 0, count: 32), as: name) }
+        #expect(try restore(on: home) == 2)
+        let restored = try home.open(number: 41)
+        #expect(restored.header.generation < 100 && restored.header.baseSequence < 100)
+        try restored.compact()
+        #expect(try Home.values(of: home.open(number: 42)) == ["one", "two"])
+    }
+
+    @Test func `whoever has acknowledged more than this device wrote down goes on with a restored vault`() throws {
+        let store = try makeVault()
+        _ = try store.backUp(to: home.path("b"), replacing: false)
+        try store.settleMarks()
+        for number in 0..<9 { try store.put("not settled \(number)") }
+        #expect(try restore(on: home) == 2)
+        try store.refresh()
+        #expect(try Home.values(of: store) == ["one", "two"])
     }
 
     @Test func `a backup from before a rekey can be restored, and opens with what opened it`() throws {

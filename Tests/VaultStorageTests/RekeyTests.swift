@@ -70,6 +70,27 @@ struct RekeyTests {
         #expect(try Home.values(of: other.open(with: Home.secret("new"), number: 3)) == ["one", "two"])
     }
 
+    @Test func `without a place for the secret of this device nothing is taken for another's`() throws {
+        let home = Home("nowhere")
+        _ = try makeVault(home)
+        let before = try home.bytes()
+        var environment = home.environment(3)
+        environment.stateDirectory = nil
+        let locked = try LockedStore(home.path(), environment: environment)
+        let store = try locked.open(with: try locked.unlock(with: Home.secret()))
+        #expect(throws: StorageError.noStateDirectory) { try store.rekey(entries()) { _ in } }
+        #expect(try home.bytes() == before && home.isTidy)
+    }
+
+    @Test func `a passphrase that another process has set meanwhile is not undone`() throws {
+        let home = Home("meanwhile")
+        let store = try makeVault(home)
+        let other = try home.open(number: 2)
+        try other.replaceSlot(other.header.slots[0].slotID, with: Home.secret("theirs"))
+        #expect(throws: StorageError.slot(.changed)) { try store.rekey(entries()) { _ in } }
+        #expect(try Home.values(of: home.open(with: Home.secret("theirs"), number: 4)) == Self.values)
+    }
+
     @Test func `a vault that nobody could open is not made`() throws {
         let home = Home("people")
         let store = try makeVault(home)
@@ -158,7 +179,7 @@ struct RekeyTests {
         if change == .backUp {
             // The old copy, or the new one.
             let copy = try LockedStore(home.path("b"), environment: home.environment(10))
-            #expect(try Home.values(of: copy.openAsBackup(with: Home.secret())) == ["one", "two"], place)
+            #expect(try Home.values(of: copy.openAsBackup(with: Home.secret())) == Self.values, place)
             if failure != nil, case .inputOutput = failure as? StorageError { #expect(try home.bytes("b") == backup, place) }
         }
         try store.put("next")
@@ -170,7 +191,7 @@ struct RekeyTests {
         case .rekey: _ = try store.rekey(entries()) { _ in }
         case .addSlot: try store.addSlot(for: .keyFile(KeyFile(SecretBytes(zeroed: 64))))
         case .removeSlot: try store.removeSlot(store.header.slots[1].slotID)
-        case .purge: try store.purge(items: [], histories: Set(store.records.past.keys))
+        case .purge: try store.purge({ () throws(StorageError) in .init(histories: Set(store.records.past.keys)) }, converting: { $0 })
         case .accept: try store.acceptAsNewest()
         case .backUp: _ = try store.backUp(to: home.path("b"), replacing: true)
         case .restore:

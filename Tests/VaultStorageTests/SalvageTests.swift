@@ -136,6 +136,28 @@ struct SalvageTests {
         #expect(try home.locked("new").header.slots.map(\.kind) == [.recoveryCode])
     }
 
+    @Test func `a header that says where the log begins, and is wrong, is no obstacle`() throws {
+        for byte in [1, 5] {
+            let home = Home("base \(byte)")
+            _ = try makeVault(home)
+            try damage(home) { bytes, _ in bytes[88 + byte] = 0x40 }
+            let (salvage, values) = try salvage(home)
+            #expect(values == Self.current && !salvage.isHeaderWhole && salvage.missingFrames == 0)
+        }
+    }
+
+    @Test func `where nothing can be had no vault is made`() throws {
+        let home = Home("nothing")
+        _ = try makeVault(home)
+        // The salt of the file: the slots open all the same.
+        try damage(home) { bytes, _ in bytes[50] ^= 1 }
+        let locked = try LockedStore(home.path(), environment: home.environment(30), isDamaged: true)
+        #expect(throws: StorageError.damaged(.headerMAC)) {
+            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new")) { _ in }
+        }
+        #expect(home.disk.inode("new") == nil)
+    }
+
     @Test func `frames of another vault, or put in by a stranger, are not taken`() throws {
         let home = Home("stranger")
         _ = try makeVault(home)

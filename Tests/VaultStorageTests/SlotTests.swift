@@ -139,10 +139,8 @@ struct SlotTests {
         for isWanted in [false, true] {
             environment.strengthensSlots = isWanted
             let locked = try LockedStore(home.path(), environment: environment)
-            let keys = try locked.unlock(with: secret)
-            let slotID = keys.slotID
-            let opened = try locked.open(with: keys)
-            try opened.strengthenSlot(slotID, for: secret)
+            let opened = try locked.open(with: try locked.unlock(with: secret))
+            try opened.strengthenSlot(for: secret)
             #expect(try home.locked().header.slots[0].cost == (isWanted ? .moderate : nil))
         }
         #expect(try Home.values(of: home.open(number: 6)) == ["one"])

@@ -168,6 +168,29 @@ struct HistoryTests {
         #expect(try secrets(in: test.reopened()) == ["three", "three", "two", "one"])
     }
 
+    @Test func `versions that share a secret share its bytes, however often the file is written anew`() throws {
+        try vault.setHistoryLimit(50)
+        try vault.add(.generic("s", "a", String(repeating: "x", count: 100_000)))
+        for number in 0..<40 { try vault.update(matching: query, with: ItemChanges(attributes: [.label: .string("\(number)")])) }
+        try vault.compact()
+        #expect(try test.directory.read("test.vault").count < 200_000)
+        try vault.rekey([SlotEntry(.passphrase(test.passphrase), name: "passphrase")])
+        #expect(try test.directory.read("test.vault").count < 200_000)
+        #expect(try secrets(in: test.reopened()).count == 41)
+        #expect(try test.reopened().verify(deep: true).opened == 41)
+    }
+
+    @Test func `a synchronizable item whose key an undo takes back leaves a tombstone`() throws {
+        try vault.setHistoryLimit(2)
+        try vault.add(.generic("s", "a", "one", [.synchronizable: 1]))
+        var query = query
+        query.synchronizableAny = true
+        try vault.update(matching: query, with: ItemChanges(attributes: [.account: "b"]))
+        try vault.undo(try #require(try vault.copyMatching(query).first?.record))
+        query.attributes[.tombstone] = 1
+        #expect(try vault.copyMatching(query).map { $0[.account] } == ["b"])
+    }
+
     @Test func `a change that fails keeps no version`() throws {
         try vault.setHistoryLimit(1)
         try set("one", "two")

@@ -97,7 +97,10 @@ enum OverviewManual {
     private static let variables = [
         ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."), ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
         ("VAULT_KEY_FILE", "A key file, which opens the vault alone or with the passphrase."),
-        ("VAULT_TPM2_DEVICE", "The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a place."),
+        (
+            "VAULT_TPM2_DEVICE",
+            "The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a place."
+        ),
         ("VAULT_ACCESS_GROUPS", "The access groups of the caller, parted by commas; the first is where items are added."),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
         ("XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR", "Where the files below are, instead of in the home directory."),
@@ -106,7 +109,10 @@ enum OverviewManual {
 
     private static let files = [
         ("~/.local/share/vault/default.vault", "The vault."),
-        ("~/.local/state/vault/", "The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent --audit'."),
+        (
+            "~/.local/state/vault/",
+            "The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent --audit'."
+        ),
         ("~/.config/vault/policy.json", "The rules of the agent."), ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
     ]
 }

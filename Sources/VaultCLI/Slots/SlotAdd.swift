@@ -106,7 +106,13 @@ struct SlotAdd: ParsableCommand {
             let passphrase = try new.passphrase()
             try adding { _ = try opened.addSlot(for: .passphrase(passphrase), name: name, cost: cost) }
         case .recoveryCode:
-            try RecoveryCodeOutput.show(opened.addRecoveryCode(name: name))
+            let code = try RecoveryCode(SystemRandom())
+            let slot = try opened.addSlot(for: .recoveryCode(code), name: name)
+            do { try RecoveryCodeOutput.show(code) } catch {
+                // Nobody has seen it.
+                _ = try? opened.removeSlot(slot.slotID)
+                throw error
+            }
         case .keyFile: try withKeyFile { keyFile in _ = try opened.addSlot(for: .keyFile(keyFile), name: name) }
         case .passphraseAndKeyFile:
             let passphrase = try new.passphrase()
@@ -127,9 +133,15 @@ struct SlotAdd: ParsableCommand {
     /// Makes the file first: a slot that wants one that is not there would be of no use.
     private func withKeyFile(_ body: (KeyFile) throws -> Void) throws {
         guard let path = newKeyFile else { return }
-        let isNew = !OutputFile(path).exists
-        if isNew { try SystemRandom().secret(64).withBytes { try OutputFile(path).replace(with: $0) } }
+        let file = OutputFile(path)
+        let isNew = !file.exists
+        if isNew {
+            try SystemRandom().secret(64).withBytes { try file.replace(with: $0) }
+            try file.synchronizeDirectory()
+        }
         do { try body(try UnlockOptions.read(keyFile: path)) } catch {
+            // After a failed sync nobody knows whether there is a slot that wants it.
+            if case .storage(.indeterminate)? = error as? VaultError { throw error }
             if isNew { unsafe unlink(path) }
             throw error
         }

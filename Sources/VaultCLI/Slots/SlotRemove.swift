@@ -23,11 +23,17 @@ struct SlotRemove: ParsableCommand {
 
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
-        let found = try vault.locked().slots.named(slot)
+        let slots = try vault.locked().slots
+        let found = try slots.named(slot)
         let opened = try vault.opened()
         defer { opened.close() }
-        if !yes { try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?") }
-        try opened.removeSlot(found.slotID)
+        if !yes {
+            let isLast = !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
+            let also = isLast ? " With it go the items that are readable only while there is a passphrase." : ""
+            try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?\(also)")
+        }
+        let lost = try opened.removeSlot(found.slotID)
+        if lost > 0 { Output.note("\(lost) items went that were readable only while there was a passphrase") }
     }
 }
 

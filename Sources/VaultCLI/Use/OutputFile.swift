@@ -49,6 +49,15 @@ struct OutputFile {
         }
     }
 
+    /// Makes the file's name durable.
+    func synchronizeDirectory() throws {
+        let parent = FilePath(path).removingLastComponent()
+        let opened = unsafe clinux_openat(AT_FDCWD, parent.isEmpty ? "." : parent.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
+        defer { close(Int32(opened)) }
+        guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
+    }
+
     /// Where something is put together that is then moved to `path`.
     static func temporaryPath(beside path: String) -> String {
         path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

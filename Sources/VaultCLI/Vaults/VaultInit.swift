@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import Glibc
 internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
@@ -65,8 +66,14 @@ struct Init: ParsableCommand {
             try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost, recoveryCode: code)
         }
         defer { vault.close() }
-        if let code { try RecoveryCodeOutput.show(code) }
-        if history > 0 { try vault.setHistoryLimit(history) }
+        do {
+            if history > 0 { try vault.setHistoryLimit(history) }
+            if let code { try RecoveryCodeOutput.show(code) }
+        } catch {
+            // A vault with a code that nobody has seen, or without what it was to have, is not the one that was asked for.
+            unsafe unlink(path.string)
+            throw error
+        }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {
             Output.warn(
                 "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")

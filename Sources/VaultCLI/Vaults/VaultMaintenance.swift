@@ -41,36 +41,40 @@ struct Verify: ParsableCommand {
     }
 
     func run() throws {
-        if acceptOlder { try accept() }
-        try vault.access(nil, onlyReads: true).withVault { vault in
-            let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
-            if result.invalidMarks > 0 {
-                Output.warn("one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
-            }
-            guard json else {
-                var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
-                if result.versions > 0 { line += ", \(result.versions) older versions" }
-                if deep { line += ", \(result.opened) of them opened" }
-                if result.foreign > 0 { line += ", \(result.foreign) of another device" }
-                if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
-                return try Output.line(line)
-            }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys]
-            try Output.write(Array(try encoder.encode(Report(result))).span)
-            try Output.write("\n")
+        guard acceptOlder else { return try vault.access(nil, onlyReads: true).withVault { try verify($0) } }
+        let accepted = try accept()
+        defer { accepted.close() }
+        try verify(accepted)
+    }
+
+    private func verify(_ vault: any OpenVault) throws {
+        let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
+        if result.invalidMarks > 0 {
+            Output.warn("one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
         }
+        guard json else {
+            var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
+            if result.versions > 0 { line += ", \(result.versions) older versions" }
+            if deep { line += ", \(result.opened) of them opened" }
+            if result.foreign > 0 { line += ", \(result.foreign) of another device" }
+            if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
+            return try Output.line(line)
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try Output.write(Array(try encoder.encode(Report(result))).span)
+        try Output.write("\n")
     }
 
     /// The file is written anew, above what this device has seen.
-    private func accept() throws {
+    private func accept() throws -> Vault {
         if !yes {
             try Confirmation.checkPossible()
             try Confirmation.ask("Go on from this file? What a newer one had is lost then.")
         }
         let locked = try vault.locked()
         let secret = try vault.unlocking.secret(for: locked)
-        try Progress.during("unlocking") { _ in try locked.unlock(with: secret, acceptsOlderCopy: true).close() }
+        return try Progress.during("unlocking") { _ in try locked.unlock(with: secret, acceptsOlderCopy: true) }
     }
 
     private struct Report: Encodable {

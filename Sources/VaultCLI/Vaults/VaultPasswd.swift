@@ -15,7 +15,7 @@ struct Passwd: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var new: NewPassphraseOptions
 
-    @Option(help: "Which slot, where there are several and the passphrase is forgotten.")
+    @Option(help: "Which slot, if it is not the one that opens the vault.")
     var slot: String?
 
     func validate() throws { try new.check(against: vault.passphrase) }
@@ -25,33 +25,21 @@ struct Passwd: ParsableCommand {
         let current = try vault.unlocking.secret(for: locked.slots, prompt: "Current passphrase: ")
         let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
         defer { opened.close() }
-        let forgotten = try forgottenSlot(locked.slots, current)
-        let passphrase = try new.passphrase()
-        try Progress.during("changing the passphrase") { _ in
-            switch current {
-            case .passphrase: try opened.changeSecret(from: current, to: .passphrase(passphrase), cost: new.kdf?.cost)
-            case .passphraseAndKeyFile(_, let keyFile):
-                try opened.changeSecret(from: current, to: .passphraseAndKeyFile(passphrase, keyFile), cost: new.kdf?.cost)
-            case .recoveryCode, .keyFile, .external:
-                guard let forgotten else { return }
-                try opened.replaceSlot(forgotten.slotID, with: .passphrase(passphrase), cost: new.kdf?.cost)
-            }
-        }
+        let target = try target(in: opened, slots: opened.slots())
+        let secret = try secret(for: target, current, try new.passphrase())
+        try Progress.during("changing the passphrase") { _ in try opened.replaceSlot(target.slotID, with: secret, cost: new.kdf?.cost) }
     }
 
-    /// The slot that gets a new passphrase when it was not its own that opened the vault.
-    private func forgottenSlot(_ slots: [KeySlot], _ current: UnlockingSecret) throws -> KeySlot? {
-        switch current {
-        case .passphrase, .passphraseAndKeyFile: return nil
-        case .recoveryCode, .keyFile, .external: break
-        }
+    /// The slot that gets a new passphrase: the one that is named, or that opened the vault, or the only one for a passphrase.
+    private func target(in vault: Vault, slots: [KeySlot]) throws -> KeySlot {
         if let slot {
             let found = try slots.named(slot)
-            guard found.kind == .passphrase else {
-                throw CommandError.usage("the slot takes no passphrase alone", hint: "see 'vault slot list'")
+            guard found.kind.takesPassphrase else {
+                throw CommandError.usage("the slot takes no passphrase", hint: "see 'vault slot list'")
             }
             return found
         }
+        if let opened = try vault.openedSlot(), opened.kind.takesPassphrase { return opened }
         let candidates = slots.filter { $0.kind == .passphrase }
         guard let only = candidates.first else {
             throw CommandError(.notFound, "the vault has no slot for a passphrase", hint: "add one: 'vault slot add passphrase'")
@@ -60,5 +48,13 @@ struct Passwd: ParsableCommand {
             throw CommandError(.ambiguous, "there are several passphrases", hint: "choose one with --slot NAME")
         }
         return only
+    }
+
+    private func secret(for slot: KeySlot, _ current: UnlockingSecret, _ passphrase: Passphrase) throws -> UnlockingSecret {
+        guard slot.kind == .passphraseAndKeyFile else { return .passphrase(passphrase) }
+        switch current {
+        case .passphraseAndKeyFile(_, let keyFile), .keyFile(let keyFile): return .passphraseAndKeyFile(passphrase, keyFile)
+        default: throw CommandError.usage("the slot takes a key file as well", hint: "--key-file FILE, with --passphrase-file FILE")
+        }
     }
 }

@@ -33,15 +33,15 @@ struct Rekey: ParsableCommand {
         let current = try vault.unlocking.secret(for: locked)
         let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
         defer { opened.close() }
-        let slots = try opened.slots()
-        var entries = try entries(for: current, slots)
+        let own = try opened.openedSlot()
+        var entries = try entries(for: current, own)
         var code: RecoveryCode?
         if recoveryCode {
             let made = try RecoveryCode(SystemRandom())
             code = made
             entries.append(SlotEntry(.recoveryCode(made), name: "recovery code"))
         }
-        let dropped = slots.filter { slot in !entries.contains { $0.name == slot.name } }.map(\.name.printable)
+        let dropped = try opened.slots().filter { $0.slotID != own?.slotID }.map(\.name.printable)
         if !yes { try Confirmation.ask("Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?") }
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)
@@ -59,11 +59,10 @@ struct Rekey: ParsableCommand {
     }
 
     /// What opened the vault opens it from now on, or the new passphrase in its place.
-    private func entries(for current: UnlockingSecret, _ slots: [KeySlot]) throws -> [SlotEntry] {
-        let cost = new.kdf?.cost
+    private func entries(for current: UnlockingSecret, _ own: KeySlot?) throws -> [SlotEntry] {
         func entry(_ secret: UnlockingSecret, _ kind: KeySlot.Kind) -> SlotEntry {
-            let slot = slots.first { $0.kind == kind }
-            return SlotEntry(secret, name: slot?.name ?? kind.label, cost: cost ?? slot?.cost ?? .moderate)
+            let slot = own?.kind == kind ? own : nil
+            return SlotEntry(secret, name: slot?.name ?? kind.label, cost: new.kdf?.cost ?? slot?.cost ?? .moderate)
         }
         let passphrase = try new.given()
         switch current {
