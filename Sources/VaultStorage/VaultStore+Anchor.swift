@@ -8,6 +8,24 @@ public import VaultFormat
 extension VaultStore {
     private var anchorFile: AnchorFile? { AnchorFile(of: location, environment) }
 
+    /// The first look at the file, beside what the device remembers of it.
+    func openFirst() throws(StorageError) {
+        do throws(StorageError) { try openBesideAnchor() } catch {
+            switch error {
+            case .damaged, .unsupported, .rekeyed, .rolledBack: break
+            default: throw error
+            }
+            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchor() }
+        }
+        if newestDurable?.isOfDevice != true { anchorFirst() }
+    }
+
+    /// The anchor is read first: it never runs ahead of the file, so what is in it must be there.
+    private func openBesideAnchor() throws(StorageError) {
+        newestDurable = try knownToDevice()
+        try reopen()
+    }
+
     /// What this device has seen of the vault.
     ///
     /// - Throws: `.rolledBack` when it has seen another vault at this path.

@@ -115,23 +115,6 @@ public final class VaultStore {
         }
     }
 
-    private func openFirst() throws(StorageError) {
-        do throws(StorageError) { try openBesideAnchor() } catch {
-            switch error {
-            case .damaged, .unsupported, .rekeyed, .rolledBack: break
-            default: throw error
-            }
-            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchor() }
-        }
-        if newestDurable?.isOfDevice != true { anchorFirst() }
-    }
-
-    /// The anchor is read first: it never runs ahead of the file, so what is in it must be there.
-    private func openBesideAnchor() throws(StorageError) {
-        newestDurable = try knownToDevice()
-        try reopen()
-    }
-
     /// A second handle with the same file and records, which rewrites the file while the first one is used.
     ///
     /// It opens no values, so it has none of the keys that a locked vault has not.
@@ -408,25 +391,5 @@ public final class VaultStore {
     func forgetRecords() {
         records = RecordTable()
         observer?.recordsWereReset()
-    }
-}
-
-/// A state of the file that somebody has seen: what is there now must have come after it.
-struct KnownState {
-    var generation: UInt64
-    var sequence: UInt64
-    var tag: Digest
-    /// Whether this device wrote it down, and not only this handle.
-    var isOfDevice = false
-
-    /// Sequence numbers go on over all generations: a file that is behind is an older copy, and one of the same generation that has not passed
-    /// through this state is another history.
-    ///
-    /// - Parameter commits: all of the file, and before them the state that it began with.
-    func isPassed(by commits: [Commit], generation: UInt64) -> Bool {
-        guard generation == self.generation else {
-            return generation > self.generation && commits[commits.count - 1].position.sequence >= sequence
-        }
-        return commits.contains { $0.position.sequence == sequence && $0.position.tag == tag }
     }
 }

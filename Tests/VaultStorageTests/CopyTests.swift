@@ -132,7 +132,8 @@ struct CopyTests {
         page += KeyedHash.digest(page.span).bytes.span.array(0..<32)
         home.disk.put(page + [UInt8](repeating: 0, count: 8192), as: "v")
         let name = try home.disk.openDirectory(home.disk.root).names().first { $0.hasSuffix(".anchor") } ?? ""
-        let anchor = Anchor(vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32))
+        let anchor = Anchor(
+            vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32))
         if !name.isEmpty { home.disk.put(anchor.encoded() + [UInt8](repeating: 0, count: 32), as: name) }
         #expect(try restore(on: home) == 2)
         let restored = try home.open(number: 41)

@@ -31,7 +31,7 @@ struct SalvageCommand: ParsableCommand {
         let result = try Progress.during("salvaging") { report in
             try damaged.salvage(with: secret, to: FilePath(target), report: report)
         }
-        try print(result)
+        try write(result)
         let salvage = result.salvage
         Output.note("\(salvage.whole) items are whole, \(result.damaged.count) are not")
         if salvage.missingFrames > 0 {
@@ -41,7 +41,7 @@ struct SalvageCommand: ParsableCommand {
         if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
     }
 
-    private func print(_ result: DamagedVault.Result) throws {
+    private func write(_ result: DamagedVault.Result) throws {
         guard json else {
             return try Output.write(result.damaged.map { Report($0.item, $0.loss).line + "\n" }.joined())
         }
