@@ -7,6 +7,11 @@ public struct ItemVersion: Sendable {
     /// With its secret if the query asked for it.
     public let item: Item
     public let isCurrent: Bool
+
+    package init(item: Item, isCurrent: Bool) {
+        self.item = item
+        self.isCurrent = isCurrent
+    }
 }
 
 extension Vault {
@@ -21,35 +26,30 @@ extension Vault {
         try core.change { engine throws(VaultError) in try engine.setHistoryLimit(limit) }
     }
 
-    /// The versions of each item that matches, the newest first.
-    ///
-    /// - Throws: `.itemNotFound` rather than returning none.
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
         try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.accessGroups, for: self) }
     }
 
-    /// The last version of each deleted item that matches.
-    ///
-    /// - Throws: `.itemNotFound` rather than returning none.
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
         try core.read { engine throws(VaultError) in try engine.deleted(matching: query, self.accessGroups, for: self) }
     }
 
-    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call takes the first one back.
-    ///
-    /// - Parameter version: nil: the one before.
-    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key that this one had.
     @discardableResult
-    public func undo(_ record: ItemRecord, to version: UInt64? = nil) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.undo(record.itemID, to: version, self.accessGroups, for: self) }
+    public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
+        try undo(StoredItem.Key(record), to: version)
     }
 
-    /// Adds a deleted item again as it was, under its old identifier.
-    ///
-    /// - Throws: `.itemNotFound`; `.duplicateItem` when another item has its key by now.
+    package func undo(_ key: StoredItem.Key, to version: UInt64?) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.undo(ItemID(key.id.span), to: version, self.accessGroups, for: self) }
+    }
+
     @discardableResult
     public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.restore(record.itemID, self.accessGroups, for: self) }
+        try restoreItem(StoredItem.Key(record))
+    }
+
+    package func restoreItem(_ key: StoredItem.Key) throws(VaultError) -> Item {
+        try core.change { engine throws(VaultError) in try engine.restore(ItemID(key.id.span), self.accessGroups, for: self) }
     }
 
     /// Takes the older versions of the items that match out of the file, and with them those that were deleted.
@@ -66,10 +66,6 @@ extension Vault {
         }.histories.count
     }
 
-    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind.
-    ///
-    /// - Returns: how many items went; those that had been deleted before do not count.
-    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
         return try core.purge { engine throws(VaultError) in

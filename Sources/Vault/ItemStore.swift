@@ -39,11 +39,46 @@ public protocol ItemStore: AnyObject, Sendable {
     func secret(of record: ItemRecord) throws(VaultError) -> Secret?
 }
 
-/// A vault that is open, here or in an agent: the verbs, and what concerns the file as a whole.
+/// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a whole.
 public protocol OpenVault: ItemStore {
+    /// The versions of each item that matches, the newest first.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    func versions(matching query: Query) throws(VaultError) -> [ItemVersion]
+
+    /// The last version of each deleted item that matches.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion]
+
+    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call takes the first one back.
+    ///
+    /// - Parameter version: nil: the one before.
+    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key that this one had.
+    @discardableResult
+    func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item
+
+    /// Adds a deleted item again as it was, under its old identifier.
+    ///
+    /// - Throws: `.itemNotFound`; `.duplicateItem` when another item has its key by now.
+    @discardableResult
+    func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item
+
+    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind.
+    ///
+    /// - Returns: how many items went; those that had been deleted before do not count.
+    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
+    func forget(accessGroup group: String) throws(VaultError) -> Int
+
     /// Writes the file anew without what was deleted or replaced.
     func compact() throws(VaultError)
 
     /// Checks every byte of the file, and when `deep` opens every value.
     func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
+}
+
+extension OpenVault {
+    /// As ``undo(_:to:)``, to the version before.
+    @discardableResult
+    public func undo(_ record: ItemRecord) throws(VaultError) -> Item { try undo(record, to: nil) }
 }

@@ -18,6 +18,8 @@ public final class AgentClient: OpenVault {
     }
 
     private let address: FilePath
+    /// Where items are added; nil: where the agent says.
+    let firstAccessGroup: String?
     private let hello: AgentRequest
     private let connection: Mutex<Connected>
     /// What the agent said of itself when the client found it.
@@ -39,6 +41,7 @@ public final class AgentClient: OpenVault {
     ) throws(VaultError) {
         guard let address else { return nil }
         self.address = address
+        firstAccessGroup = accessGroups?.list.first { $0 != "*" }
         hello = .hello(vault: vault?.string ?? "", groups: accessGroups?.list, purpose: purpose)
         guard var connection = try AgentConnection.open(address) else { return nil }
         greeting = try AgentClient.greet(hello, on: &connection)
@@ -101,7 +104,7 @@ public final class AgentClient: OpenVault {
         return answer
     }
 
-    private func items(_ request: AgentRequest) throws(VaultError) -> [Item] {
+    func items(_ request: AgentRequest) throws(VaultError) -> [Item] {
         var items: [Item] = []
         try exchange([request], isPatient: true) { reply throws(VaultError) in
             guard case .items(let part, let isLast) = reply else { throw .agent(.protocolViolation) }
@@ -114,12 +117,12 @@ public final class AgentClient: OpenVault {
         return items
     }
 
-    private func item(_ request: AgentRequest) throws(VaultError) -> Item {
+    func item(_ request: AgentRequest) throws(VaultError) -> Item {
         guard let item = try items(request).first else { throw .agent(.protocolViolation) }
         return item
     }
 
-    private func count(_ request: AgentRequest) throws(VaultError) -> Int {
+    func count(_ request: AgentRequest) throws(VaultError) -> Int {
         guard case .count(let count) = try answer(request, isPatient: true) else { throw .agent(.protocolViolation) }
         return Int(clamping: count)
     }

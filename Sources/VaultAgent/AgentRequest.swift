@@ -27,6 +27,11 @@ package enum AgentRequest: Sendable {
     case secret(StoredItem.Key)
     case compact
     case verify(deep: Bool)
+    /// Older versions of items, or deleted ones.
+    case versions(Query, deleted: Bool)
+    case undo(StoredItem.Key, to: UInt64?)
+    case restoreItem(StoredItem.Key)
+    case forget(accessGroup: String)
     /// Checks the audit log.
     case audit
     /// Ends the agent.
@@ -34,7 +39,9 @@ package enum AgentRequest: Sendable {
 
     private enum Kind: UInt8 {
         case hello = 1
-        case status, awaitTurn, unlock, lock, add, set, copyMatching, update, delete, store, secret, compact, verify, audit, stop
+        case status, awaitTurn, unlock, lock, add, set, copyMatching, update, delete, store, secret, compact, verify, audit, stop, versions,
+            undo, restoreItem,
+            forget
     }
 
     private var kind: Kind {
@@ -53,6 +60,10 @@ package enum AgentRequest: Sendable {
         case .secret: .secret
         case .compact: .compact
         case .verify: .verify
+        case .versions: .versions
+        case .undo: .undo
+        case .restoreItem: .restoreItem
+        case .forget: .forget
         case .audit: .audit
         case .stop: .stop
         }
@@ -93,6 +104,14 @@ package enum AgentRequest: Sendable {
             writer.put(isLast)
         case .secret(let key): writer.put(key)
         case .verify(let deep): writer.put(deep)
+        case .versions(let query, let deleted):
+            writer.put(query)
+            writer.put(deleted)
+        case .undo(let key, let version):
+            writer.put(key)
+            writer.put(version) { $0.put($1) }
+        case .restoreItem(let key): writer.put(key)
+        case .forget(let group): writer.put(group)
         }
         return Frame(kind: kind.rawValue, number: number, writer)
     }
@@ -124,6 +143,12 @@ package enum AgentRequest: Sendable {
         case .secret: self = .secret(try reader.recordKey())
         case .compact: self = .compact
         case .verify: self = .verify(deep: try reader.flag())
+        case .versions: self = .versions(try reader.query(), deleted: try reader.flag())
+        case .undo:
+            let key = try reader.recordKey()
+            self = .undo(key, to: try reader.optional { reader throws(MessageError) in try reader.integer() })
+        case .restoreItem: self = .restoreItem(try reader.recordKey())
+        case .forget: self = .forget(accessGroup: try reader.text())
         case .audit: self = .audit
         case .stop: self = .stop
         }

@@ -82,11 +82,26 @@ struct Answers: Sendable {
             return [.count(UInt64(count))]
         case .store(let items, let replacing, _):
             try keeper.use(caller.groups) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
-            try afterwards { audit throws(VaultError) in try audit.noteImport(of: items.count, by: caller) }
+            try afterwards { audit throws(VaultError) in try audit.note(.import, count: items.count, by: caller) }
             return [.done]
         case .compact:
             try keeper.use(caller.groups) { vault throws(VaultError) in try vault.compact() }
             return [.done]
+        case .versions(let query, let deleted):
+            let versions = try keeper.use(caller.groups) { vault throws(VaultError) in
+                try deleted ? vault.deletedItems(matching: query) : vault.versions(matching: query)
+            }
+            return try found(versions.map(\.item), query, caller)
+        case .undo(let key, let version):
+            let item = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.undo(key, to: version) }
+            return try changed(item, caller)
+        case .restoreItem(let key):
+            let item = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.restoreItem(key) }
+            return try changed(item, caller)
+        case .forget(let group):
+            let count = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.forget(accessGroup: group) }
+            try afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
+            return [.count(UInt64(count))]
         case .verify(let deep):
             return [.verification(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.verify(deep: deep) })]
         case .audit:
@@ -101,6 +116,11 @@ struct Answers: Sendable {
         let stored = try keeper.use(caller.groups, body)
         try afterwards { audit throws(VaultError) in try audit.note(verb, [stored], by: caller) }
         return Answers.replies([stored])
+    }
+
+    private func changed(_ item: Item, _ caller: Caller) throws(VaultError) -> [AgentReply] {
+        try afterwards { audit throws(VaultError) in try audit.note(.update, [item], by: caller) }
+        return Answers.replies([item])
     }
 
     /// Runs a change of everything that matches. Whoever keeps a log needs to know what that was.

@@ -18,7 +18,7 @@ public final class AuditLog: Sendable {
         /// A secret was handed out to be shown, or to a command.
         case reveal, use
         case add, set, update, delete
-        case `import`
+        case `import`, forget
         case stop, refused
     }
 
@@ -142,7 +142,8 @@ public final class AuditLog: Sendable {
         try note(verb, [UUID(bytes: id)], by: caller)
     }
 
-    func noteImport(of count: Int, by caller: Caller) throws(VaultError) { try append(entry(.import, [], caller, count: count)) }
+    /// Writes down what was done to so many items at once.
+    func note(_ verb: Verb, count: Int, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller, count: count)) }
 
     /// A refusal hands nothing out, so it stands even where it cannot be written down.
     func noteRefusal(of request: AgentRequest, by caller: Caller, _ error: VaultError) {

@@ -123,6 +123,20 @@ extension SecItemTests {
             store.lock.unlock()
         }
 
+        @Test func `an identifier of the device is an item like any other`() throws {
+            let vault = try Vault.inMemory()
+            Vault.setDefault(vault)
+            defer { Vault.setDefault(nil) }
+            let identifier = try vault.deviceIdentifier(for: "com.example.player")
+            var result: CFTypeRef?
+            let query: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: "device-identifier",
+                kSecAttrAccount as String: "com.example.player", kSecReturnData as String: true,
+            ]
+            #expect(SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess)
+            #expect(result as? Data == Data(identifier.uuidString.lowercased().utf8))
+        }
+
         @Test func `an access control without constraints is stored, told, and changes the protection class`() throws {
             try bindEmptyVault()
             let control = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleAfterFirstUnlock, [], nil))

@@ -40,10 +40,17 @@ enum FuzzedMessage {
                 .awaitTurn,
                 .unlock(.passphrase(try .of("pass"))),
                 .unlock(.keyFile(try KeyFile(digest: Secret(bytes: [UInt8](repeating: 7, count: 64))))),
+                .unlock(.recoveryCode(try RecoveryCode(SeededRandom("code")))),
+                .unlock(.external(try Secret(bytes: [UInt8](repeating: 8, count: 32)))),
+                .unlock(.passphraseAndKeyFile(try .of("both"), try KeyFile(digest: Secret(bytes: [UInt8](repeating: 9, count: 64))))),
                 .lock, .add(item), .set(plain), .copyMatching(query), .copyMatching(Query(persistentReference: [1, 2])),
                 .update(Query(.key), changes), .delete(Query(.certificate, label: "x")),
                 .store([plain, item], replacing: true, isLast: false),
                 .secret(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5)), .compact, .verify(deep: true), .audit,
+                .versions(Query(.genericPassword, service: "s"), deleted: true),
+                .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: 4),
+                .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: nil),
+                .restoreItem(StoredItem.Key(id: [UInt8](repeating: 4, count: 16), valueVersion: 6)), .forget(accessGroup: "g"),
                 .stop,
             ]
         }

@@ -25,10 +25,10 @@ struct Forget: ParsableCommand {
 
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
-        let opened = try vault.opened(.named(group))
-        defer { opened.close() }
-        if !yes { try Confirmation.ask("Forget everything of the group '\(group.printable)'?") }
-        let count = try Progress.during("forgetting") { _ in try opened.forget(accessGroup: group) }
-        Output.note("\(count) items went")
+        try vault.access(.named(group)).withVault { vault in
+            if !yes { try Confirmation.ask("Forget everything of the group '\(group.printable)'?") }
+            let count = try Progress.during("forgetting") { _ in try vault.forget(accessGroup: group) }
+            Output.note("\(count) items went")
+        }
     }
 }

@@ -58,16 +58,18 @@ struct History: ParsableCommand {
 
     func run() throws {
         if purge, !yes { try Confirmation.checkPossible() }
-        let opened = try vault.opened(.named(group))
-        defer { opened.close() }
-        if let keep { return try set(keep, opened) }
-        if purge { return try purge(opened) }
-        let versions = deleted ? try deletedItems(in: opened) : try opened.versions(matching: query(reveal: reveal))
-        if json {
-            try VersionOutput.json(versions, revealing: reveal)
-        } else {
+        guard keep == nil, !purge else { return try change() }
+        try vault.access(.named(group), onlyReads: true).withVault { vault in
+            let versions = deleted ? try deletedItems(in: vault) : try vault.versions(matching: query(reveal: reveal))
+            guard !json else { return try VersionOutput.json(versions, revealing: reveal) }
             try Output.write(versions.map { VersionOutput.line($0, showsItem: deleted) + "\n" }.joined())
         }
+    }
+
+    private func change() throws {
+        let opened = try vault.opened(.named(group))
+        defer { opened.close() }
+        if let keep { try set(keep, opened) } else { try purge(opened) }
     }
 
     private func query(_ itemClass: ItemClass? = nil, reveal: Bool = false) -> Query {
@@ -84,7 +86,7 @@ struct History: ParsableCommand {
         service == nil ? ItemClass.allCases.map { query($0, reveal: reveal) } : [query(reveal: reveal)]
     }
 
-    private func deletedItems(in vault: Vault) throws -> [ItemVersion] {
+    private func deletedItems(in vault: any OpenVault) throws -> [ItemVersion] {
         var found: [ItemVersion] = []
         for query in queries {
             found += try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
@@ -124,12 +126,11 @@ struct Undo: ParsableCommand {
     var to: UInt64?
 
     func run() throws {
-        let opened = try vault.opened(selection.groups)
-        defer { opened.close() }
-        let item = try selection.only(in: opened)
-        guard let record = item.record else { throw VaultError.itemNotFound }
-        guard try ifFound({ () throws(VaultError) in try opened.undo(record, to: to) }) != nil else {
-            throw CommandError(.notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
+        try vault.access(selection.groups).withVault { vault in
+            guard let record = try selection.only(in: vault).record else { throw VaultError.itemNotFound }
+            guard try ifFound({ () throws(VaultError) in try vault.undo(record, to: to) }) != nil else {
+                throw CommandError(.notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
+            }
         }
     }
 }
@@ -147,17 +148,18 @@ struct RestoreItem: ParsableCommand {
     var id: String?
 
     func run() throws {
-        let opened = try vault.opened(selection.groups)
-        defer { opened.close() }
-        let all = try ifFound { () throws(VaultError) in try opened.deletedItems(matching: selection.query) } ?? []
-        let deleted = all.filter { version in id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true }
-        guard let record = deleted.first?.item.record else {
-            throw CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
+        try vault.access(selection.groups).withVault { vault in
+            let all = try ifFound { () throws(VaultError) in try vault.deletedItems(matching: selection.query) } ?? []
+            let deleted = all.filter { version in id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true }
+            guard let record = deleted.first?.item.record else {
+                throw CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
+            }
+            guard deleted.count == 1 else {
+                throw CommandError(
+                    .ambiguous, "several deleted items match", hint: "choose one with --id: 'vault history --deleted --json'")
+            }
+            try vault.restoreItem(record)
         }
-        guard deleted.count == 1 else {
-            throw CommandError(.ambiguous, "several deleted items match", hint: "choose one with --id: 'vault history --deleted --json'")
-        }
-        try opened.restoreItem(record)
     }
 }
 

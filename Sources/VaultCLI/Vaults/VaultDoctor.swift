@@ -26,6 +26,7 @@ struct Doctor: ParsableCommand {
             } else {
                 findings.append(.good("the file system keeps what a vault wants of it"))
             }
+            findings.append(Doctor.lookAtAnchor(of: store))
             if let available = store.availableMemory, let needed = store.memoryNeeded {
                 findings.append(
                     needed > available / 2
@@ -41,6 +42,16 @@ struct Doctor: ParsableCommand {
         findings += Doctor.lookAtProcess()
         try Output.write(findings.map(\.line).joined())
         if let failure { throw failure }
+    }
+
+    private static func lookAtAnchor(of store: LockedStore) -> Finding {
+        guard let anchor = store.anchor else {
+            return .warning("this device remembers no state of the vault yet, so an older copy in its place would not be noticed")
+        }
+        let isNewer = anchor.vaultID != store.header.vaultID || anchor.generation > store.header.generation
+        return isNewer
+            ? .warning("the vault is not the newest that this device has seen, or is another one: see 'vault verify --accept-older'")
+            : .good("this device would notice an older copy of the vault")
     }
 
     private static func lookAtAgent() -> Finding {

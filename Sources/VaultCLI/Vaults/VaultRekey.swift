@@ -47,7 +47,7 @@ struct Rekey: ParsableCommand {
         setAuditLogAside(of: locked)
         if let code { try RecoveryCodeOutput.show(code) }
         Output.note("sealed \(result.values) secrets anew")
-        if !dropped.isEmpty { Output.note("no longer opens the vault: \(dropped.joined(separator: ", "))") }
+        if !dropped.isEmpty { Output.note("no longer opens the vault: the former \(dropped.joined(separator: ", "))") }
         if result.foreign > 0 { Output.note("\(result.foreign) items of other devices went, since nobody can open them here") }
     }
 
