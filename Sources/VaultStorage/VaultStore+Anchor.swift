@@ -105,12 +105,18 @@ struct AnchorFile {
     /// Nil: there is nowhere to keep one.
     init?(of location: VaultLocation, _ environment: VaultEnvironment) {
         guard let state = environment.stateDirectory, environment.remembersStates else { return nil }
-        var hash = KeyedHash(outputLength: 16)
-        hash.update(Array(location.path.string.utf8))
-        guard let digest = try? hash.secret(16) else { return nil }
+        guard let name = Self.name(of: location.path.string) else { return nil }
         self.state = state
         fileSystem = environment.fileSystem
-        name = hexadecimal(digest.withBytes { $0.array(0..<16) }) + ".anchor"
+        self.name = name
+    }
+
+    /// Nil: there is no memory for it.
+    static func name(of path: String) -> String? {
+        var hash = KeyedHash(outputLength: 16)
+        hash.update(Array(path.utf8))
+        guard let digest = try? hash.secret(16) else { return nil }
+        return hexadecimal(digest.withBytes { $0.array(0..<16) }) + ".anchor"
     }
 
     /// Nil: there is none, or what is there is not one.

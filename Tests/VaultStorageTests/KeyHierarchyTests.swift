@@ -146,4 +146,24 @@ struct KeyHierarchyTests {
         let key = try keys.itemKey(id, version: 3, protection: .afterFirstUnlock, device: nil).exposed
         #expect(try key == bytes("itemC"))
     }
+
+    @Test func `what a device remembers is under the anchor key, by the name of the path`() throws {
+        let anchor = Anchor(vaultID: try bytes("vaultID"), generation: 7, sequence: 300, chainTag: Array(0..<32))
+        #expect(try anchor.encoded() == bytes("anchor"))
+        let mac = try vaultKeys().anchorMAC(anchor)
+        #expect(try mac.bytes.span.array(0..<32) == bytes("anchorMAC"))
+        #expect(try AnchorFile.name(of: String(decoding: bytes("anchorPath"), as: UTF8.self)) == known["anchorName"].map { $0 + ".anchor" })
+    }
+
+    @Test func `a passphrase and a key file make one secret`() throws {
+        let content = try bytes("keyFile")
+        // Shorter than a key file may be, so its digest is what counts here.
+        var hash = KeyedHash(outputLength: 64)
+        hash.update(content)
+        let digest = Secret(try hash.secret(64))
+        let text = try bytes("passphrase")
+        let passphrase = try Passphrase(SecretBytes(copying: text.span))
+        let both = UnlockingSecret.passphraseAndKeyFile(passphrase, try KeyFile(digest: digest))
+        #expect(try both.secret().exposed == bytes("passphraseAndKeyFile"))
+    }
 }

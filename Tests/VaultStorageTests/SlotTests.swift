@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import SystemPackage
 import TestSupport
 import Testing
@@ -111,6 +112,38 @@ struct SlotTests {
         #expect(throws: StorageError.slot(.noSuchSlot)) {
             try opened.replaceSlot(opened.header.slots[1].slotID, with: .passphrase(.of("new")))
         }
+    }
+
+    /// systemd-creds also opens what was sealed with a key that everybody knows: somebody else's vault could pass for this machine's own.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-creds")))
+    func `what was sealed with no secret of this machine opens nothing`() throws {
+        let store = try home.create()
+        let directory = try TemporaryDirectory()
+        let secret = [UInt8](repeating: 7, count: 32)
+        try directory.write(secret, to: "secret")
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/systemd-creds")
+        process.arguments = [
+            "encrypt", "--with-key=tpm2-absent", "--name=vault.\(hexadecimal(store.header.vaultID))",
+            directory.path.appending("secret").string,
+            directory.path.appending("sealed").string,
+        ]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        let blob = try directory.read("sealed").filter { $0 > 0x20 }
+        for provider in [KeySlot.Provider.systemdCredential, .tpm2] {
+            let slot = try store.addSlot(for: .external(Secret(bytes: secret)), provider: provider, blob: blob)
+            #expect(throws: StorageError.machineSecret(.failed)) { try home.locked().machineSecret(with: SystemCredential()) }
+            try store.removeSlot(slot.slotID)
+        }
+    }
+
+    @Test(arguments: ["cmd:touch ran", "/dev/../tmp/x", "swtpm", "", "libtcti:x"])
+    func `what is no chip is not asked`(device: String) throws {
+        let store = try home.create()
+        #expect(throws: StorageError.machineSecret(.noDevice)) { try store.addMachineSlot(.tpm2, with: SystemCredential(device: device)) }
     }
 
     @Test func `items that want a passphrase go with the last slot for one`() throws {
