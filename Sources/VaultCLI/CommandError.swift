@@ -184,6 +184,10 @@ extension CommandError {
                 .locked,
                 "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
                 hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
+        case .cannotSeal:
+            self.init(
+                .failure, "this machine cannot keep a secret: it has no TPM2 chip, the registers are none, or only root may ask",
+                hint: "see 'systemd-creds has-tpm2'; a key file does without: 'vault slot add key-file'")
         case .timedOut: self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
         case .noDevice: self.init(.usage, "this is no TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
         case .unknownProvider:

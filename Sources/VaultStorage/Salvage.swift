@@ -39,7 +39,7 @@ extension LockedStore {
     public func salvage(
         with keys: consuming UnlockedKeys, to path: FilePath, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
-        let target = try VaultLocation(path, on: environment.fileSystem)
+        let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
         guard try attempt(.open, { () throws(Errno) in try target.directory.status(of: target.name) }) == nil else {
             throw .alreadyExists
         }

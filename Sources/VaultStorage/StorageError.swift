@@ -76,6 +76,8 @@ public enum MachineFlaw: String, Sendable {
     case noTool
     /// It could not: there is no chip, it is another one, or the system is.
     case failed
+    /// It could not keep one: there is no chip, or the caller may not ask it.
+    case cannotSeal
     case timedOut
     /// What was named is no device and none of the drivers that talk to one.
     case noDevice

@@ -36,7 +36,10 @@ public struct SystemCredential: Sendable {
         case .fido2: throw .machineSecret(.unknownProvider)
         }
         var sealed = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 4 * Self.longestBlob) }
-        let count = try run(arguments, secret, into: &sealed)
+        let count: Int
+        do throws(StorageError) { count = try run(arguments, secret, into: &sealed) } catch {
+            throw error == .machineSecret(.failed) ? .machineSecret(.cannotSeal) : error
+        }
         let text = sealed.withBytes { $0.array(0..<count) }.filter { $0 > 0x20 }
         guard text.count <= Self.longestBlob, Self.isSealed(text, by: provider) else { throw .machineSecret(.failed) }
         return text

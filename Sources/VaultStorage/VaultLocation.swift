@@ -30,6 +30,15 @@ struct VaultLocation {
         try checkDirectory()
     }
 
+    /// Where a file is to be made.
+    ///
+    /// - Throws: `.inputOutput` when its directory does not exist.
+    init(ofNew path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
+        do throws(StorageError) { try self.init(path, on: fileSystem) } catch {
+            throw error == .noVault ? .inputOutput(.noSuchFileOrDirectory, .openDirectory) : error
+        }
+    }
+
     var path: FilePath { directory.path.appending(name) }
 
     /// Opens the vault file, for writing too if that is allowed.

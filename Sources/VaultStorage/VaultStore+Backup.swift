@@ -16,7 +16,7 @@ extension VaultStore {
     /// - Throws: `.alreadyExists`, with what is there untouched.
     public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
         try check()
-        let target = try VaultLocation(path, on: environment.fileSystem)
+        let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
         let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
         if let existing {
             guard replacing, existing.kind == .regular else { throw .alreadyExists }

@@ -22,6 +22,10 @@ struct SalvageCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    func validate() throws {
+        guard !target.isEmpty, !target.hasSuffix("/") else { throw ValidationError("salvage takes a file") }
+    }
+
     func run() throws {
         let damaged = try DamagedVault(at: vault.file.path())
         try vault.unlocking.checkAvailable(for: damaged.slots)

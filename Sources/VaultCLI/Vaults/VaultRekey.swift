@@ -45,7 +45,14 @@ struct Rekey: ParsableCommand {
         if !yes { try Confirmation.ask("Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?") }
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)
-        if let code { try RecoveryCodeOutput.show(code) }
+        if let code {
+            do { try RecoveryCodeOutput.show(code) } catch {
+                // Nobody has seen it.
+                for slot in try opened.slots() where slot.kind == .recoveryCode { _ = try? opened.removeSlot(slot.slotID) }
+                Output.warn("everything is sealed anew; the recovery code could not be shown and was taken out again")
+                throw error
+            }
+        }
         Output.note("sealed \(result.values) secrets anew")
         if !dropped.isEmpty { Output.note("no longer opens the vault: the former \(dropped.joined(separator: ", "))") }
         if result.foreign > 0 { Output.note("\(result.foreign) items of other devices went, since nobody can open them here") }
