@@ -64,7 +64,7 @@ public final class AuditLog: Sendable {
 
     /// Where the log of a vault lies.
     public static func path(of vaultID: [UInt8], in directory: FilePath) -> FilePath {
-        directory.appending(vaultID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".audit")
+        directory.appending(hexadecimal(vaultID) + ".audit")
     }
 
     /// Puts the log of a vault aside whose keys have changed: its lines are sealed with one that is no longer there.
@@ -181,7 +181,7 @@ public final class AuditLog: Sendable {
         guard var line = try? Array(encoder.encode(entry)) else { throw .storage(.inputOutput(.invalidArgument, .write)) }
         line.removeLast()
         let tag = seal.tag(of: line, after: state.tag)
-        line += Array(",\"mac\":\"\(tag.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())\"}\n".utf8)
+        line += Array(",\"mac\":\"\(hexadecimal(tag))\"}\n".utf8)
         let size = lseek(state.descriptor, 0, SEEK_END)
         let written = unsafe line.withUnsafeBytes { unsafe write(state.descriptor, $0.baseAddress, $0.count) }
         guard written == line.count else {

@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultCrypto
+internal import VaultStorage
 
 /// An item as `--json` prints it: stable keys, times as RFC 3339, no secret.
 struct ItemOutput: Encodable {
@@ -165,7 +166,7 @@ extension AttributeValue {
     var displayText: String {
         switch self {
         case .string(let string): string
-        case .data(let data): text ?? data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        case .data(let data): text ?? hexadecimal(data)
         case .number(let number): String(number)
         case .real(let real): String(real)
         case .bool(let bool): bool ? "1" : "0"

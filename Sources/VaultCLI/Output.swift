@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import Vault
@@ -30,6 +31,14 @@ enum Output {
     static func write(_ text: String) throws { try write(Array(text.utf8).span) }
 
     static func line(_ text: String) throws { try write(text + "\n") }
+
+    /// Writes a value as JSON with stable keys, and a newline.
+    static func json(_ value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        try write(Array(try encoder.encode(value)).span)
+        try write("\n")
+    }
 
     static func note(_ text: String) { error("vault: note: \(text)\n") }
 

@@ -56,7 +56,7 @@ struct ReadBack {
         let id = Operation.id(of: operation)
         switch Operation.kind(of: operation) {
         case .past:
-            moved.past[MovedValues.Version(Operation(checked: operation))] = (
+            moved.past[VersionKey(Operation(checked: operation))] = (
                 Operation.offset(of: expected.span), Operation.offset(of: operation)
             )
         case .delete:
@@ -81,7 +81,7 @@ struct ReadBack {
             guard let expected = record.encoded(in: records), Operation.areEqualButForOffset(operation, expected.span) else {
                 throw .damaged(.readBack)
             }
-            moved.past[MovedValues.Version(Operation(checked: operation))] = (Operation.offset(of: expected.span), offset)
+            moved.past[VersionKey(Operation(checked: operation))] = (Operation.offset(of: expected.span), offset)
         }
     }
 }

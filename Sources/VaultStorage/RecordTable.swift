@@ -246,7 +246,7 @@ public struct RecordTable {
         }
         for (id, versions) in past {
             for (index, version) in versions.enumerated() where version.value != nil {
-                guard let way = moved.past[MovedValues.Version(version)], version.value?.offset == way.old else { return false }
+                guard let way = moved.past[VersionKey(version)], version.value?.offset == way.old else { return false }
                 past[id]?[index].value?.offset = way.new
             }
         }

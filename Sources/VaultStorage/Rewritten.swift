@@ -2,19 +2,21 @@
 internal import Synchronization
 internal import VaultFormat
 
+/// What names a version of an item.
+struct VersionKey: Hashable {
+    let id: ItemID
+    let version: UInt64
+
+    init(_ id: ItemID, _ version: UInt64) { (self.id, self.version) = (id, version) }
+
+    init(_ operation: Operation) { self.init(operation.id, operation.version) }
+}
+
 /// Where a rewrite has laid the values of a table's records.
 struct MovedValues {
-    /// What names an older version of an item.
-    struct Version: Hashable {
-        let id: ItemID
-        let version: UInt64
-
-        init(_ operation: Operation) { (id, version) = (operation.id, operation.version) }
-    }
-
     /// By the record's place: where its value lay, and where it lies; 0 for none.
     var places: [(old: UInt64, new: UInt64)] = []
-    var past: [Version: (old: UInt64, new: UInt64)] = [:]
+    var past: [VersionKey: (old: UInt64, new: UInt64)] = [:]
     /// What was committed while the file was copied.
     var later: [ItemID: (version: UInt64, offset: UInt64)] = [:]
     /// Items that were deleted meanwhile.

@@ -66,9 +66,7 @@ extension VaultStore {
             let isOwn = keys.anchorMAC(found) == mac
             guard !isOwn || (found.generation, found.sequence) < (generation, position.sequence) else { return }
         }
-        let anchor = Anchor(
-            vaultID: header.vaultID, generation: generation, sequence: position.sequence,
-            chainTag: position.tag.bytes.span.array(0..<32))
+        let anchor = Anchor(of: header.vaultID, generation: generation, at: position)
         try? anchorFile.replace(with: anchor, mac: keys.anchorMAC(anchor), environment.random)
         newestDurable?.isOfDevice = true
     }
@@ -84,6 +82,13 @@ extension VaultStore {
         try rewrite(above: anchorFile?.read()?.anchor)
         if isForgotten { try reopen() }
         moveAnchor(to: tip.position, generation: header.generation, isForced: true)
+    }
+}
+
+extension Anchor {
+    init(of vaultID: [UInt8], generation: UInt64, at position: LogPosition) {
+        self.init(
+            vaultID: vaultID, generation: generation, sequence: position.sequence, chainTag: position.tag.bytes.span.array(0..<32))
     }
 }
 

@@ -99,9 +99,7 @@ extension VaultStore {
             throw error
         }
         if let anchorFile {
-            let anchor = Anchor(
-                vaultID: next.vaultID, generation: next.generation, sequence: copy.tip.position.sequence,
-                chainTag: copy.tip.position.tag.bytes.span.array(0..<32))
+            let anchor = Anchor(of: next.vaultID, generation: next.generation, at: copy.tip.position)
             try? anchorFile.replace(with: anchor, mac: backup.keys.anchorMAC(anchor), environment.random)
         }
         return backup.itemCount

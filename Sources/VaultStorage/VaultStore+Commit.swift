@@ -24,15 +24,15 @@ final class Draft {
     var deletesOnly = true
     var transactions = 0
     var nextIndex: UInt64 = 0
-    /// Values that are not in the file yet, each with its version.
-    var boxes: [ItemID: (version: UInt64, box: [UInt8])] = [:]
+    /// Values that are not in the file yet, by the version at which they were sealed.
+    var boxes: [VersionKey: [UInt8]] = [:]
 
     init(_ builder: FrameBuilder) { self.builder = builder }
 
     /// What takes one operation back.
     struct Step {
         var undo: RecordTable.Undo
-        var oldBox: (version: UInt64, box: [UInt8])?
+        var sealed: VersionKey
         var nextIndex: UInt64
         var deletesOnly: Bool
     }
@@ -122,8 +122,8 @@ extension VaultStore {
         if let place = undo.place { observer?.record(at: place, changedFrom: undo.old, to: operation.kind == .put ? operation : nil) }
         guard let draft else { return operation }
         draft.undo.append(
-            Draft.Step(undo: undo, oldBox: draft.boxes[operation.id], nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
-        if !box.isEmpty { draft.boxes[operation.id] = (operation.version, box) }
+            Draft.Step(undo: undo, sealed: VersionKey(operation), nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
+        if !box.isEmpty { draft.boxes[VersionKey(operation)] = box }
         // What is kept of an item that is deleted goes with the delete.
         if operation.kind == .put { draft.deletesOnly = false }
         draft.open.append(FrameBuilder.Pending(operation: encoded, box: box))
@@ -153,7 +153,7 @@ extension VaultStore {
         draft.builder.append(draft.open, keys: generationKeys, random: environment.random) { index, offset in
             if let place = places[index] { return records.setOffset(offset, at: place) }
             let operation = draft.open[index].operation
-            let version = MovedValues.Version(Operation(checked: operation.span))
+            let version = VersionKey(Operation(checked: operation.span))
             records.setPastOffset(offset, of: version.id, version: version.version)
         }
         draft.open = []
@@ -169,7 +169,8 @@ extension VaultStore {
         while draft.undo.count > count {
             let step = draft.undo.removeLast()
             takeBack(step)
-            draft.boxes[step.undo.id] = step.oldBox
+            // An older version that is kept has a box of the version itself, which stays.
+            if !step.undo.isPast { draft.boxes[step.sealed] = nil }
             draft.nextIndex = step.nextIndex
             draft.deletesOnly = step.deletesOnly
             draft.open.removeLast()

@@ -7,7 +7,7 @@ extension VaultStore {
     /// Nonce and box of the item's value, whose tag is the one that its metadata names.
     func box(of operation: Operation) throws(StorageError) -> [UInt8] {
         guard let value = operation.value else { return [] }
-        if let own = draft?.boxes[operation.id], own.version == operation.valueVersion { return own.box }
+        if let own = draft?.boxes[VersionKey(operation.id, operation.valueVersion)] { return own }
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(Int(value.length), at: Int(value.offset)) }
         guard bytes.count == Int(value.length),
             isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)

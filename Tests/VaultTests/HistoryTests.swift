@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import SystemPackage
 import TestSupport
 import Testing
@@ -189,6 +190,30 @@ struct HistoryTests {
         try vault.undo(try #require(try vault.copyMatching(query).first?.record))
         query.attributes[.tombstone] = 1
         #expect(try vault.copyMatching(query).map { $0[.account] } == ["b"])
+    }
+
+    @Test func `threads whose changes become durable together may set, undo and seal again one item`() throws {
+        let test = try TestVault(waits: true)
+        let vault = test.vault
+        try vault.setHistoryLimit(50)
+        try vault.add(.generic("s", "a", "0"))
+        DispatchQueue.concurrentPerform(iterations: 64) { number in
+            let query = Query(.genericPassword, service: "s")
+            do {
+                switch number % 4 {
+                case 0: try vault.set(.generic("s", "a", "\(number)"))
+                case 1: try vault.update(matching: query, with: ItemChanges(attributes: [.accessible: "ck"]))
+                case 2: try vault.update(matching: query, with: ItemChanges(attributes: [.accessible: "ak"]))
+                default: if let record = try vault.copyMatching(query).first?.record { try vault.undo(record) }
+                }
+            } catch VaultError.itemNotFound {
+                // There was nothing to undo yet.
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+        #expect(try vault.verify(deep: true).versions <= 50)
+        #expect(try test.reopened().verify(deep: true).items == 1)
     }
 
     @Test func `a change that fails keeps no version`() throws {

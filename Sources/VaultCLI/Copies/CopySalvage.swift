@@ -49,23 +49,21 @@ struct SalvageCommand: ParsableCommand {
         guard json else {
             return try Output.write(result.damaged.map { Report($0.item, $0.loss).line + "\n" }.joined())
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try Output.write(Array(try encoder.encode(result.damaged.map { Report($0.item, $0.loss) })).span)
-        try Output.write("\n")
+        try Output.json(result.damaged.map { Report($0.item, $0.loss) })
     }
 
     private struct Report: Encodable {
         var service: String
         var account: String?
         var version: UInt64?
-        var secret: String
+        /// What became of its secret.
+        var state: String
 
         init(_ item: Item, _ loss: Salvage.Loss) {
             service = item.serviceName
             account = item[.account]?.displayText
             version = item.record?.version
-            secret =
+            state =
                 switch loss {
                 case .newestValue: "older"
                 case .value: "lost"
@@ -73,7 +71,7 @@ struct SalvageCommand: ParsableCommand {
         }
 
         var line: String {
-            let what = secret == "older" ? "an older secret, the newest is lost" : "the secret is lost"
+            let what = state == "older" ? "an older secret, the newest is lost" : "the secret is lost"
             return "\(service.printable)\t\((account ?? "").printable)\t\(what)"
         }
     }

@@ -46,10 +46,7 @@ struct DeviceID: ParsableCommand {
         }
         let text = identifier.uuidString.lowercased()
         guard json else { return try Output.line(text) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try Output.write(Array(try encoder.encode(Report(id: text, name: name, thisDeviceOnly: thisDeviceOnly))).span)
-        try Output.write("\n")
+        try Output.json(Report(id: text, name: name, thisDeviceOnly: thisDeviceOnly))
     }
 
     private struct Report: Encodable {

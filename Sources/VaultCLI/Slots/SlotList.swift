@@ -25,10 +25,7 @@ struct SlotList: ParsableCommand {
     func run() throws {
         let slots = try LockedVault(at: file.path()).slots.map(SlotSummary.init)
         guard json else { return try Output.write(slots.map { $0.line + "\n" }.joined()) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try Output.write(Array(try encoder.encode(slots)).span)
-        try Output.write("\n")
+        try Output.json(slots)
     }
 }
 
@@ -47,7 +44,7 @@ struct SlotSummary: Encodable {
         type = slot.kind.label
         kdf = "blake2b"
         keeper = slot.provider?.label
-        id = slot.slotID.hexadecimal
+        id = hexadecimal(slot.slotID)
         if case .argon2id(let passes, let memoryBytes) = slot.stretching {
             kdf = "argon2id"
             self.memoryBytes = memoryBytes
@@ -66,9 +63,4 @@ struct SlotSummary: Encodable {
         let shown = name.printable
         return shown + String(repeating: " ", count: max(2, 26 - shown.count)) + description
     }
-}
-
-extension [UInt8] {
-    /// Two lower-case digits a byte.
-    var hexadecimal: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }

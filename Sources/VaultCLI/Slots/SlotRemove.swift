@@ -40,7 +40,7 @@ struct SlotRemove: ParsableCommand {
 extension [KeySlot] {
     /// The slot with this name or identifier.
     func named(_ name: String) throws -> KeySlot {
-        guard let found = first(where: { $0.name == name }) ?? first(where: { $0.slotID.hexadecimal == name }) else {
+        guard let found = first(where: { $0.name == name }) ?? first(where: { hexadecimal($0.slotID) == name }) else {
             throw CommandError(StorageError.slot(.noSuchSlot))
         }
         return found

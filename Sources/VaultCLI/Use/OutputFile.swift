@@ -4,6 +4,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultStorage
 
 /// A file that is there whole or not at all, and that only its owner reads.
 struct OutputFile {
@@ -60,7 +61,7 @@ struct OutputFile {
 
     /// Where something is put together that is then moved to `path`.
     static func temporaryPath(beside path: String) -> String {
-        path + ".tmp-" + SystemRandom().bytes(8).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        path + ".tmp-" + hexadecimal(SystemRandom().bytes(8))
     }
 
     private static func failure(_ errno: Errno) -> CommandError {

@@ -60,10 +60,7 @@ struct Verify: ParsableCommand {
             if result.unfinishedBytes > 0 { line += ", and \(result.unfinishedBytes) bytes of an unfinished commit" }
             return try Output.line(line)
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try Output.write(Array(try encoder.encode(Report(result))).span)
-        try Output.write("\n")
+        try Output.json(Report(result))
     }
 
     /// The file is written anew, above what this device has seen.

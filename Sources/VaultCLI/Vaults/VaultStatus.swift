@@ -20,10 +20,7 @@ struct Status: ParsableCommand {
         let store = try LockedStore(file.path(), environment: .system)
         let summary = Summary(store, size: try store.fileSize(), agent: Status.agent(of: store.path))
         guard json else { return try Output.write(summary.text) }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try Output.write(Array(try encoder.encode(summary)).span)
-        try Output.write("\n")
+        try Output.json(summary)
     }
 
     /// What the agent of the vault says of itself. Nil: it has none, or one that does not answer.
@@ -93,7 +90,7 @@ struct Status: ParsableCommand {
         init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
             path = store.path.string
             format = "\(Header.major).\(store.header.minor)"
-            vaultID = store.header.vaultID.hexadecimal
+            vaultID = hexadecimal(store.header.vaultID)
             anchor = store.anchor.map { Remembered($0, of: store.header.vaultID) }
             generation = store.header.generation
             self.size = size
