@@ -87,6 +87,10 @@ let package = Package(
                 system,
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
+        // They belong to a package of a user's own, which runs them in a release build; here they meet the insides.
+        .target(
+            name: "SecItemCases", dependencies: ["KeychainServices"], path: "Tests/Dependent/Sources/SecItemCases",
+            swiftSettings: testSettings),
         .executableTarget(
             name: "vault-torture", dependencies: ["Vault", "VaultStorage", "TestSupport"], path: "Tests/Torture",
             swiftSettings: testSettings),
@@ -110,7 +114,8 @@ let package = Package(
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [
-                "KeychainServices", "Security", "VaultAgentServer", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
+                "KeychainServices", "Security", "SecItemCases", "VaultAgentServer", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(

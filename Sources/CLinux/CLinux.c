@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@ static long clinux_result(long value) { return value < 0 ? -(long)errno : value;
 
 // prctl is variadic.
 long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
+void clinux_set_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
 // RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept.
@@ -73,6 +75,15 @@ void *clinux_map(size_t length) {
     return base == MAP_FAILED ? NULL : base;
 }
 
+// libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the stack of its functions, which
+// returned before this one begins and took less than it clears. Swift has no frame of a size that the optimizer keeps.
+__attribute__((noinline)) void clinux_wipe_stack(void) {
+    typedef long long line __attribute__((vector_size(64)));
+    volatile line below[32768 / sizeof(line)];
+    for (size_t index = 0; index < sizeof below / sizeof(line); index++) below[index] = (line){0};
+    __asm__ __volatile__("" : : "r"(below) : "memory");
+}
+
 // glibc has no function for it. The descriptor is not needed once the memory is mapped.
 long clinux_map_secret(void *base, size_t length) {
     int descriptor = (int)syscall(SYS_memfd_secret, O_CLOEXEC);
@@ -90,6 +101,12 @@ long clinux_forbid_access(void *base, size_t length) { return clinux_result(mpro
 long clinux_filesystem_type(int descriptor) {
     struct statfs information;
     return fstatfs(descriptor, &information) == 0 ? (long)(uint32_t)information.f_type : -(long)errno;
+}
+
+// ioctl is variadic.
+int clinux_terminal_width(int descriptor) {
+    struct winsize size = {0};
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 // sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a descriptor instead, so that a
@@ -178,6 +195,8 @@ long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
         }
         done += (size_t)written;
     }
+    // Programs such as ssh-keygen want a key that nobody else may read.
+    fchmod(file, 0600);
     lseek(file, 0, SEEK_SET);
     fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     return file;

@@ -47,14 +47,15 @@ enum DefaultStore {
         return try DefaultVault.get { groups throws(VaultError) in
             guard let path = Vault.defaultPath else { throw .storage(.noVault) }
             let locked = try LockedVault(at: path)
-            let client = try agent(of: locked.path, groups)
+            // A program's own group is not named: a policy of the agent's may have another one for it.
+            let client = try agent(of: locked.path, groups == .ofProcess ? nil : groups)
             if let client, client.greeting.state == .unlocked { return client }
             let secret: UnlockingSecret?
             do throws(VaultError) { secret = client == nil ? try .ofProcess(for: locked) : try .ofProcess() } catch {
                 unreadable = error
                 throw .locked
             }
-            if let secret { return try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
+            if let secret { return try locked.unlock(with: secret, accessGroups: groups) }
             guard let client, client.greeting.state == .locked else { throw .locked }
             return client
         }
@@ -99,7 +100,8 @@ extension VaultError {
         case .accessGroupDenied: errSecMissingEntitlement
         case .locked: errSecInteractionNotAllowed
         case .unimplemented: errSecUnimplemented
-        case .versionMismatch, .itemChanged, .notADeviceIdentifier: errSecInternal
+        case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction, .outsideTransaction: errSecInternal
+        case .closed: errSecNotAvailable
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement
         case .agent: errSecNotAvailable

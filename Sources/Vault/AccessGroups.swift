@@ -4,7 +4,7 @@
 public struct AccessGroups: Equatable, Sendable {
     /// As bytes, in which the primary key compares them. Nil stands for all of them.
     let names: Set<[UInt8]>?
-    let first: String?
+    package let first: String?
 
     /// - Parameter list: in order; `*` among them stands for every group.
     public init(_ list: [String]) {

@@ -14,6 +14,7 @@
 @_exported public import struct VaultStorage.KeyDerivationCost
 @_exported public import struct VaultStorage.Salvage
 @_exported public import struct VaultStorage.SlotEntry
+@_exported public import struct VaultStorage.MissingState
 @_exported public import enum VaultStorage.StorageError
 @_exported public import struct VaultStorage.SystemCredential
 @_exported public import enum VaultStorage.UnlockingSecret

@@ -35,7 +35,9 @@ extension ItemEngine {
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
         for current in found {
-            for operation in [current] + store.versions(of: current.id).reversed() where try !isForeign(operation) {
+            // A version of before the item came into the caller's groups is not the caller's to see.
+            for operation in [current] + store.versions(of: current.id).reversed() where isVisible(operation, to: groups) {
+                if try isForeign(operation) { continue }
                 versions.append(try version(operation, of: query, owner, isCurrent: operation.kind == .put))
             }
         }
@@ -82,7 +84,8 @@ extension ItemEngine {
             try !isForeign(current)
         else { throw .itemNotFound }
         let versions = store.versions(of: id)
-        guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }) else { throw .itemNotFound }
+        guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }), isVisible(past, to: groups)
+        else { throw .itemNotFound }
         guard store.canUse(current.protection) else { throw .locked }
         try remember(current)
         return try bringBack(past, after: current, groups, owner)
@@ -90,7 +93,7 @@ extension ItemEngine {
 
     /// Adds a deleted item again, under the identifier that it had.
     func restore(_ id: ItemID, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
-        guard isDeleted(id), let past = store.versions(of: id).last, groups.names?.contains(where: { past.isInGroup($0) }) ?? true else {
+        guard isDeleted(id), let past = store.versions(of: id).last, isVisible(past, to: groups) else {
             throw .itemNotFound
         }
         var last = store.place(of: id).flatMap { store.record(at: $0) } ?? past
@@ -130,11 +133,12 @@ extension ItemEngine {
     /// All that there ever was in an access group.
     func items(ofGroup group: String) -> (current: Set<ItemID>, past: Set<ItemID>) {
         let name = Array(group.utf8)
+        func isOfGroup(_ item: Operation) -> Bool { item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group) }
         var current: Set<ItemID> = []
         for place in 0..<store.recordEnd {
-            guard let operation = store.record(at: place), operation.itemClass != .settings, operation.isInGroup(name) else { continue }
+            guard let operation = store.record(at: place), operation.itemClass != .settings, isOfGroup(operation) else { continue }
             current.insert(operation.id)
         }
-        return (current, Set(store.lastVersions.filter { isDeleted($0.id) && $0.isInGroup(name) }.map(\.id)))
+        return (current, Set(store.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))
     }
 }

@@ -39,9 +39,17 @@ final class ItemEngine {
         try ParsedQuery(query, groups: groups).find(in: store, index).map { UUID($0.id) }
     }
 
+    func lockedCount(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
+        try ParsedQuery(query, groups: groups).find(in: store, index).count { !store.canUse($0.protection) }
+    }
+
     func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {
         guard let place = store.place(of: id), let operation = store.record(at: place) else { return false }
-        return groups.names?.contains { operation.isInGroup($0) } ?? true
+        return isVisible(operation, to: groups)
+    }
+
+    func isVisible(_ operation: Operation, to groups: AccessGroups) -> Bool {
+        groups.names?.contains { operation.isInGroup($0) } ?? true || operation.isInGroup(DeviceIdentifier.accessGroupName)
     }
 
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 public import VaultCrypto
 public import VaultStorage
 
@@ -41,6 +42,9 @@ public protocol ItemStore: AnyObject, Sendable {
 
 /// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a whole.
 public protocol OpenVault: ItemStore {
+    /// How many of the items that match cannot be read now, since the vault is locked.
+    func lockedCount(matching query: Query) throws(VaultError) -> Int
+
     /// The versions of each item that matches, the newest first.
     ///
     /// - Throws: `.itemNotFound` rather than returning none.
@@ -64,7 +68,24 @@ public protocol OpenVault: ItemStore {
     @discardableResult
     func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item
 
-    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind.
+    /// The device's identifier under this name, made now if there is none: a random version-4 UUID (RFC 9562).
+    ///
+    /// It is a generic password of the service `device-identifier`, whose account is the name, readable after the first unlock, in the access
+    /// group `device-identifiers`: one for all programs, whichever groups they have, however many threads and processes ask for it first.
+    ///
+    /// - Parameters:
+    ///   - name: the application's, such as its bundle identifier; empty for the device's own.
+    ///   - thisDeviceOnly: another identifier of the same name, bound to this machine: in a copy of the vault on another one it is absent, and a
+    ///     new one is made.
+    /// - Throws: `.notADeviceIdentifier` when something else is stored in its place.
+    func deviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
+
+    /// Makes a new identifier under this name.
+    @discardableResult
+    func resetDeviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
+
+    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind. The device
+    /// identifiers of the group's name go with it.
     ///
     /// - Returns: how many items went; those that had been deleted before do not count.
     /// - Throws: `.accessGroupDenied` for a group that is not the caller's.

@@ -16,6 +16,9 @@ public struct LockedVault: Sendable {
     /// The path of the file, without symbolic links.
     public var path: FilePath { store.path }
 
+    /// The path as it was given, from the root.
+    package var givenPath: FilePath { store.givenPath }
+
     /// 16 bytes that are the vault's for ever, from the header, which is not authenticated before there is a key.
     package var vaultID: [UInt8] { store.header.vaultID }
 

@@ -49,7 +49,8 @@ struct ParsedQuery {
         }
         guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else { throw .parameter(.attributesWithReference) }
         if let flaw = query.flaw { throw flaw }
-        if let value = query.attributes[.accessGroup]?.text, !groups.allows(value) { throw .accessGroupDenied }
+        let named = query.attributes[.accessGroup]?.text
+        if let named, !groups.allows(named), named != DeviceIdentifier.accessGroup { throw .accessGroupDenied }
         if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
         guard query.conditions.allSatisfy({ $0.hasNoEffect(on: itemClass) }) else { throw .unimplemented }
         matchesSynchronizable = isAny || reference != nil || filters.contains { $0.attribute == .synchronizable }
@@ -57,9 +58,10 @@ struct ParsedQuery {
         self.filters = filters
         userFilters = query.userAttributes
         limit = query.limit ?? defaultLimit
-        text = query.text
+        text = query.text?.lowercased()
         hostOrSubdomain = query.hostOrSubdomain
-        self.groups = groups.names
+        // They are the device's, and whoever names their group may read them.
+        self.groups = named == DeviceIdentifier.accessGroup ? nil : groups.names
     }
 
     /// The query of an update. A bad update is found out even when nothing matches.
@@ -115,7 +117,7 @@ struct ParsedQuery {
         }
         if let text {
             let visible: [Attribute] = [.service, .server, .account, .label]
-            guard visible.contains(where: { operation.text(of: $0)?.contains(text) == true }) else { return false }
+            guard visible.contains(where: { operation.text(of: $0)?.lowercased().contains(text) == true }) else { return false }
         }
         return true
     }

@@ -1,44 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 package import FoundationEssentials
 
-/// The verbs inside a transaction: each sees what those before it did.
+/// The verbs inside a transaction: each sees what those before it did. Once the transaction has ended they throw `.outsideTransaction`.
 public struct Transaction {
-    private let engine: ItemEngine
     private let groups: AccessGroups
-    private let owner: TransactionScope
+    private let scope: TransactionScope
 
-    init(_ engine: ItemEngine, _ groups: AccessGroups, _ owner: TransactionScope) {
-        self.engine = engine
+    init(_ scope: TransactionScope, _ groups: AccessGroups) {
         self.groups = groups
-        self.owner = owner
+        self.scope = scope
     }
 
     @discardableResult
     public func add(_ item: Item) throws(VaultError) -> Item {
-        try engine.store.step { () throws(VaultError) in try engine.add(item, groups, for: owner) }
+        try step { engine throws(VaultError) in try engine.add(item, groups, for: scope) }
     }
 
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
-        try engine.store.step { () throws(VaultError) in try engine.set(item, groups, for: owner) }
+        try step { engine throws(VaultError) in try engine.set(item, groups, for: scope) }
     }
 
     /// Finds items, those that this transaction added among them.
-    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try engine.copyMatching(query, groups, for: owner) }
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
+        try scope.current().copyMatching(query, groups, for: scope)
+    }
 
     /// Which items match, readable or not.
     package func identifiers(matching query: Query) throws(VaultError) -> [UUID] {
-        try engine.identifiers(matching: query, groups)
+        try scope.current().identifiers(matching: query, groups)
     }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try engine.store.step { () throws(VaultError) in try engine.update(matching: query, with: changes, groups) }
+        try step { engine throws(VaultError) in try engine.update(matching: query, with: changes, groups) }
     }
 
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int {
-        try engine.store.step { () throws(VaultError) in try engine.delete(matching: query, groups) }
+        try step { engine throws(VaultError) in try engine.delete(matching: query, groups) }
+    }
+
+    private func step<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        let engine = try scope.current()
+        return try engine.store.step { () throws(VaultError) in try body(engine) }
     }
 }
 
@@ -54,6 +59,11 @@ final class TransactionScope: ItemStore, @unchecked Sendable {
     }
 
     func end() { engine = nil }
+
+    func current() throws(VaultError) -> ItemEngine {
+        guard let engine else { throw .outsideTransaction }
+        return engine
+    }
 
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
         guard let engine else { return try vault.secret(of: record) }

@@ -130,16 +130,19 @@ extension LockedVault {
     ///   - secret: opens the backup, and then the vault.
     ///   - path: of the vault. Its directory is made, mode 0700, when it does not exist.
     ///   - replacing: whether a file at the path may be replaced.
+    ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
     ///   - report: hears how much is done, from 0 to 1.
     /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.damaged)`, with what was there in place.
+    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with what was there in place.
     @discardableResult
     public func restore(
-        with secret: UnlockingSecret, to path: FilePath, replacing: Bool = false, report: (Double) -> Void = { _ in }
+        with secret: UnlockingSecret, to path: FilePath, replacing: Bool = false, accepts: (MissingState) -> Bool = { _ in false },
+        report: (Double) -> Void = { _ in }
     ) throws(VaultError) -> Int {
         try stored { () throws(StorageError) in
             let backup = try store.openAsBackup(with: secret)
-            return try VaultStore.restore(backup, to: path, replacing: replacing, environment: store.environment, report: report)
+            return try VaultStore.restore(
+                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts, report: report)
         }
     }
 }
@@ -171,12 +174,14 @@ public struct DamagedVault: Sendable {
 
     /// Writes what can be authenticated to a new vault.
     ///
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.wrongPassphrase)`.
+    /// - Parameter accepts: asked when what is left has not all that this device has seen of the vault.
+    /// - Throws: `.storage(.alreadyExists)`, `.storage(.wrongPassphrase)`, `.storage(.rolledBack)`.
     public func salvage(
-        with secret: UnlockingSecret, to path: FilePath, report: (Double) -> Void = { _ in }
+        with secret: UnlockingSecret, to path: FilePath, accepts: (MissingState) -> Bool = { _ in false },
+        report: (Double) -> Void = { _ in }
     ) throws(VaultError) -> Result {
         let salvage = try stored { () throws(StorageError) in
-            try store.salvage(with: try store.unlock(with: secret), to: path, report: report)
+            try store.salvage(with: try store.unlock(with: secret), to: path, accepts: accepts, report: report)
         }
         let nobody = NoStore()
         return Result(salvage: salvage, damaged: salvage.damaged.map { (Item($0.operation, nobody), $0.loss) })

@@ -119,6 +119,10 @@ public final class Vault: OpenVault {
         }
     }
 
+    public func lockedCount(matching query: Query) throws(VaultError) -> Int {
+        try core.read { engine throws(VaultError) in try engine.lockedCount(matching: query, self.accessGroups) }
+    }
+
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
         try secret(of: record.itemID, valueVersion: record.valueVersion)
     }
@@ -135,11 +139,29 @@ public final class Vault: OpenVault {
     }
 
     /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
+    @discardableResult
     public func transaction<R>(_ body: (Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
         try core.change { engine throws(VaultError) in
             let scope = TransactionScope(engine, self)
             defer { scope.end() }
-            return try body(Transaction(engine, self.accessGroups, scope))
+            return try body(Transaction(scope, self.accessGroups))
+        }
+    }
+
+    /// As ``transaction(_:)-(_)``, for a body that also throws errors of its own: any of them takes everything back.
+    @_disfavoredOverload
+    @discardableResult
+    public func transaction<R>(_ body: (Transaction) throws -> R) throws -> R {
+        var own: (any Error)?
+        do throws(VaultError) {
+            return try transaction { transaction throws(VaultError) in
+                do { return try body(transaction) } catch {
+                    own = error
+                    throw error as? VaultError ?? .itemChanged
+                }
+            }
+        } catch {
+            throw own ?? error
         }
     }
 
@@ -186,7 +208,8 @@ public final class Vault: OpenVault {
     public var isLocked: Bool { core.isLocked }
 
     /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
-    /// scope does it too. What goes wrong here takes nothing back that was acknowledged.
+    /// scope does it too. What goes wrong here takes nothing back that was acknowledged. Calls that come later throw `.closed`, also those of
+    /// ``withAccessGroups(_:)``.
     public func close() { core.close() }
 
     func closeAtOnce() { core.closeAtOnce() }

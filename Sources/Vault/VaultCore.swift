@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
+internal import Glibc
 internal import Synchronization
 internal import VaultCrypto
 internal import VaultFormat
@@ -13,6 +14,9 @@ internal import VaultStorage
 final class VaultCore: @unchecked Sendable {
     private let engine: ItemEngine
     private let mutex = Mutex(())
+    /// The thread that has the mutex; 0: none. A thread that finds itself here is inside a transaction.
+    private let holder = Atomic<UInt>(0)
+    private var isClosed = false
     private let queue = Mutex<Queue>(Queue())
     private var lastChange = Duration.zero
     private var isSettling = false
@@ -63,10 +67,28 @@ final class VaultCore: @unchecked Sendable {
         func wake() { turn.signal() }
     }
 
+    private var isInside: Bool { holder.load(ordering: .relaxed) == pthread_self() }
+
+    /// Takes the mutex. What only looks may do so inside a transaction as well.
+    private func exclusively(_ body: () -> Void) {
+        if isInside { return body() }
+        mutex.withLock { _ in holding(body) }
+    }
+
+    private func holding(_ body: () -> Void) {
+        holder.store(pthread_self(), ordering: .relaxed)
+        defer { holder.store(0, ordering: .relaxed) }
+        body()
+    }
+
+    private func checkOutside() throws(VaultError) { if isInside { throw .insideTransaction } }
+
     func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
-        var result: Result<R, VaultError> = .failure(.itemNotFound)
-        mutex.withLock { _ in
+        try checkOutside()
+        var result: Result<R, VaultError> = .failure(.closed)
+        exclusively {
             do throws(VaultError) {
+                guard !isClosed else { return }
                 try stored { () throws(StorageError) in try engine.store.refresh() }
                 result = .success(try body(engine))
             } catch {
@@ -78,18 +100,24 @@ final class VaultCore: @unchecked Sendable {
 
     /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
     func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
-        let result: Result<R, VaultError>? = mutex.withLockIfAvailable { _ in
-            do throws(VaultError) {
-                try stored { () throws(StorageError) in try engine.store.refresh() }
-                return .success(try body(engine))
-            } catch {
-                return .failure(error)
+        try checkOutside()
+        var result: Result<R, VaultError>?
+        _ = mutex.withLockIfAvailable { _ in
+            holding {
+                do throws(VaultError) {
+                    guard !isClosed else { throw .closed }
+                    try stored { () throws(StorageError) in try engine.store.refresh() }
+                    result = .success(try body(engine))
+                } catch {
+                    result = .failure(error)
+                }
             }
         }
         return try result?.get()
     }
 
     func change<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        try checkOutside()
         var result: Result<R, VaultError>?
         let failure = withoutActuallyEscaping(body) { body in
             let change = Change { engine throws(VaultError) in
@@ -111,7 +139,7 @@ final class VaultCore: @unchecked Sendable {
         // First: what this change found may have been the work of another that was taken back with it.
         if let failure { throw VaultError(failure) }
         if case .failure(let error)? = result { throw error }
-        guard let result else { throw .storage(.poisoned) }
+        guard let result else { throw .closed }
         return try result.get()
     }
 
@@ -122,7 +150,7 @@ final class VaultCore: @unchecked Sendable {
             return queue.waiting
         }
         let start = ContinuousClock.now
-        mutex.withLock { _ in carryOut(batch) }
+        exclusively { carryOut(batch) }
         let next = queue.withLock { queue in
             for change in batch { change.run = nil }
             queue.isLed = !queue.waiting.isEmpty
@@ -147,6 +175,7 @@ final class VaultCore: @unchecked Sendable {
     }
 
     private func carryOut(_ batch: [Change]) {
+        guard !isClosed else { return }
         do throws(StorageError) {
             try engine.store.write {
                 for change in batch {
@@ -164,18 +193,23 @@ final class VaultCore: @unchecked Sendable {
     }
 
     func manage<R>(_ body: (VaultStore) throws(StorageError) -> R) throws(VaultError) -> R {
-        var result: Result<R, StorageError> = .failure(.poisoned)
-        mutex.withLock { _ in
+        try checkOutside()
+        var result: Result<R, StorageError>?
+        exclusively {
+            guard !isClosed else { return }
             do throws(StorageError) { result = .success(try body(engine.store)) } catch { result = .failure(error) }
         }
+        guard let result else { throw .closed }
         do throws(StorageError) { return try result.get() } catch { throw VaultError(error) }
     }
 
     /// Writes the file anew without what `select` finds in its newest state.
     func purge(_ select: (ItemEngine) throws(VaultError) -> VaultStore.Purge) throws(VaultError) -> VaultStore.Purge {
+        try checkOutside()
         var result: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
-        mutex.withLock { _ in
+        exclusively {
             do throws(VaultError) {
+                guard !isClosed else { throw .closed }
                 try engine.store.purge(
                     { () throws(VaultError) in
                         let purged = try select(engine)
@@ -189,9 +223,13 @@ final class VaultCore: @unchecked Sendable {
         return try result.get()
     }
 
-    var vaultID: [UInt8] { mutex.withLock { _ in engine.store.header.vaultID } }
+    var vaultID: [UInt8] { looking { $0.header.vaultID } }
 
-    var discardedBytes: Int { mutex.withLock { _ in engine.store.discardedBytes } }
+    var discardedBytes: Int { looking { $0.discardedBytes } }
+
+    private func looking<R: Sendable>(_ body: (VaultStore) -> R) -> R {
+        isInside ? body(engine.store) : mutex.withLock { _ in body(engine.store) }
+    }
 
     // MARK: Compaction
 
@@ -208,7 +246,7 @@ final class VaultCore: @unchecked Sendable {
         guard let rewriter else { return }
         var failure: StorageError?
         do throws(StorageError) { try rewriter.compact() } catch { failure = error }
-        mutex.withLock { _ in engine.store.rejoin(rewriter, after: failure) }
+        exclusively { engine.store.rejoin(rewriter, after: failure) }
         if let failure { throw VaultError(failure) }
     }
 
@@ -249,11 +287,16 @@ final class VaultCore: @unchecked Sendable {
         }
     }
 
-    var isLocked: Bool { mutex.withLock { _ in engine.store.isLocked } }
+    var isLocked: Bool { looking { $0.isLocked } }
 
     func close() {
+        // A transaction cannot end what it is a part of.
+        guard !isInside else { return }
         try? compact { $0.isWorthCompacting(isLeaving: true) }
-        _ = mutex.withLock { _ in settle(patience: nil) }
+        exclusively {
+            settle(patience: nil)
+            isClosed = true
+        }
     }
 
     /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under way a second at most.
@@ -288,7 +331,7 @@ final class VaultCore: @unchecked Sendable {
     private func wait(_ delay: DispatchTimeInterval) {
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay) { [weak self] in
             guard let self else { return }
-            mutex.withLock { _ in
+            exclusively {
                 let idle = self.engine.store.uptime - self.lastChange
                 if idle < .seconds(1) {
                     self.wait(.milliseconds(1001 - Int(idle / .milliseconds(1))))

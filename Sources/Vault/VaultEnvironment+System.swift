@@ -28,8 +28,8 @@ extension Vault {
 }
 
 extension AccessGroups {
-    /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group `default`.
-    public static var ofProcess: AccessGroups { ofEnvironment ?? .standard }
+    /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group ``Vault/processGroup``.
+    public static var ofProcess: AccessGroups { ofEnvironment ?? [Vault.processGroup] }
 
     /// `$VAULT_ACCESS_GROUPS`; nil: it is not set.
     public static var ofEnvironment: AccessGroups? {

@@ -26,6 +26,12 @@ public enum VaultError: Error, Equatable, Sendable {
     case notADeviceIdentifier
     /// The item has another value than when it was found. Find it again.
     case itemChanged
+    /// The vault was closed. Open it again.
+    case closed
+    /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the transaction.
+    case insideTransaction
+    /// The transaction has ended. What it was to do is not done.
+    case outsideTransaction
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)
     /// The agent that keeps the vault open cannot be asked, or will not answer: errSecNotAvailable, -25291.
@@ -65,7 +71,13 @@ public enum ParameterFlaw: Equatable, Sendable {
 }
 
 extension VaultError {
-    init(_ error: StorageError) { self = error == .locked ? .locked : .storage(error) }
+    init(_ error: StorageError) {
+        switch error {
+        case .locked: self = .locked
+        case .outsideTransaction: self = .outsideTransaction
+        default: self = .storage(error)
+        }
+    }
 }
 
 /// Runs a call of the storage and converts what it throws.

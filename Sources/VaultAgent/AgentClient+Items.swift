@@ -3,10 +3,18 @@ public import FoundationEssentials
 public import Vault
 
 extension AgentClient {
-    /// As ``Vault/Vault/deviceIdentifier(for:thisDeviceOnly:)``, in the first of this client's access groups.
     public func deviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
-        try deviceIdentifier(DeviceIdentifier(name: name, isBound: thisDeviceOnly, group: firstAccessGroup))
+        try identifier(.deviceIdentifier(name: name, thisDeviceOnly: thisDeviceOnly, reset: false))
     }
+
+    @discardableResult
+    public func resetDeviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
+        try identifier(.deviceIdentifier(name: name, thisDeviceOnly: thisDeviceOnly, reset: true))
+    }
+}
+
+extension AgentClient {
+    public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(.lockedCount(query)) }
 }
 
 // Older versions of items.

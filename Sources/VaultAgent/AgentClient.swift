@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import Synchronization
 public import SystemPackage
 public import Vault
@@ -18,8 +19,6 @@ public final class AgentClient: OpenVault {
     }
 
     private let address: FilePath
-    /// Where items are added; nil: where the agent says.
-    let firstAccessGroup: String?
     private let hello: AgentRequest
     private let connection: Mutex<Connected>
     /// What the agent said of itself when the client found it.
@@ -34,23 +33,31 @@ public final class AgentClient: OpenVault {
     /// - Parameters:
     ///   - address: its socket; nil: there is none.
     ///   - vault: the vault file; nil: whichever the agent has.
-    ///   - accessGroups: those of the caller; nil: those that the agent has for it.
+    ///   - accessGroups: those of the caller; nil: ``Vault/AccessGroups/ofProcess``.
     /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there; `.agent(.busy)`.
     public init?(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?, purpose: Purpose = .reveal
     ) throws(VaultError) {
         guard let address else { return nil }
         self.address = address
-        firstAccessGroup = accessGroups?.list.first { $0 != "*" }
-        hello = .hello(vault: vault?.string ?? "", groups: accessGroups?.list, purpose: purpose)
+        let named = accessGroups ?? .ofEnvironment
+        hello = .hello(
+            vault: vault?.string ?? "", groups: (named ?? .ofProcess).list, purpose: purpose, isNamed: named != nil)
         guard var connection = try AgentConnection.open(address) else { return nil }
         greeting = try AgentClient.greet(hello, on: &connection)
         self.connection = Mutex(Connected(connection: connection))
     }
 
     private static func greet(_ hello: AgentRequest, on connection: inout AgentConnection) throws(VaultError) -> AgentStatus {
-        try connection.send(hello)
-        switch try connection.receive(isPatient: false) {
+        let reply: AgentReply
+        do throws(VaultError) {
+            try connection.send(hello)
+            reply = try connection.receive(isPatient: false)
+        } catch {
+            // Nothing was asked for yet, so nothing may have happened.
+            throw error == .agent(.gone) ? .agent(.busy) : error
+        }
+        switch reply {
         case .status(let status): return status
         case .failure(let error): throw error
         default: throw .agent(.protocolViolation)
@@ -58,6 +65,14 @@ public final class AgentClient: OpenVault {
     }
 
     // MARK: Requests
+
+    /// Asks once more for what only reads, when the agent has let the connection go: nobody needs to hear that a look may have happened or not.
+    private func asking<R>(_ request: AgentRequest, _ body: () throws(VaultError) -> R) throws(VaultError) -> R {
+        do throws(VaultError) { return try body() } catch {
+            guard error == .agent(.gone), request.onlyReads else { throw error }
+        }
+        do throws(VaultError) { return try body() } catch { throw error == .agent(.gone) ? .agent(.notRunning) : error }
+    }
 
     /// Sends requests that belong together and reads replies until `take` has enough.
     ///
@@ -96,30 +111,39 @@ public final class AgentClient: OpenVault {
     }
 
     private func answer(_ request: AgentRequest, isPatient: Bool = false) throws(VaultError) -> AgentReply {
-        var answer = AgentReply.done
-        try exchange([request], isPatient: isPatient) { reply throws(VaultError) in
-            answer = reply
-            return false
+        try asking(request) { () throws(VaultError) in
+            var answer = AgentReply.done
+            try exchange([request], isPatient: isPatient) { reply throws(VaultError) in
+                answer = reply
+                return false
+            }
+            return answer
         }
-        return answer
     }
 
     func items(_ request: AgentRequest) throws(VaultError) -> [Item] {
-        var items: [Item] = []
-        try exchange([request], isPatient: true) { reply throws(VaultError) in
-            guard case .items(let part, let isLast) = reply else { throw .agent(.protocolViolation) }
-            for stored in part {
-                guard let item = Item(stored, self) else { throw .agent(.protocolViolation) }
-                items.append(item)
+        try asking(request) { () throws(VaultError) in
+            var items: [Item] = []
+            try exchange([request], isPatient: true) { reply throws(VaultError) in
+                guard case .items(let part, let isLast) = reply else { throw .agent(.protocolViolation) }
+                for stored in part {
+                    guard let item = Item(stored, self) else { throw .agent(.protocolViolation) }
+                    items.append(item)
+                }
+                return !isLast
             }
-            return !isLast
+            return items
         }
-        return items
     }
 
     func item(_ request: AgentRequest) throws(VaultError) -> Item {
         guard let item = try items(request).first else { throw .agent(.protocolViolation) }
         return item
+    }
+
+    func identifier(_ request: AgentRequest) throws(VaultError) -> UUID {
+        guard case .identifier(let identifier) = try answer(request, isPatient: true) else { throw .agent(.protocolViolation) }
+        return identifier
     }
 
     func count(_ request: AgentRequest) throws(VaultError) -> Int {
@@ -204,6 +228,9 @@ public final class AgentClient: OpenVault {
 
     /// Returns when the keys are wiped.
     public func lock() throws(VaultError) { try done(.lock) }
+
+    /// After how many seconds without use the agent locks from now on; 0: never.
+    public func setIdleLimit(_ seconds: UInt32) throws(VaultError) { try done(.setIdleLimit(seconds)) }
 
     /// Ends the agent: it wipes its keys and brings the vault in order first.
     public func stop() throws(VaultError) { try done(.stop) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import FoundationEssentials
 package import Vault
 package import VaultCrypto
 package import VaultStorage
@@ -12,12 +13,13 @@ package enum AgentReply: Sendable {
     case items([StoredItem], isLast: Bool)
     case secret(Secret?)
     case verification(VaultStore.Verification)
+    case identifier(UUID)
     /// How many entries the audit log has, and which is the first that is not what was written.
     case audit(entries: UInt64, firstChanged: UInt64?)
 
     private enum Kind: UInt8 {
         case done = 128
-        case failure, status, count, items, secret, verification, audit
+        case failure, status, count, items, secret, verification, audit, identifier
     }
 
     package func frame(_ number: UInt32) -> Frame {
@@ -49,6 +51,9 @@ package enum AgentReply: Sendable {
             ] {
                 writer.put(UInt64(number))
             }
+        case .identifier(let identifier):
+            kind = .identifier
+            writer.put(identifier.uuidString)
         case .audit(let entries, let firstChanged):
             kind = .audit
             writer.put(entries)
@@ -79,6 +84,10 @@ package enum AgentReply: Sendable {
                 VaultStore.Verification(
                     items: numbers[0], versions: numbers[1], values: numbers[2], opened: numbers[3], commits: numbers[4],
                     foreign: numbers[5], unfinishedBytes: numbers[6], invalidMarks: numbers[7]))
+        case .identifier:
+            let text = try reader.text()
+            guard let identifier = UUID(uuidString: text), identifier.uuidString == text else { throw .invalid }
+            self = .identifier(identifier)
         case .audit:
             self = .audit(
                 entries: try reader.integer(), firstChanged: try reader.optional { reader throws(MessageError) in try reader.integer() })

@@ -10,7 +10,8 @@ package enum AgentRequest: Sendable {
     ///   - vault: the path of the file, without symbolic links; empty: whichever it is.
     ///   - groups: the caller's access groups; nil: those that the agent has for it.
     ///   - purpose: what secrets are wanted for.
-    case hello(vault: String, groups: [String]?, purpose: AgentClient.Purpose)
+    ///   - isNamed: whether somebody has named the groups: a program's own one gives way to those that a policy has for it.
+    case hello(vault: String, groups: [String]?, purpose: AgentClient.Purpose, isNamed: Bool = true)
     /// The only request that does not count as use.
     case status
     /// Waits until nobody else is being asked for the passphrase. The answer says whether there is still something to unlock.
@@ -32,6 +33,12 @@ package enum AgentRequest: Sendable {
     case undo(StoredItem.Key, to: UInt64?)
     case restoreItem(StoredItem.Key)
     case forget(accessGroup: String)
+    /// The identifier of the device under a name, made when there is none, or anew.
+    case deviceIdentifier(name: String, thisDeviceOnly: Bool, reset: Bool)
+    /// How many of the items that match a locked vault leaves out.
+    case lockedCount(Query)
+    /// After how many seconds without use the agent locks from now on; 0: never.
+    case setIdleLimit(UInt32)
     /// Checks the audit log.
     case audit
     /// Ends the agent.
@@ -41,12 +48,20 @@ package enum AgentRequest: Sendable {
         case hello = 1
         case status, awaitTurn, unlock, lock, add, set, copyMatching, update, delete, store, secret, compact, verify, audit, stop, versions,
             undo, restoreItem,
-            forget
+            forget, deviceIdentifier, lockedCount, setIdleLimit, helloOfProgram
+    }
+
+    /// Whether nothing is different when it is sent a second time.
+    var onlyReads: Bool {
+        switch self {
+        case .hello, .status, .awaitTurn, .copyMatching, .secret, .verify, .versions, .lockedCount, .audit: true
+        default: false
+        }
     }
 
     private var kind: Kind {
         switch self {
-        case .hello: .hello
+        case .hello(_, _, _, let isNamed): isNamed ? .hello : .helloOfProgram
         case .status: .status
         case .awaitTurn: .awaitTurn
         case .unlock: .unlock
@@ -64,6 +79,9 @@ package enum AgentRequest: Sendable {
         case .undo: .undo
         case .restoreItem: .restoreItem
         case .forget: .forget
+        case .deviceIdentifier: .deviceIdentifier
+        case .lockedCount: .lockedCount
+        case .setIdleLimit: .setIdleLimit
         case .audit: .audit
         case .stop: .stop
         }
@@ -72,7 +90,7 @@ package enum AgentRequest: Sendable {
     package func frame(_ number: UInt32) -> Frame {
         var writer = MessageWriter()
         switch self {
-        case .hello(let vault, let groups, let purpose):
+        case .hello(let vault, let groups, let purpose, _):
             writer.put(vault)
             writer.put(groups) { writer, groups in writer.putAll(groups) { $0.put($1) } }
             writer.put(purpose.rawValue)
@@ -94,7 +112,7 @@ package enum AgentRequest: Sendable {
             writer.put(passphrase.secret)
             writer.put(keyFile.secret)
         case .add(let item), .set(let item): writer.put(new: item)
-        case .copyMatching(let query), .delete(let query): writer.put(query)
+        case .copyMatching(let query), .delete(let query), .lockedCount(let query): writer.put(query)
         case .update(let query, let changes):
             writer.put(query)
             writer.put(changes)
@@ -112,6 +130,11 @@ package enum AgentRequest: Sendable {
             writer.put(version) { $0.put($1) }
         case .restoreItem(let key): writer.put(key)
         case .forget(let group): writer.put(group)
+        case .deviceIdentifier(let name, let isBound, let reset):
+            writer.put(name)
+            writer.put(isBound)
+            writer.put(reset)
+        case .setIdleLimit(let seconds): writer.put(seconds)
         }
         return Frame(kind: kind.rawValue, number: number, writer)
     }
@@ -121,13 +144,13 @@ package enum AgentRequest: Sendable {
         guard let kind = Kind(rawValue: frame.kind) else { throw .invalid }
         var reader = MessageReader(frame)
         switch kind {
-        case .hello:
+        case .hello, .helloOfProgram:
             let vault = try reader.text()
             let groups = try reader.optional { reader throws(MessageError) in
                 try reader.all { reader throws(MessageError) in try reader.text() }
             }
             guard let purpose = AgentClient.Purpose(rawValue: try reader.integer()) else { throw .invalid }
-            self = .hello(vault: vault, groups: groups, purpose: purpose)
+            self = .hello(vault: vault, groups: groups, purpose: purpose, isNamed: kind == .hello)
         case .status: self = .status
         case .awaitTurn: self = .awaitTurn
         case .unlock: self = .unlock(try reader.unlockingSecret())
@@ -149,6 +172,10 @@ package enum AgentRequest: Sendable {
             self = .undo(key, to: try reader.optional { reader throws(MessageError) in try reader.integer() })
         case .restoreItem: self = .restoreItem(try reader.recordKey())
         case .forget: self = .forget(accessGroup: try reader.text())
+        case .deviceIdentifier:
+            self = .deviceIdentifier(name: try reader.text(), thisDeviceOnly: try reader.flag(), reset: try reader.flag())
+        case .lockedCount: self = .lockedCount(try reader.query())
+        case .setIdleLimit: self = .setIdleLimit(try reader.integer())
         case .audit: self = .audit
         case .stop: self = .stop
         }

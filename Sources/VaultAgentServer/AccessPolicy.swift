@@ -4,6 +4,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultAgent
+internal import VaultStorage
 
 /// What the user lets programs do: rules, of which the first that fits a client is the one that counts. Without one everything is allowed.
 struct AccessPolicy: Sendable {
@@ -30,6 +31,29 @@ struct AccessPolicy: Sendable {
     }
 
     let rules: [Rule]
+    /// The rules as they stand in the file, where a program may be named by a link.
+    private let written: [Rule]
+    /// Programs that rules name and that are not there.
+    let missingExecutables: [String]
+    /// The file as it was read; nil: there was none.
+    private let source: Source?
+
+    private struct Source: Equatable {
+        var device, inode: UInt64
+        var size, seconds, nanoseconds: Int
+
+        init?(_ path: FilePath?) {
+            var status = stat()
+            guard let path, unsafe stat(path.string, &status) == 0 else { return nil }
+            (device, inode, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int(status.st_size))
+            (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
+        }
+    }
+
+    /// Whether the file is no longer the one that was read, or a program that it names is another file now.
+    func isOutdated(_ path: FilePath?) -> Bool {
+        Source(path) != source || zip(written, rules).contains { $0.resolved.executable != $1.executable }
+    }
 
     /// What a client may do that is one of `rules`, and the access groups that it may name; nil: all.
     func rights(of process: ClientProcess) -> (access: AgentStatus.Access, groups: AccessGroups?) {
@@ -54,16 +78,20 @@ struct AccessPolicy: Sendable {
         var status = stat()
         guard let path, unsafe lstat(path.string, &status) == 0 else {
             guard !mustExist, path == nil || errno == ENOENT || errno == ENOTDIR else { throw .unreadable }
-            rules = []
+            (rules, written, missingExecutables, source) = ([], [], [], nil)
             return
         }
+        // Before it is read: a change meanwhile makes it another one.
+        source = Source(path)
         guard unsafe stat(path.string, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .unreadable }
         guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else { throw .writableByOthers }
         guard let data = FileManager.default.contents(atPath: path.string), data.count <= 1 << 20 else { throw .unreadable }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         do {
-            rules = try decoder.decode(File.self, from: data).rules
+            written = try decoder.decode(File.self, from: data).rules
+            rules = written.map(\.resolved)
+            missingExecutables = rules.compactMap(\.executable).filter { unsafe access($0, F_OK) != 0 }
         } catch DecodingError.dataCorrupted(let context) {
             throw .notUnderstood(context.codingPath.isEmpty ? "it is no JSON" : context.debugDescription)
         } catch DecodingError.typeMismatch(_, let context) {
@@ -90,6 +118,15 @@ public enum PolicyError: Error, Equatable, Sendable {
     case writableByOthers
     /// What it is, in words that quote nothing but keys.
     case notUnderstood(String)
+}
+
+extension AccessPolicy.Rule {
+    /// The kernel names programs by the path behind every link: a rule for /bin/sh would never fit where /bin is a link, or sh.
+    fileprivate var resolved: Self {
+        var rule = self
+        if let executable, let path = try? LinuxFileSystem().resolve(FilePath(executable)) { rule.executable = path.string }
+        return rule
+    }
 }
 
 extension AccessPolicy.Rule: Decodable {

@@ -29,6 +29,8 @@ public final class AgentServer: Sendable {
         var policy: AccessPolicy
         var listener: (any Channel)?
         var sessions: [ObjectIdentifier: NIOLoopBound<(session: Session, context: ChannelHandlerContext)>] = [:]
+        /// What all sessions keep of stores that are not complete, in bytes.
+        var staged = 0
         var events: SystemEvents?
     }
 
@@ -38,10 +40,24 @@ public final class AgentServer: Sendable {
         let keeper = VaultKeeper(settings)
         self.keeper = keeper
         let clock = settings.environment.clock
+        let policy = try AccessPolicy(settings.policy)
+        settings.report(missing: policy.missingExecutables)
+        state = Mutex(State(policy: policy))
+        let didLoad = Reload()
         answers = Answers(
-            keeper: keeper, audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } })
+            keeper: keeper, audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } },
+            auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory, willUnlock: { didLoad.run() })
         turns = Turns { keeper.lockState != .unlocked }
-        state = Mutex(State(policy: try AccessPolicy(settings.policy)))
+        didLoad.set { [weak self] in self?.reloadIfOutdated() }
+    }
+
+    /// What is to be done before an unlock; the server is made after those who ask for it.
+    private final class Reload: Sendable {
+        private let body = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func set(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
+
+        func run() { body.withLock { $0 }?() }
     }
 
     // MARK: Life
@@ -65,31 +81,45 @@ public final class AgentServer: Sendable {
             .childChannelInitializer { channel in self.accept(channel) }
         let listener = try bootstrap.withBoundSocket(descriptor).wait()
         state.withLock { $0.listener = listener }
-        keeper.didLock.withLock { $0 = { [weak self] in self?.noteLock() } }
+        keeper.didLock.withLock { $0 = { [weak self] isByItself in self?.locked(isByItself) } }
         watch(place)
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
         state.withLock { $0.events = events }
     }
 
     /// Locks at once.
-    public func lock() {
-        keeper.lock()
-        noteLock()
+    public func lock() { keeper.lock(isByItself: true) }
+
+    private func locked(_ isByItself: Bool) {
+        let sessions = state.withLock { Array($0.sessions.values) }
+        for session in sessions { group.next().execute { session.value.session.dropStaged() } }
+        if isByItself { noteLock() }
     }
+
+    var staged: Int { state.withLock { $0.staged } }
+
+    func noteStaged(_ bytes: Int) { state.withLock { $0.staged += bytes } }
 
     /// Nobody's doing but the machine's.
     private func noteLock() { try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use)) }
+
+    /// A policy that was changed since it was read counts from the next unlock on.
+    private func reloadIfOutdated() {
+        let policy = state.withLock { $0.policy }
+        if policy.isOutdated(settings.policy) { reload() }
+    }
 
     /// Reads the policy again. One that is not understood changes nothing.
     public func reload() {
         do throws(PolicyError) {
             let policy = try AccessPolicy(settings.policy, mustExist: !state.withLock { $0.policy.isEmpty })
+            settings.report(missing: policy.missingExecutables)
             let sessions = state.withLock { state in
                 state.policy = policy
                 return Array(state.sessions.values)
             }
             // Whoever was let in by the old rules comes in again by the new ones.
-            for session in sessions { group.next().execute { session.value.session.close(session.value.context) } }
+            for session in sessions { group.next().execute { session.value.session.closeWhenDone(session.value.context) } }
         } catch {
             settings.report("the policy is as it was: \(error)")
         }
@@ -145,13 +175,15 @@ public final class AgentServer: Sendable {
     /// Whether anybody needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
-    func caller(_ process: ClientProcess, groups: AccessGroups?, _ purpose: AgentClient.Purpose) -> Caller {
+    func caller(_ process: ClientProcess, groups: AccessGroups?, isNamed: Bool, _ purpose: AgentClient.Purpose) -> Caller {
         var rights = state.withLock { $0.policy.rights(of: process) }
         // What is not known fits no rule, and is not let through for that.
         if state.withLock({ $0.policy.needsMore(of: process) }) { rights = (.none, nil) }
+        let named = isNamed ? groups : nil
         return Caller(
             process: process, access: rights.access,
-            groups: rights.groups.map { groups?.limited(to: $0) ?? $0 } ?? groups ?? .standard, purpose: purpose)
+            groups: rights.groups.map { named?.limited(to: $0) ?? $0 } ?? groups ?? .standard, isConfined: rights.groups != nil,
+            purpose: purpose)
     }
 
     func opened(_ session: Session, _ context: ChannelHandlerContext) {
@@ -161,8 +193,11 @@ public final class AgentServer: Sendable {
             return state.sessions.count > AgentServer.mostClients ? state.sessions.map(\.value) : []
         }
         guard !others.isEmpty else { return }
-        let idle = others.map(\.value).filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
-        if let oldest = idle.min(by: { $0.session.lastUse < $1.session.lastUse }) {
+        let all = others.map(\.value)
+        // Whoever takes a connection and does not say who it is waits for nothing; a client says it at once. Who may do nothing has had its answer.
+        let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
+        let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
+        if let oldest = (unknown.isEmpty ? idle : unknown).min(by: { $0.session.lastUse < $1.session.lastUse }) {
             oldest.session.close(oldest.context)
         } else {
             session.turnAway(context)
@@ -177,7 +212,7 @@ public final class AgentServer: Sendable {
     func status(for caller: Caller) -> AgentStatus {
         AgentStatus(
             state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier), version: settings.version,
-            vault: settings.vault.string, idleLimit: settings.idleLimit.wholeSeconds, maximum: settings.maximum.wholeSeconds,
+            vault: settings.vault.string, idleLimit: keeper.idleLimit.wholeSeconds, maximum: settings.maximum.wholeSeconds,
             locksIn: keeper.locksIn, access: caller.access, isAuditing: answers.audit != nil,
             clients: UInt32(state.withLock { $0.sessions.count }))
     }
@@ -191,6 +226,10 @@ private struct PeerCredentials: Sendable {
 }
 
 extension AgentSettings {
+    fileprivate func report(missing executables: [String]) {
+        for executable in executables { report("a rule of the policy names the program '\(executable)', which is not there") }
+    }
+
     fileprivate func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
 }
 

@@ -4,13 +4,17 @@ public import Vault
 
 /// How an agent is to run.
 public struct AgentSettings: Sendable {
-    /// The vault file, which need not exist yet.
+    /// The vault file, without symbolic links; it need not exist yet.
     public var vault: FilePath
+    /// The path that leads to it, from the root, as somebody gave it: what this device remembers of a vault it remembers by both. Nil: the same.
+    public var givenVault: FilePath?
     public var version: String
     /// Without use for so long, it locks; zero: never.
     public var idleLimit = Duration.seconds(600)
     /// So long after an unlock it locks in any case; zero: never.
     public var maximum = Duration.seconds(8 * 3600)
+    /// The most that the unfinished stores of all clients may hold at once, in bytes.
+    var mostStaged = 512 << 20
     /// Whether root may be a client, who can do all that the user can anyway.
     public var allowsRoot = false
     /// Where the rules are for what a client may do. A file that is not there has none.
@@ -30,6 +34,11 @@ public struct AgentSettings: Sendable {
         self.version = version
     }
 
+    /// By the path that was given, as long as that leads to the vault.
+    func lockedVault() throws(VaultError) -> LockedVault {
+        if let givenVault, let locked = try? LockedVault(at: givenVault, environment: environment), locked.path == vault { return locked }
+        return try LockedVault(at: vault, environment: environment)
+    }
 }
 
 /// The time that limits are measured in, passed in so that tests need not wait.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
+internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 
@@ -7,6 +8,10 @@ internal import VaultAgent
 struct Answers: Sendable {
     let keeper: VaultKeeper
     let audit: AuditLog?
+    /// Where the log is, or was before this agent began.
+    let auditDirectory: FilePath?
+    /// Called before keys are derived.
+    let willUnlock: @Sendable () -> Void
 
     func answer(_ request: AgentRequest, of caller: Caller) -> [AgentReply] {
         do throws(VaultError) {
@@ -49,6 +54,7 @@ struct Answers: Sendable {
         // The connection answers these itself.
         case .hello, .status, .awaitTurn, .stop: throw .agent(.protocolViolation)
         case .unlock(let secret):
+            willUnlock()
             try keeper.unlock(with: secret)
             do throws(VaultError) {
                 try keeper.use(caller.groups) { vault throws(VaultError) in try audit?.begin(vault) }
@@ -104,9 +110,25 @@ struct Answers: Sendable {
             return [.count(UInt64(count))]
         case .verify(let deep):
             return [.verification(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.verify(deep: deep) })]
+        case .deviceIdentifier(let name, let isBound, let reset):
+            let identifier = try keeper.use(caller.groups) { vault throws(VaultError) in
+                try reset
+                    ? vault.resetDeviceIdentifier(for: name, thisDeviceOnly: isBound)
+                    : vault.deviceIdentifier(for: name, thisDeviceOnly: isBound)
+            }
+            try afterwards { audit throws(VaultError) in try audit.note(reset ? .set : .use, count: 1, by: caller) }
+            return [.identifier(identifier)]
+        case .lockedCount(let query):
+            return [.count(UInt64(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.lockedCount(matching: query) }))]
+        case .setIdleLimit(let seconds):
+            keeper.setIdleLimit(.seconds(Int64(seconds)))
+            return [.done]
         case .audit:
-            guard let audit else { throw .unimplemented }
-            return [try keeper.use(caller.groups) { vault throws(VaultError) in try audit.check(with: vault) }]
+            guard let directory = auditDirectory else { throw .unimplemented }
+            let (entries, firstChanged) = try keeper.use(caller.groups) { vault throws(VaultError) in
+                try AuditLog.check(with: vault, in: directory)
+            }
+            return [.audit(entries: UInt64(entries), firstChanged: firstChanged.map { UInt64($0) })]
         }
     }
 

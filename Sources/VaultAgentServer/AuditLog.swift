@@ -11,7 +11,7 @@ internal import VaultStorage
 /// Who did what and when, and never a value: one line of JSON each, chained by a MAC under a key of the vault.
 ///
 /// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line it is 32 zeros. A line that was
-/// changed, removed or put in shows at the next check; lines that were cut off the end show as soon as another one is written.
+/// changed, removed or put in shows at the next check, and so do lines that were cut off the end: see ``AuditHead``.
 public final class AuditLog: Sendable {
     enum Verb: String {
         case unlock, lock, find
@@ -28,8 +28,12 @@ public final class AuditLog: Sendable {
         var count = 0
         var tag = AuditLog.start
         var seal: AuditSeal?
-        /// What happened before there was a key.
+        var head: (any VaultFile)?
+        /// Whether a line says that there is a head.
+        var hasHead = false
+        /// What happened before there was a key, and how much more of it did.
         var early: [Entry] = []
+        var earlyDropped = 0
     }
 
     /// A line without its number and MAC.
@@ -44,6 +48,8 @@ public final class AuditLog: Sendable {
         public internal(set) var unit: String?
         public internal(set) var flatpak: String?
         public internal(set) var n = 0
+        /// 2 in a log that has a head.
+        public internal(set) var v: Int? = 2
     }
 
     private let directory: FilePath
@@ -73,6 +79,9 @@ public final class AuditLog: Sendable {
     public static func setAside(of vaultID: [UInt8], in directory: FilePath, generation: UInt64) -> FilePath? {
         let path = path(of: vaultID, in: directory)
         let aside = FilePath(path.string + ".before-\(generation)")
+        // Its seal is no longer the vault's.
+        let head = directory.appending(AuditHead.name(of: vaultID)).string
+        _ = unsafe rename(head, aside.string + ".head")
         return unsafe rename(path.string, aside.string) == 0 ? aside : nil
     }
 
@@ -87,9 +96,14 @@ public final class AuditLog: Sendable {
                 let isSame = state.vaultID == vaultID && state.seal?.isSame(as: seal) ?? true
                 if state.descriptor < 0 || !isSame { try open(&state, vaultID) }
                 state.seal = seal
-                let early = state.early
-                state.early = []
+                try goOn(from: vaultID, &state)
+                let (early, dropped) = (state.early, state.earlyDropped)
+                (state.early, state.earlyDropped) = ([], 0)
                 for entry in early { try append(entry, &state) }
+                if dropped > 0, var last = early.last {
+                    (last.count, last.error) = (dropped, "more of the same before the first unlock")
+                    try append(last, &state)
+                }
                 return .success(())
             } catch {
                 return .failure(error)
@@ -112,6 +126,7 @@ public final class AuditLog: Sendable {
         }
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = descriptor
+        state.head = nil
         state.vaultID = vaultID
         // Half a line, of which a full disk or a crash kept the end, is no line.
         let content = FileManager.default.contents(atPath: path.string) ?? Data()
@@ -120,10 +135,26 @@ public final class AuditLog: Sendable {
         // The chain goes on from what is there, whole or not: a check says which line is not.
         let lines = AuditLog.lines(at: path)
         state.count = lines.count
+        state.hasHead = lines.contains { $0.hasHead }
         state.tag = lines.last.map { $0.tag.isEmpty ? AuditLog.start : $0.tag } ?? AuditLog.start
     }
 
-    private static let start = [UInt8](repeating: 0, count: 32)
+    static let start = [UInt8](repeating: 0, count: 32)
+
+    /// Goes on where the head says that the log ended: if lines are missing there, the next one shows it for ever.
+    private func goOn(from vaultID: [UInt8], _ state: inout State) throws(VaultError) {
+        guard let seal = state.seal, state.head == nil else { return }
+        let found = AuditHead.bytes(of: vaultID, in: directory)
+        if let head = found.flatMap({ AuditHead($0, seal) }) {
+            if head.count > state.count { (state.count, state.tag) = (head.count, head.tag) }
+        } else if found != nil || state.hasHead {
+            // A head that is gone, or that somebody has made up: the gap in the numbers says so from now on.
+            state.count += 1
+        }
+        do throws(Errno) { state.head = try AuditHead.open(of: vaultID, in: directory) } catch {
+            throw .storage(.inputOutput(error, .open))
+        }
+    }
 
     /// - Throws: when it cannot be written: what is not in the log is not handed out.
     func note(_ verb: Verb, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller)) }
@@ -164,7 +195,7 @@ public final class AuditLog: Sendable {
     private func append(_ entry: Entry) throws(VaultError) {
         let result: Result<Void, VaultError> = state.withLock { state in
             guard state.seal != nil else {
-                if state.early.count < AuditLog.mostEarly { state.early.append(entry) }
+                if state.early.count < AuditLog.mostEarly { state.early.append(entry) } else { state.earlyDropped += 1 }
                 return .success(())
             }
             do throws(VaultError) { return .success(try append(entry, &state)) } catch { return .failure(error) }
@@ -192,6 +223,8 @@ public final class AuditLog: Sendable {
         }
         state.count += 1
         state.tag = tag
+        let head = AuditHead(count: state.count, tag: tag).sealed(seal)
+        do throws(Errno) { _ = try state.head?.write(head.span, at: 0) } catch { throw .storage(.inputOutput(error, .write)) }
     }
 
     // MARK: Checking
@@ -199,26 +232,34 @@ public final class AuditLog: Sendable {
     /// A line as it stands in the file.
     struct Line {
         var number: Int
+        var hasHead = false
         /// Up to its MAC.
         var text: [UInt8]
         var tag: [UInt8]
     }
 
-    /// Looks whether every line is the one that was written.
-    func check(with vault: Vault) throws(VaultError) -> AgentReply {
-        let (entries, firstChanged) = try AuditLog.check(with: vault, in: directory)
-        return .audit(entries: UInt64(entries), firstChanged: firstChanged.map { UInt64($0) })
+    /// Whether there is a log of the vault, or was one.
+    public static func exists(of vaultID: [UInt8], in directory: FilePath) -> Bool {
+        AuditHead.bytes(of: vaultID, in: directory) != nil
+            || FileManager.default.fileExists(atPath: path(of: vaultID, in: directory).string)
     }
 
-    /// - Returns: how many lines there are, and the number of the first that is not what was written.
+    /// - Returns: how many lines there are, and the number of the first that is not what was written; beyond them, of the first that is missing.
     public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?) {
-        let lines = lines(at: path(of: vault.vaultID, in: directory))
         let seal = try vault.auditSeal()
+        // Before the lines, which only become more.
+        let head = AuditHead.bytes(of: vault.vaultID, in: directory)
+        let lines = lines(at: path(of: vault.vaultID, in: directory))
         var tag = start
         for (index, line) in lines.enumerated() {
             guard line.number == index + 1, seal.tag(of: line.text, after: tag) == line.tag else { return (lines.count, index + 1) }
             tag = line.tag
         }
+        guard let head else { return (lines.count, lines.contains { $0.hasHead } ? lines.count + 1 : nil) }
+        // A head that nobody vouches for says nothing, and that it does.
+        guard let known = AuditHead(head, seal) else { return (lines.count, lines.count + 1) }
+        guard known.count > 0 else { return (lines.count, nil) }
+        guard known.count <= lines.count, lines[known.count - 1].tag == known.tag else { return (lines.count, lines.count + 1) }
         return (lines.count, nil)
     }
 
@@ -231,9 +272,9 @@ public final class AuditLog: Sendable {
             guard end > 0, let mac = String(validating: line[(end + 8)..<(line.count - 2)], as: UTF8.self),
                 line[end..<(end + 8)].elementsEqual(",\"mac\":\"".utf8), line.suffix(2).elementsEqual("\"}".utf8),
                 let tag = bytes(hex: mac),
-                let number = try? JSONDecoder().decode(Entry.self, from: Data(line))
+                let entry = try? JSONDecoder().decode(Entry.self, from: Data(line))
             else { return Line(number: 0, text: [], tag: []) }
-            return Line(number: number.n, text: Array(line[..<end]), tag: tag)
+            return Line(number: entry.n, hasHead: entry.v != nil, text: Array(line[..<end]), tag: tag)
         }
     }
 

@@ -28,11 +28,17 @@ final class Session: ChannelInboundHandler {
     private var phase = Phase.new
     private var caller: Caller?
     private var deadline: Scheduled<Void>?
-    /// The parts of a store that is not complete.
+    private var turnEnd: Scheduled<Void>?
+    /// The parts of a store that is not complete, which wait for the next one no longer than ``patienceForFrame``.
     private var staged: [Item] = []
-    private var stagedBytes = 0
+    private var stagedBytes = 0 {
+        didSet { server.noteStaged(stagedBytes - oldValue) }
+    }
     private var stagingFailure: VaultError?
+    /// Whether a part of a store was the last request, and not the last part.
+    private var isStaging = false
     private var isGoingOn = false
+    private var closesWhenDone = false
     private var isReading = true
     private(set) var lastUse = NIODeadline.now()
 
@@ -40,8 +46,8 @@ final class Session: ChannelInboundHandler {
     static let patienceForFrame = TimeAmount.seconds(5)
     /// How long an answer may wait to be read.
     static let patienceForReader = TimeAmount.seconds(30)
-    /// The most that one store may bring.
-    private static let longestStore = 512 << 20
+    /// How long whoever has the turn to ask a person for the passphrase has it.
+    private static let patienceForPerson = TimeAmount.minutes(3)
 
     init(_ server: AgentServer, _ process: ClientProcess) throws(CryptoError) {
         self.server = server
@@ -49,9 +55,20 @@ final class Session: ChannelInboundHandler {
         inbox = try Inbox()
     }
 
+    /// Whether nothing is lost with it: it has not even said who it is, or may do nothing.
+    var isDispensable: Bool {
+        if case .new = phase { true } else { caller?.access == AgentStatus.Access.none }
+    }
+
     /// Whether it could be closed for the sake of another one.
     var isIdle: Bool {
-        if case .ready = phase { inbox.count == 0 && staged.isEmpty } else { false }
+        if case .ready = phase { inbox.count == 0 && !isStaging } else { false }
+    }
+
+    /// The vault was locked: what it was to store is plaintext that nobody may keep for it.
+    func dropStaged() {
+        guard isStaging else { return }
+        (staged, stagedBytes, stagingFailure) = ([], 0, .locked)
     }
 
     // MARK: Reading
@@ -73,7 +90,8 @@ final class Session: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         phase = .closed
         deadline?.cancel()
-        staged = []
+        turnEnd?.cancel()
+        (staged, stagedBytes) = ([], 0)
         server.closed(self)
     }
 
@@ -95,13 +113,15 @@ final class Session: ChannelInboundHandler {
             }
             do throws(MessageError) {
                 guard let frame = try inbox.next() else {
-                    if inbox.count > 0, deadline == nil { wait(Session.patienceForFrame, context) }
+                    if inbox.count > 0 || isStaging, deadline == nil { wait(Session.patienceForFrame, context) }
                     return
                 }
                 deadline?.cancel()
                 deadline = nil
-                lastUse = .now()
-                try take(AgentRequest(frame), frame.body.count + frame.secretsLength, frame.number, context)
+                let request = try AgentRequest(frame)
+                // Asking for the state is no use.
+                if case .status = request {} else { lastUse = .now() }
+                try take(request, frame.body.count + frame.secretsLength, frame.number, context)
             } catch {
                 return refuse(.agent(.protocolViolation), context)
             }
@@ -122,13 +142,12 @@ final class Session: ChannelInboundHandler {
 
     private func take(_ request: AgentRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
         guard let caller else {
-            guard case .hello(let vault, let groups, let purpose) = request else { throw .invalid }
-            return greet(vault, groups, purpose, number, context)
+            guard case .hello(let vault, let groups, let purpose, let isNamed) = request else { throw .invalid }
+            return greet(vault, groups, isNamed, purpose, number, context)
         }
         phase = .busy
         do throws(VaultError) { try caller.check(request) } catch {
             server.answers.audit?.noteRefusal(of: request, by: caller, error)
-            (staged, stagedBytes) = ([], 0)
             // The parts before the last have no answer of their own.
             if case .store(_, _, isLast: false) = request {
                 phase = .ready
@@ -141,9 +160,10 @@ final class Session: ChannelInboundHandler {
         case .status: reply([.status(server.status(for: caller))], number, context)
         case .awaitTurn:
             let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-            server.turns.wait(ObjectIdentifier(self)) { [loop = context.eventLoop] in
+            let isTaken = server.turns.wait(ObjectIdentifier(self)) { [loop = context.eventLoop] in
                 loop.execute { here.value.session.hasTurn(number, here.value.context) }
             }
+            if !isTaken { reply([.failure(.agent(.busy))], number, context) }
         case .stop:
             try? server.answers.audit?.note(.stop, by: caller)
             reply([.done], number, context)
@@ -154,10 +174,11 @@ final class Session: ChannelInboundHandler {
     }
 
     private func greet(
-        _ vault: String, _ groups: [String]?, _ purpose: AgentClient.Purpose, _ number: UInt32, _ context: ChannelHandlerContext
+        _ vault: String, _ groups: [String]?, _ isNamed: Bool, _ purpose: AgentClient.Purpose, _ number: UInt32,
+        _ context: ChannelHandlerContext
     ) {
         guard vault.isEmpty || server.settings.isVault(vault) else { return refuse(.agent(.otherVault), number: number, context) }
-        let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, purpose)
+        let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, isNamed: isNamed, purpose)
         self.caller = caller
         phase = .busy
         reply([.status(server.status(for: caller))], number, context)
@@ -167,7 +188,15 @@ final class Session: ChannelInboundHandler {
         guard case .busy = phase, let caller else { return }
         let status = server.status(for: caller)
         // There is nothing to ask for any more.
-        if status.state == .unlocked { server.turns.leave(ObjectIdentifier(self)) }
+        if status.state == .unlocked {
+            server.turns.leave(ObjectIdentifier(self))
+        } else {
+            // Somebody who does not answer a prompt keeps the others from theirs no longer than this.
+            turnEnd?.cancel()
+            turnEnd = context.eventLoop.assumeIsolated().scheduleTask(in: Session.patienceForPerson) {
+                self.server.turns.leave(ObjectIdentifier(self))
+            }
+        }
         reply([.status(status)], number, context)
     }
 
@@ -175,9 +204,18 @@ final class Session: ChannelInboundHandler {
     private func stage(
         _ items: [Item], _ size: Int, _ replacing: Bool, _ isLast: Bool, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
-        stagedBytes += size
-        if stagedBytes > Session.longestStore { stagingFailure = .storage(.valueTooLarge) }
-        if stagingFailure == nil { staged += items } else { staged = [] }
+        isStaging = !isLast
+        if stagingFailure == nil {
+            if stagedBytes + size > server.settings.mostStaged {
+                stagingFailure = .storage(.valueTooLarge)
+            } else if server.staged + size > server.settings.mostStaged {
+                stagingFailure = .agent(.busy)
+            } else {
+                staged += items
+                stagedBytes += size
+            }
+        }
+        if stagingFailure != nil { (staged, stagedBytes) = ([], 0) }
         guard isLast else {
             phase = .ready
             return
@@ -219,6 +257,7 @@ final class Session: ChannelInboundHandler {
         guard let first = replies.first else {
             deadline?.cancel()
             deadline = nil
+            guard !closesWhenDone else { return close(context) }
             phase = .ready
             return goOn(context)
         }
@@ -264,6 +303,12 @@ final class Session: ChannelInboundHandler {
     private func wait(_ patience: TimeAmount, _ context: ChannelHandlerContext) {
         deadline?.cancel()
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.close(context) }
+    }
+
+    /// Ends the connection, behind the answer to what is being done.
+    func closeWhenDone(_ context: ChannelHandlerContext) {
+        guard case .busy = phase else { return close(context) }
+        closesWhenDone = true
     }
 
     func close(_ context: ChannelHandlerContext) {

@@ -20,6 +20,8 @@ final class VaultKeeper: Sendable {
         var lastUse = Duration.zero
         /// Wrong passphrases in a row, and when the next may be tried.
         var failures = 0
+        /// As a client has set it for this unlock; nil: as the settings have it.
+        var idleLimit: Duration?
         var notBefore = Duration.zero
     }
 
@@ -27,10 +29,14 @@ final class VaultKeeper: Sendable {
     private let state = Mutex(State())
     /// One derivation at a time: guessing is no faster with many connections.
     private let unlocking = Mutex(())
-    /// Told when it was time to lock.
-    let didLock = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Told of every lock, and whether it came by itself: no client has asked for it.
+    let didLock = Mutex<(@Sendable (_ isByItself: Bool) -> Void)?>(nil)
 
     init(_ settings: AgentSettings) { self.settings = settings }
+
+    var idleLimit: Duration { state.withLock { $0.idleLimit } ?? settings.idleLimit }
+
+    func setIdleLimit(_ limit: Duration) { state.withLock { $0.idleLimit = limit } }
 
     // MARK: Use
 
@@ -99,7 +105,7 @@ final class VaultKeeper: Sendable {
                 state.withLock { if $0.vault === vault { $0.isUnlocked = false } }
             }
         }
-        let locked = try LockedVault(at: settings.vault, environment: settings.environment)
+        let locked = try settings.lockedVault()
         let opened = try locked.unlock(with: secret, accessGroups: ["*"])
         guard begin(opened, unless: locks) else {
             try? opened.lock()
@@ -122,13 +128,15 @@ final class VaultKeeper: Sendable {
     }
 
     /// Returns when the keys are wiped. The next unlock finds the vault as it is.
-    func lock() {
+    func lock(isByItself: Bool = false) {
         let vault = state.withLock { state in
             state.locks += 1
             state.isUnlocked = false
+            state.idleLimit = nil
             return state.vault
         }
         try? vault?.lock()
+        didLock.withLock { $0 }?(isByItself)
     }
 
     /// - Returns: how long until there may be something to lock; nil while there is not.
@@ -137,8 +145,7 @@ final class VaultKeeper: Sendable {
         guard let left = timeLeft else { return nil }
         if left > .zero { return left }
         settings.report("locked, since nobody has used it or for as long as it may be open")
-        lock()
-        didLock.withLock { $0 }?()
+        lock(isByItself: true)
         return nil
     }
 
@@ -150,7 +157,8 @@ final class VaultKeeper: Sendable {
         let (isUnlocked, unlockedAt, lastUse) = state.withLock { ($0.isUnlocked, $0.unlockedAt, $0.lastUse) }
         guard isUnlocked else { return nil }
         let now = settings.clock.now
-        let idle = settings.idleLimit > .zero ? lastUse + settings.idleLimit - now : nil
+        let idleLimit = idleLimit
+        let idle = idleLimit > .zero ? lastUse + idleLimit - now : nil
         let maximum = settings.maximum > .zero ? unlockedAt + settings.maximum - now : nil
         return [idle, maximum].compactMap { $0 }.min()
     }

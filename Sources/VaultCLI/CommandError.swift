@@ -86,6 +86,7 @@ extension CommandError {
             self.init(
                 .failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
+        case .closed, .insideTransaction, .outsideTransaction: self.init(.failure, "the vault was used out of turn")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
         }
@@ -159,12 +160,34 @@ extension CommandError {
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
         case .noStateDirectory:
             self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+        case .outsideTransaction: self.init(.failure, "the vault was used out of turn")
+        }
+    }
+
+    /// The same, with the name of the file that it is about.
+    init(_ error: VaultError, at path: FilePath) {
+        self.init(error)
+        if case .storage(let error) = error { name(path, in: error) }
+    }
+
+    private mutating func name(_ path: FilePath, in error: StorageError) {
+        let name = "'\(path.string.printable)'"
+        switch error {
+        // It lies elsewhere, as the message says.
+        case .refused(.deviceSecret): break
+        case .noVault: message = "there is no vault at \(name) yet"
+        case .alreadyExists, .refused, .damaged, .unsupported, .busy, .inputOutput, .indeterminate, .rolledBack: message += " (\(name))"
+        default: break
         }
     }
 
     private init(_ flaw: SlotFlaw) {
         switch flaw {
         case .full: self.init(.failure, "the vault has eight slots already", hint: "'vault slot remove' makes room")
+        case .cost:
+            self.init(
+                .failure, "the key derivations of the slots together would cost more than 32 GiB-passes",
+                hint: "choose a cheaper one with --kdf, or make room with 'vault slot remove'")
         case .annexFull:
             self.init(.failure, "there is no more room for what this machine would keep", hint: "'vault slot remove' makes room")
         case .lastForPeople:
@@ -237,6 +260,11 @@ extension CommandError {
         case .controlCharacter: "has a control character"
         }
     }
+}
+
+extension VaultError {
+    /// What the storage says, when it is asked without a vault.
+    init(storage error: StorageError) { self = error == .locked ? .locked : .storage(error) }
 }
 
 extension FileTask {

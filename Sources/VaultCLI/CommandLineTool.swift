@@ -45,7 +45,17 @@ public enum CommandLineTool {
                 try Output.write(exitCodes)
                 return .done
             }
-            var command = try parse(arguments)
+            let arguments = normalized(arguments)
+            if arguments.first == "help", let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
+            var command: any ParsableCommand
+            do { command = try parse(arguments) } catch {
+                guard isUsage(error) else { throw error }
+                if let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
+                if arguments.first == "inject", let failure = failure(error), failure.message == unexpectedArgument {
+                    throw CommandError.usage(failure.message, hint: "the template is named by -i FILE")
+                }
+                throw error
+            }
             try command.run()
             return .done
         } catch {
@@ -53,14 +63,40 @@ public enum CommandLineTool {
         }
     }
 
-    static func parse(_ arguments: [String]) throws -> any ParsableCommand {
-        try VaultCommand.parseAsRoot(withGenerateLength(arguments))
+    private static func isUsage(_ error: any Error) -> Bool { failure(error)?.status == .usage && !(error is CommandError) }
+
+    static func parse(_ arguments: [String]) throws -> any ParsableCommand { try VaultCommand.parseAsRoot(arguments) }
+
+    /// The arguments as the parser takes them. Nothing behind `--` is an option.
+    static func normalized(_ arguments: [String]) -> [String] {
+        let end = arguments.firstIndex(of: "--") ?? arguments.count
+        return withGenerateLength(withOptionsLast(Array(arguments[..<end]))) + arguments[end...]
     }
 
-    /// `--generate` alone means 24 characters. Behind `--` it is somebody's service.
+    /// `vault --vault F get` is `vault get --vault F`.
+    private static func withOptionsLast(_ arguments: [String]) -> [String] {
+        var count = 0
+        while count < arguments.count {
+            let name = arguments[count].prefix { $0 != "=" }
+            guard ["--vault", "--passphrase-file", "--passphrase-fd", "--key-file"].contains(name) else { break }
+            count += name.count == arguments[count].count ? 2 : 1
+        }
+        guard count > 0, count < arguments.count else { return arguments }
+        return Array(arguments[count...] + arguments[..<count])
+    }
+
+    /// `--generate` alone means 24 characters; a number behind it is the length.
     private static func withGenerateLength(_ arguments: [String]) -> [String] {
-        let end = arguments.firstIndex(of: "--") ?? arguments.count
-        return arguments[..<end].map { $0 == "--generate" ? "--generate=24" : $0 } + arguments[end...]
+        var output: [String] = []
+        for (index, argument) in arguments.enumerated() {
+            let isNumber = !argument.isEmpty && argument.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            if index > 0, arguments[index - 1] == "--generate", isNumber {
+                output[output.count - 1] = "--generate=" + argument
+            } else {
+                output.append(argument == "--generate" ? "--generate=24" : argument)
+            }
+        }
+        return output
     }
 
     private static var exitCodes: String {
@@ -90,17 +126,17 @@ public enum CommandLineTool {
         }
     }
 
+    private static let unexpectedArgument = "unexpected argument"
+
     /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is not repeated.
     private static func plain(_ message: String) -> String {
         let line = message.split(separator: "\n").first.map(String.init) ?? "unusable arguments"
-        if line.contains("nexpected argument") { return "unexpected argument" }
+        if line.contains("nexpected argument") { return unexpectedArgument }
         let quoted = line.split(separator: "'", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
-            let isName = option.map { name in
-                quoted.first.map { $0.hasPrefix(name) && ($0.count == name.count || $0.dropFirst(name.count).hasPrefix("=")) } == true
-            }
-            return isName == true ? "unknown option '\(option ?? "")'" : "unknown option"
+            // What the parser proposes is the name of an option; what was typed may be anything.
+            return "unknown option" + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
         }
         if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }
         let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
@@ -129,12 +165,22 @@ struct VaultCommand: ParsableCommand {
             Exit codes: 'vault help exit-codes'.
             """,
         version: "0.1.0",
-        subcommands: [
-            Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Status.self, Doctor.self, Passwd.self,
-            Slot.self, Rekey.self, Compact.self, Verify.self, Backup.self, Restore.self, SalvageCommand.self, History.self, Undo.self,
-            RestoreItem.self, Forget.self, DeviceID.self, Generate.self, Read.self, Run.self, Inject.self, Copy.self, Otp.self,
-            ClearClipboard.self,
-            Unlock.self, Lock.self, Agent.self, Audit.self, Import.self,
-            Export.self, Completion.self, Manual.self,
+        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self],
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Every day",
+                subcommands: [
+                    Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Copy.self, Otp.self, Generate.self,
+                    Unlock.self, Lock.self,
+                ]),
+            CommandGroup(name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),
+            CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
+            CommandGroup(name: "Copies", subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
+            CommandGroup(
+                name: "The vault",
+                subcommands: [
+                    Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self, Audit.self,
+                    Completion.self,
+                ]),
         ])
 }

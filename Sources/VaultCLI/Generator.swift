@@ -72,9 +72,13 @@ enum PassphraseStrength {
         }
     }
 
+    private static let leastBits = 40.0
+
+    static func isWeak(_ passphrase: Passphrase) -> Bool { estimate(passphrase) < leastBits }
+
     static func word(forBits bits: Double) -> String {
         switch bits {
-        case ..<40: "weak"
+        case ..<leastBits: "weak"
         case ..<60: "fair"
         case ..<80: "good"
         default: "strong"

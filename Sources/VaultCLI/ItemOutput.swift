@@ -24,7 +24,7 @@ struct ItemOutput: Encodable {
         try container.encode(item.serviceName, forKey: .service)
         try container.encode(item[.account]?.displayText, forKey: .account)
         try container.encode(item[.label]?.displayText, forKey: .label)
-        try container.encodeIfPresent(item[.comment]?.displayText, forKey: .comment)
+        try container.encode(item[.comment]?.displayText, forKey: .comment)
         try container.encodeIfPresent(item[.itemDescription]?.displayText, forKey: .description)
         try container.encode(item.userAttributes, forKey: .attributes)
         try container.encode(item.accessibleName, forKey: .accessible)
@@ -32,10 +32,8 @@ struct ItemOutput: Encodable {
         try container.encode(item.record?.created.formattedTime, forKey: .created)
         try container.encode(item.record?.modified.formattedTime, forKey: .modified)
         try container.encode(item.record?.version, forKey: .version)
-        if let version {
-            try container.encode(version.isCurrent, forKey: .isCurrent)
-            try container.encode(item.record?.id.uuidString.lowercased(), forKey: .id)
-        }
+        try container.encode(item.record?.id.uuidString.lowercased(), forKey: .id)
+        if let version { try container.encode(version.isCurrent, forKey: .isCurrent) }
         guard item.itemClass == .internetPassword else { return }
         try container.encode(item[.protocolName]?.text.map(ProtocolNames.name), forKey: .protocolName)
         if case .number(let port) = item[.port] { try container.encode(port, forKey: .port) }
@@ -47,14 +45,15 @@ struct ItemOutput: Encodable {
     func json(revealing secret: Secret?) throws -> SecretBytes {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let object = Array(try encoder.encode(self))
+        let object = JSONText.escaped(Array(try encoder.encode(self)).span)
         guard let secret else { return try SecretBytes(copying: object.span) }
         return try secret.withBytes { bytes in
+            // A character of two bytes may become six.
             var text = try SecretText(capacity: object.count + 6 * bytes.count + 64)
             text.append(object.dropLast())
             if (try? UTF8Span(validating: bytes)) != nil {
                 text.append(Array(",\"secret\":\"".utf8))
-                for index in bytes.indices { text.append(escaping: bytes[index]) }
+                text.append(escaping: bytes)
             } else {
                 text.append(Array(",\"secretBase64\":\"".utf8))
                 text.append(base64: bytes)
@@ -82,15 +81,27 @@ struct SecretText: ~Copyable {
         for byte in bytes { append(byte) }
     }
 
-    /// Appends a byte of UTF-8 as it stands in a JSON string (RFC 8259).
-    mutating func append(escaping byte: UInt8) {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): append([UInt8(ascii: "\\"), byte])
-        case UInt8(ascii: "\n"): append(Array("\\n".utf8))
-        case 0..<0x20, 0x7f:
-            let digits = Array("0123456789abcdef".utf8)
-            append(Array("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
-        default: append(byte)
+    /// Appends UTF-8 as it stands in a JSON string (RFC 8259), where a terminal may show it.
+    mutating func append(escaping bytes: Span<UInt8>) {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): append([UInt8(ascii: "\\"), byte])
+            case UInt8(ascii: "\n"): append(Array("\\n".utf8))
+            case 0..<0x20: append(JSONText.escape(Unicode.Scalar(byte)))
+            case 0x20..<0x7f: append(byte)
+            default:
+                // A character at a time, on the stack: never a copy of the whole.
+                guard let (scalar, length) = bytes.scalar(at: index) else { break }
+                if scalar.isObeyed {
+                    append(JSONText.escape(scalar))
+                } else {
+                    for offset in index..<index + length { append(bytes[offset]) }
+                }
+                index += length - 1
+            }
+            index += 1
         }
     }
 
@@ -111,6 +122,18 @@ struct SecretText: ~Copyable {
     }
 
     consuming func bytes() throws -> SecretBytes { try buffer.copy(of: 0..<length) }
+}
+
+extension Span<UInt8> {
+    /// The character of UTF-8 that begins here and how many bytes it has. Nil: none does.
+    func scalar(at index: Int) -> (scalar: Unicode.Scalar, length: Int)? {
+        let first = UInt32(self[index])
+        let length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
+        guard index + length <= count else { return nil }
+        var value = length == 1 ? first : first & (0x7f >> UInt32(length))
+        for offset in 1..<max(length, 1) { value = value << 6 | UInt32(self[index + offset] & 0x3f) }
+        return Unicode.Scalar(value).map { ($0, length) }
+    }
 }
 
 extension Item {

@@ -36,7 +36,7 @@ enum Output {
     static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try write(Array(try encoder.encode(value)).span)
+        try write(JSONText.escaped(Array(try encoder.encode(value)).span).span)
         try write("\n")
     }
 
@@ -55,6 +55,16 @@ enum Output {
     }
 }
 
+extension Unicode.Scalar {
+    /// Whether a terminal obeys it, or a reader does not see it: control characters, C1 among them, marks of direction and other formats.
+    var isObeyed: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}
+
 extension String {
     /// The text without anything that moves a cursor or breaks a line: such characters as escapes.
     var printable: String {
@@ -65,11 +75,8 @@ extension String {
             case "\n": output += "\\n"
             case "\r": output += "\\r"
             case "\\": output += "\\\\"
-            default:
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator: output += "\\u{\(String(scalar.value, radix: 16))}"
-                default: output.unicodeScalars.append(scalar)
-                }
+            case _ where scalar.isObeyed: output += "\\u{\(String(scalar.value, radix: 16))}"
+            default: output.unicodeScalars.append(scalar)
             }
         }
         return output

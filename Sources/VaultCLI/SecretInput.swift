@@ -85,17 +85,17 @@ struct PassphraseOptions: ParsableArguments {
         return FileManager.default.fileExists(atPath: file) ? file : nil
     }
 
-    static let noSource = CommandError(
-        .locked, "no passphrase: there is no source for one and no terminal to ask at",
-        hint: "'vault unlock', --passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
+    /// - Parameter hint: what the command takes instead.
+    static func noSource(hint: String) -> CommandError {
+        CommandError(.locked, "no passphrase: there is no source for one and no terminal to ask at", hint: hint)
+    }
 
-    /// - Parameter confirming: ask twice at a terminal, since a mistake would make a vault that nobody opens.
-    func passphrase(prompt: String = "Passphrase: ", confirming: Bool = false) throws -> Passphrase {
+    /// What the command line or the environment says. Nil: nothing.
+    func given() throws -> Passphrase? {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
         if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") { return try PassphraseOptions.read(file: file) }
-        if let file = PassphraseOptions.credential { return try PassphraseOptions.read(file: file) }
-        return try PassphraseOptions.ask(prompt, confirming: confirming)
+        return try PassphraseOptions.credential.map { try PassphraseOptions.read(file: $0) }
     }
 
     static func read(file: String) throws -> Passphrase {
@@ -108,10 +108,12 @@ struct PassphraseOptions: ParsableArguments {
         return try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
     }
 
-    static func ask(_ prompt: String, confirming: Bool) throws -> Passphrase {
-        guard let terminal = Terminal() else { throw noSource }
+    /// Asks twice, since a mistake would make something that nobody opens.
+    ///
+    /// - Parameter option: what takes the passphrase where there is no terminal.
+    static func askNew(_ prompt: String, orElse option: String) throws -> Passphrase {
+        guard let terminal = Terminal() else { throw noSource(hint: option) }
         let first = try Passphrase(terminal.readSecret(prompt))
-        guard confirming else { return first }
         let second = try Passphrase(terminal.readSecret("Once more: "))
         guard first.secret.isEqual(to: second.secret) else { throw CommandError(.cancelled, "the two passphrases differ") }
         return first

@@ -21,6 +21,9 @@ struct Terminal: ~Copyable {
     /// Whether a standard stream is a terminal.
     static func isTerminal(_ stream: Int32) -> Bool { isatty(stream) == 1 }
 
+    /// In characters; 0: it does not say.
+    static func width(of stream: Int32) -> Int { Int(clinux_terminal_width(stream)) }
+
     func write(_ text: String) {
         var bytes = Array(text.utf8)
         _ = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -31,53 +31,57 @@ struct UnlockOptions: ParsableArguments {
     private static var keyFileOfProcess: String? { ProcessEnvironment.variable("VAULT_KEY_FILE") }
 
     /// Ends the command when there is nothing to unlock with, before it waits for anything else.
-    ///
-    /// - Parameter slots: of the vault.
-    func checkAvailable(for slots: [KeySlot]) throws {
-        guard hasSource || UnlockOptions.canAskMachine(slots) || Terminal() != nil else { throw PassphraseOptions.noSource }
+    func checkAvailable(for target: UnlockTarget) throws {
+        guard hasSource || target.canAskMachine || Terminal() != nil else { throw target.noSource }
     }
 
-    /// Whether this machine may have a secret for the vault.
-    static func canAskMachine(_ slots: [KeySlot]) -> Bool { slots.contains { $0.kind == .external } }
-
-    /// What to unlock with; this machine's own secret among it.
-    func secret(for vault: LockedVault) throws -> UnlockingSecret {
-        try secret(for: vault.slots) { () throws(VaultError) in try vault.machineSecret(with: .ofProcess) }
-    }
-
-    /// What to unlock with.
+    /// Opens something with what there is to unlock with. A passphrase that was typed wrong may be typed again, twice.
     ///
     /// - Parameters:
-    ///   - slots: of the vault.
     ///   - machine: asks this machine for the secret that it keeps; nil when nobody wants that.
-    func secret(
-        for slots: [KeySlot], prompt: String = "Passphrase: ", machine: (() throws(VaultError) -> UnlockingSecret?)? = nil
-    ) throws -> UnlockingSecret {
-        if let file = recoveryCodeFile { return .recoveryCode(try UnlockOptions.recoveryCode(file)) }
+    ///   - open: takes the secret; throws `.storage(.wrongPassphrase)` when it is the wrong one.
+    func opening<R>(
+        _ target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)? = nil, _ open: (UnlockingSecret) throws -> R
+    ) throws -> R {
+        var tries = 3
+        while true {
+            let (secret, isTyped) = try secret(for: target, machine: machine)
+            do { return try open(secret) } catch VaultError.storage(.wrongPassphrase) where isTyped {
+                tries -= 1
+                guard tries > 0 else { throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays) }
+                Terminal()?.write("Wrong passphrase, once more.\n")
+            }
+        }
+    }
+
+    /// What to unlock with, and whether somebody has typed it.
+    private func secret(
+        for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
+    ) throws -> (UnlockingSecret, isTyped: Bool) {
+        if let file = recoveryCodeFile { return (.recoveryCode(try UnlockOptions.recoveryCode(file)), false) }
         let isPassphraseFirst = keyFile == nil && passphrase.hasSource
         if let file = keyFile ?? (isPassphraseFirst ? nil : UnlockOptions.keyFileOfProcess) {
             let content = try UnlockOptions.read(keyFile: file)
-            let wantsBoth =
-                passphrase.isNamed || !slots.contains { $0.kind == .keyFile } && slots.contains { $0.kind == .passphraseAndKeyFile }
-            return wantsBoth ? .passphraseAndKeyFile(try passphrase.passphrase(prompt: prompt), content) : .keyFile(content)
+            let wantsBoth = passphrase.isNamed || !target.has(.keyFile) && target.has(.passphraseAndKeyFile)
+            guard wantsBoth else { return (.keyFile(content), false) }
+            let typed = try passphrase.given() ?? target.ask()
+            return (.passphraseAndKeyFile(typed, content), !passphrase.hasSource)
         }
-        if passphrase.hasSource { return try withPassphrase(try passphrase.passphrase(), slots) }
-        if let machine, UnlockOptions.canAskMachine(slots) {
+        if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), false) }
+        if let machine, target.canAskMachine {
             do {
-                if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) { return secret }
+                if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) { return (secret, false) }
             } catch let error as VaultError {
-                guard Terminal() != nil else { throw error }
+                guard Terminal() != nil, target.takesPassphrase else { throw error }
                 Output.warn(CommandError(error).message)
             }
         }
-        return try withPassphrase(try PassphraseOptions.ask(prompt, confirming: false), slots)
+        return (try withPassphrase(try target.ask(), target), true)
     }
 
     /// A passphrase, with the key file that the process was told of where the vault wants both.
-    private func withPassphrase(_ passphrase: Passphrase, _ slots: [KeySlot]) throws -> UnlockingSecret {
-        guard !slots.contains(where: { $0.kind == .passphrase }), slots.contains(where: { $0.kind == .passphraseAndKeyFile }) else {
-            return .passphrase(passphrase)
-        }
+    private func withPassphrase(_ passphrase: Passphrase, _ target: UnlockTarget) throws -> UnlockingSecret {
+        guard !target.has(.passphrase), target.has(.passphraseAndKeyFile) else { return .passphrase(passphrase) }
         guard let file = UnlockOptions.keyFileOfProcess else {
             throw CommandError(.locked, "the vault wants a key file with the passphrase", hint: "--key-file FILE or $VAULT_KEY_FILE")
         }
@@ -91,7 +95,9 @@ struct UnlockOptions: ParsableArguments {
 
     private static func recoveryCode(_ file: String) throws -> RecoveryCode {
         if file == "-" {
-            guard let terminal = Terminal() else { throw PassphraseOptions.noSource }
+            guard let terminal = Terminal() else {
+                throw CommandError(.locked, "there is no terminal to ask for the recovery code at", hint: "--recovery-code-file FILE")
+            }
             return try RecoveryCode(terminal.readSecret("Recovery code: "))
         }
         let tooLong = CommandError(StorageError.unacceptableRecoveryCode(.length))

@@ -12,17 +12,19 @@ struct VaultAccess {
         case ownKey
     }
 
+    private let options: VaultOptions
     private let locked: LockedVault
     private let unlocking: UnlockOptions
-    private let groups: AccessGroups?
+    private let groups: AccessGroups
     private let onlyReads: Bool
     private let way: Way
 
     /// Finds the vault, and a way to open it, before anybody is asked for anything.
     ///
     /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
-    init(_ options: VaultOptions, groups: AccessGroups?, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
+    init(_ options: VaultOptions, groups: AccessGroups, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
         locked = try options.locked()
+        self.options = options
         unlocking = options.unlocking
         self.groups = groups
         self.onlyReads = onlyReads
@@ -45,13 +47,15 @@ struct VaultAccess {
             }
             way = .agent(client)
         } else {
-            try unlocking.checkAvailable(for: locked.slots)
+            try unlocking.checkAvailable(for: UnlockTarget(locked, isAgentOfUse: true))
             way = .ownKey
         }
     }
 
     /// Nil: no agent has this vault.
-    static func agent(of vault: FilePath?, _ groups: AccessGroups?, _ purpose: AgentClient.Purpose) throws -> AgentClient? {
+    static func agent(
+        of vault: FilePath?, _ groups: AccessGroups = .ofCommand, _ purpose: AgentClient.Purpose = .reveal
+    ) throws -> AgentClient? {
         do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups, purpose: purpose) } catch {
             switch error {
             case .agent(.otherVault): return nil
@@ -68,25 +72,31 @@ struct VaultAccess {
 
     /// Runs the command on the vault.
     func withVault<R>(_ body: (any OpenVault) throws -> R) throws -> R {
-        switch way {
-        case .agent(let client): return try body(client)
-        case .lockedAgent(let client):
-            if onlyReads {
-                do { return try body(client) } catch VaultError.locked {
-                    // Now somebody has to be asked.
+        try options.naming(locked) {
+            switch way {
+            case .agent(let client):
+                do { return try body(client) } catch VaultError.locked where client.greeting.state == .unlocked {
+                    // It was locked since, or the vault has got a new key: nothing was done yet.
+                    if unlocking.hasSource { return try withOwnKey(body) }
+                    guard Terminal() != nil else { throw VaultError.locked }
+                    try VaultAccess.unlock(client, unlocking, locked)
+                    return try body(client)
                 }
+            case .lockedAgent(let client):
+                if onlyReads {
+                    do { return try body(client) } catch VaultError.locked {
+                        // Now somebody has to be asked.
+                    }
+                }
+                try VaultAccess.unlock(client, unlocking, locked)
+                return try body(client)
+            case .ownKey: return try withOwnKey(body)
             }
-            try VaultAccess.unlock(client, unlocking, locked)
-            return try body(client)
-        case .ownKey:
-            let secret = try unlocking.secret(for: locked)
-            let vault = try Progress.during("unlocking") { _ in try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
-            defer {
-                vault.close()
-                if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
-            }
-            return try body(vault)
         }
+    }
+
+    private func withOwnKey<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+        try options.withOpened(groups) { vault, _ in try body(vault) }
     }
 
     /// Whether the agent was locked when it was found.
@@ -109,7 +119,8 @@ struct VaultAccess {
     static func unlock(_ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault) throws {
         guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked else { return }
         // A person is there: what the machine would say by itself was locked on purpose.
-        let secret = try unlocking.secret(for: locked.slots)
-        try Progress.during("unlocking") { _ in try client.unlock(with: secret) }
+        try unlocking.opening(UnlockTarget(locked, isAgentOfUse: true)) { secret in
+            try Progress.during("unlocking") { _ in try client.unlock(with: secret) }
+        }
     }
 }

@@ -6,8 +6,10 @@ internal import VaultAgent
 internal import VaultStorage
 
 extension AccessGroups {
-    /// The one group of an option, else those of the environment; nil: nobody named any.
-    static func named(_ group: String?) -> AccessGroups? { group.map { AccessGroups([$0]) } ?? .ofEnvironment }
+    /// The one group of an option, else those of the environment, else all: the command is the owner's tool, and adds to `default`.
+    static func named(_ group: String?) -> AccessGroups { group.map { AccessGroups([$0]) } ?? .ofEnvironment ?? .ofCommand }
+
+    static let ofCommand: AccessGroups = ["default", "*"]
 }
 
 /// Which vault.
@@ -34,21 +36,49 @@ struct VaultOptions: ParsableArguments {
 
     var passphrase: PassphraseOptions { unlocking.passphrase }
 
-    /// Opens the vault in this process, whether an agent has it or not: for what concerns its file and its keys.
-    func opened(_ groups: AccessGroups? = nil) throws -> Vault {
+    /// Runs the body on the vault opened in this process, whether an agent has it or not: for what concerns its file and its keys.
+    ///
+    /// - Parameters:
+    ///   - before: what is to be asked once there is a vault, and before its passphrase.
+    ///   - body: is also given what opened the vault.
+    func withOpened<R>(
+        _ groups: AccessGroups = .ofCommand, acceptsOlderCopy: Bool = false, asksMachine: Bool = true, before: () throws -> Void = {},
+        _ body: (Vault, UnlockingSecret) throws -> R
+    ) throws -> R {
         let locked = try locked()
-        let secret = try unlocking.secret(for: locked)
-        return try Progress.during("unlocking") { _ in try locked.unlock(with: secret, accessGroups: groups ?? .standard) }
+        try before()
+        let machine: (() throws(VaultError) -> UnlockingSecret?)? =
+            asksMachine ? { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) } : nil
+        return try naming(locked) {
+            let (vault, secret) = try unlocking.opening(UnlockTarget(locked), machine: machine) { secret in
+                try Progress.during("unlocking") { _ in
+                    (try locked.unlock(with: secret, accessGroups: groups, acceptsOlderCopy: acceptsOlderCopy), secret)
+                }
+            }
+            defer {
+                vault.close()
+                if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
+            }
+            return try body(vault, secret)
+        }
     }
 
     /// Finds the vault, before anybody is asked for a passphrase.
-    func locked() throws -> LockedVault { try LockedVault(at: file.path()) }
+    func locked() throws -> LockedVault {
+        let path = try file.path()
+        do throws(VaultError) { return try LockedVault(at: path) } catch { throw CommandError(error, at: path) }
+    }
+
+    /// Runs the body, and names the vault in what it throws.
+    func naming<R>(_ vault: LockedVault, _ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as VaultError { throw CommandError(error, at: vault.givenPath) }
+    }
 
     /// Finds the vault and a way to open it.
-    ///
-    /// - Parameter groups: the caller's; nil: nobody named any.
-    func access(_ groups: AccessGroups?, for purpose: AgentClient.Purpose = .reveal, onlyReads: Bool = false) throws -> VaultAccess {
-        try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads)
+    func access(
+        _ groups: AccessGroups, for purpose: AgentClient.Purpose = .reveal, onlyReads: Bool = false, asksFirst: Bool = false
+    ) throws -> VaultAccess {
+        try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads && !asksFirst)
     }
 }
 
@@ -124,10 +154,13 @@ struct ItemSelection: ParsableArguments {
         }
         if let port, !(0...65535).contains(port) { throw ValidationError("--port takes 0 to 65535") }
         guard !service.isEmpty else { throw ValidationError("the service is empty") }
+        guard !service.hasPrefix(SecretReference.scheme) else {
+            throw ValidationError("a reference is no service: 'vault read' prints what it names")
+        }
     }
 
     /// The named group, else the caller's.
-    var groups: AccessGroups? { .named(group) }
+    var groups: AccessGroups { .named(group) }
 
     private var attributes: [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [itemClass == .internet ? .server : .service: .string(service)]
@@ -151,11 +184,26 @@ struct ItemSelection: ParsableArguments {
 
     /// The one item that is meant.
     ///
-    /// - Throws: code 12, with the accounts, when there are several.
+    /// - Throws: code 12, with the accounts or the groups, when there are several.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
         var query = self.query
         query.returnsSecrets = secrets
-        return try store.copyMatching(query).only()
+        return try store.copyMatching(query, firstIn: groups).only()
+    }
+}
+
+extension ItemStore {
+    /// What matches in the first of the caller's groups, and only when nothing does, in the others.
+    func copyMatching(_ query: Query, firstIn groups: AccessGroups) throws(VaultError) -> [Item] {
+        if let first = groups.first, query.attributes[.accessGroup] == nil {
+            var narrowed = query
+            narrowed.attributes[.accessGroup] = .string(first)
+            do throws(VaultError) { return try copyMatching(narrowed) } catch {
+                // An agent may let this program see other groups alone.
+                guard error == .itemNotFound || error == .accessGroupDenied else { throw error }
+            }
+        }
+        return try copyMatching(query)
     }
 }
 

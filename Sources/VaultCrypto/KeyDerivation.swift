@@ -24,7 +24,9 @@ public enum KeyDerivation {
             unsafe secret.withPointer { secret in
                 unsafe salt.withPointer { salt, _ in
                     unsafe secret.withMemoryRebound(to: CChar.self, capacity: count) { secret in
-                        unsafe crypto_pwhash(key, 32, secret, UInt64(count), salt, passes, memoryBytes, crypto_pwhash_ALG_ARGON2ID13)
+                        defer { Sodium.wipeStack() }
+                        return unsafe crypto_pwhash(
+                            key, 32, secret, UInt64(count), salt, passes, memoryBytes, crypto_pwhash_ALG_ARGON2ID13)
                     }
                 }
             }
@@ -50,6 +52,7 @@ public enum KeyDerivation {
                 // The context has its eight characters, as the precondition says.
                 let characters = unsafe UnsafeRawPointer(context.utf8Start).assumingMemoryBound(to: CChar.self)
                 _ = unsafe crypto_kdf_derive_from_key(subkey, 32, id, characters, key)
+                Sodium.wipeStack()
             }
         }
         return subkey

@@ -76,6 +76,7 @@ import CSodium
     public consuming func secret(_ length: Int = 32) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: length)
         unsafe output.withPointer { _ = unsafe crypto_generichash_final(Self.opaque(state), $0, length) }
+        Sodium.wipeStack()
         return output
     }
 

@@ -14,7 +14,10 @@ public enum SecretBox {
     /// - Parameters:
     ///   - nonce: 24 bytes, never used with this key before.
     ///   - key: 32 bytes.
-    public static func seal(_ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8]) {
+    ///   - isSecret: whether what libsodium leaves of `plain` on the stack, its first 32 bytes, has to go.
+    public static func seal(
+        _ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8], isSecret: Bool = true
+    ) {
         precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
         let start = output.count
         output.append(contentsOf: repeatElement(0, count: plain.count + tagLength))
@@ -25,6 +28,7 @@ public enum SecretBox {
                     unsafe key.withPointer { key in
                         guard let box = output.baseAddress else { return }
                         _ = unsafe crypto_secretbox_easy(box + start, plain, UInt64(count), nonce, key)
+                        if isSecret { Sodium.wipeStack() }
                     }
                 }
             }
@@ -38,6 +42,7 @@ public enum SecretBox {
         guard box.count >= tagLength else { throw .authenticationFailed }
         let plain = try SecretBytes(zeroed: box.count - tagLength)
         let opened = unsafe plain.withPointer { unsafe open(box, nonce: nonce, key: key, into: $0) }
+        Sodium.wipeStack()
         guard opened else { throw .authenticationFailed }
         return plain
     }

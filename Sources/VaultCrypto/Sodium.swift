@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CLinux
 import CSodium
 
 enum Sodium {
@@ -14,6 +15,9 @@ enum Sodium {
         guard let base = bytes.baseAddress else { return }
         unsafe randombytes_buf(base, bytes.count)
     }
+
+    /// Wipes what a primitive that has just returned left on the stack of this thread: 32 KiB below the caller.
+    static func wipeStack() { clinux_wipe_stack() }
 
     /// Wipes bytes in a way that the optimizer keeps. The corresponding C function is `sodium_memzero`.
     static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {

@@ -2,11 +2,17 @@
 
 /// The newest state of a vault that a device has seen, kept outside the file: an older copy of the file shows by it.
 public struct Anchor: Equatable, Sendable {
-    static let label: [UInt8] = Array("VLTANCH1".utf8)
+    static let label: [UInt8] = Array("VLTANCH2".utf8)
+    /// As version 0.1 wrote them: without ``resolvedName`` and without a checksum.
+    static let oldLabel: [UInt8] = Array("VLTANCH1".utf8)
 
-    public static let length = 104
+    public static let length = 152
+    /// The bytes that the checksum covers; behind them it lies, 32 bytes of BLAKE2b-256.
+    public static let sumOffset = 88
     /// The bytes that the MAC covers.
-    public static let macOffset = 72
+    public static let macOffset = 120
+    public static let oldLength = 104
+    public static let oldMACOffset = 72
 
     /// 16 bytes.
     public var vaultID: [UInt8]
@@ -14,33 +20,40 @@ public struct Anchor: Equatable, Sendable {
     public var sequence: UInt64
     /// 32 bytes.
     public var chainTag: [UInt8]
+    /// 16 bytes: the name of the anchor for the path that the vault had when every link was followed. Nil in the old form.
+    public var resolvedName: [UInt8]?
 
-    public init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8]) {
+    public init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8], resolvedName: [UInt8]) {
         self.vaultID = vaultID
         self.generation = generation
         self.sequence = sequence
         self.chainTag = chainTag
+        self.resolvedName = resolvedName
     }
 
-    /// Reads the 104 bytes; whoever has the key checks the MAC, which is the last 32 of them.
+    /// Reads 152 bytes, or 104 in the old form; whoever has the hash and the key checks the last 64, or 32, of them.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
-        guard bytes.count == Anchor.length else { throw .truncated(.anchor) }
-        for index in Anchor.label.indices where bytes[index] != Anchor.label[index] { throw .invalid(.anchor) }
+        let isOld = bytes.count == Anchor.oldLength
+        guard isOld || bytes.count == Anchor.length else { throw .truncated(.anchor) }
+        let label = isOld ? Anchor.oldLabel : Anchor.label
+        for index in label.indices where bytes[index] != label[index] { throw .invalid(.anchor) }
         vaultID = bytes.array(8..<24)
         generation = bytes.integer(at: 24)
         sequence = bytes.integer(at: 32)
         // What a header above it could not have.
         guard generation >= 1, generation < UInt64(Int64.max), sequence < Header.sequenceLimit else { throw .outOfBounds(.anchor) }
         chainTag = bytes.array(40..<72)
+        resolvedName = isOld ? nil : bytes.array(72..<88)
     }
 
-    /// The 72 bytes before the MAC.
+    /// The 88 bytes before the checksum, or the 72 of the old form before the MAC.
     public func encoded() -> [UInt8] {
-        var output = Anchor.label
+        var output = resolvedName == nil ? Anchor.oldLabel : Anchor.label
         output += vaultID
         output.append(integer: generation)
         output.append(integer: sequence)
         output += chainTag
+        output += resolvedName ?? []
         return output
     }
 }

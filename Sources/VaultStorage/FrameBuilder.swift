@@ -94,7 +94,7 @@ struct FrameBuilder {
         bytes += head.encoded()
         var padded: [UInt8] = []
         Padding.append(content.span, minimum: Layout.metadataMinimum, to: &padded)
-        SecretBox.seal(padded.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes)
+        SecretBox.seal(padded.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
         let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
         lastTagOffset = position.end + bytes.count - start
         bytes.append(tag.bytes)

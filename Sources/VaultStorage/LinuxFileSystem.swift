@@ -20,6 +20,12 @@ public struct LinuxFileSystem: VaultFileSystem {
         throw .tooManySymbolicLinkLevels
     }
 
+    public func workingDirectory() throws(Errno) -> FilePath {
+        guard let path = unsafe getcwd(nil, 0) else { throw Errno(rawValue: errno) }
+        defer { unsafe free(path) }
+        return unsafe FilePath(platformString: path)
+    }
+
     public func createDirectories(_ path: FilePath) throws(Errno) {
         var made = FilePath()
         made.root = path.root

@@ -27,7 +27,11 @@ public struct LockedStore: Sendable {
         self.environment = environment
     }
 
+    /// Behind every link.
     public var path: FilePath { location.path }
+
+    /// From the root, with every link as it stands.
+    public var givenPath: FilePath { location.given }
 
     /// The file's size in bytes.
     public func fileSize() throws(StorageError) -> Int {
@@ -117,21 +121,26 @@ struct OpenedSlot: ~Copyable {
 }
 
 extension Header {
+    /// What a reader spends at most on all slots of one kind, in bytes of memory times passes.
+    static let mostDerivationCost: UInt64 = 32 << 30
+
+    static func derivationCost(of slots: [KeySlot]) -> UInt64 {
+        slots.reduce(0) { cost, slot in
+            if case .argon2id(let passes, let memoryBytes) = slot.stretching { cost + UInt64(passes) * memoryBytes } else { cost }
+        }
+    }
+
     /// Tries the slots of the secret's kind in turn until one gives the vault key.
     ///
     /// - Throws: `.wrongPassphrase`, `.noMatchingSlot`, `.resourceUnavailable`, `.damaged(.keySlot)`.
     func open(with secret: UnlockingSecret, _ environment: VaultEnvironment) throws(StorageError) -> OpenedSlot {
         let slots = slots.filter { $0.kind == secret.kind }
         guard !slots.isEmpty else { throw .noMatchingSlot }
+        // The header is not authenticated until a key exists: a hostile file could ask for hours, and shall not have the first minute of them.
+        guard Header.derivationCost(of: slots) <= Header.mostDerivationCost else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
         let bytes = try secured { () throws(CryptoError) in try secret.secret() }
-        var spent: UInt64 = 0
         for slot in slots {
-            if case .argon2id(let passes, let memoryBytes) = slot.stretching {
-                spent += UInt64(passes) * memoryBytes
-                // The header is not authenticated until a key exists: a hostile file could ask for hours.
-                guard spent <= 32 << 30 else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
-                try environment.checkMemory(for: memoryBytes)
-            }
+            if case .argon2id(_, let memoryBytes) = slot.stretching { try environment.checkMemory(for: memoryBytes) }
             if let vaultKey = try slot.open(bytes.bytes, vaultID: vaultID) { return OpenedSlot(vaultKey: vaultKey, slot: slot) }
         }
         throw .wrongPassphrase

@@ -18,6 +18,39 @@ struct FrameOperations {
     }
 }
 
+extension FrameOperations {
+    /// Takes the metadata of a frame apart that the key has made: what is unacceptable here no writer of this version has written.
+    ///
+    /// - Parameters:
+    ///   - end: where the frame ends; no value of it lies behind that.
+    ///   - plain: the opened metadata; nil when its box did not open.
+    /// - Throws: `.unsupported`, `.damaged(.frame)`.
+    init(of head: FrameHead, endingAt end: Int, generation: UInt64, _ plain: [UInt8]?) throws(StorageError) {
+        do throws(FormatError) {
+            try head.checkMeaning()
+            guard let plain else { throw .invalid(.metadata) }
+            let content = try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)
+            var reader = ByteReader(plain, content)
+            let metadata = try FrameMetadata(parsing: &reader)
+            guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
+            var ranges: [Range<Int>] = []
+            ranges.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
+            for _ in 0..<metadata.operationCount {
+                let range = try Operation.check(&reader)
+                if let value = Operation.value(of: plain.span.extracting(range)), Int(value.offset) > end - Int(value.length) {
+                    throw .outOfBounds(.value)
+                }
+                ranges.append(range)
+            }
+            guard reader.remaining == 0 else { throw .invalid(.metadata) }
+            self.init(plain, ranges)
+        } catch {
+            if case .unsupported(let field) = error { throw .unsupported(field) }
+            throw .damaged(.frame(sequence: head.sequence, error))
+        }
+    }
+}
+
 /// Walks the frames of one file: the recovery rule of the format, and nothing that writes.
 struct LogReader {
     /// How much is looked at of the value areas, which nobody needs to read in order to know what the items are.
@@ -83,9 +116,11 @@ struct LogReader {
                 }
             }
             // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here on.
+            let end = position.end + head.length
             let operations =
-                depth == .integrity ? FrameOperations([], []) : try operations(of: head, at: position.end, isOpen ? plain : nil)
-            position = LogPosition(sequence: head.sequence, end: position.end + head.length, tag: tag)
+                depth == .integrity
+                ? FrameOperations([], []) : try FrameOperations(of: head, endingAt: end, generation: generation, isOpen ? plain : nil)
+            position = LogPosition(sequence: head.sequence, end: end, tag: tag)
             frames += 1
             if isSettled {
                 try apply(operations, head.sequence)
@@ -124,34 +159,6 @@ struct LogReader {
             return true
         } catch {
             return false
-        }
-    }
-
-    /// - Parameter plain: the opened metadata; nil when its box did not open.
-    private func operations(of head: FrameHead, at offset: Int, _ plain: [UInt8]?) throws(StorageError) -> FrameOperations {
-        do throws(FormatError) {
-            try head.checkMeaning()
-            guard let plain else { throw .invalid(.metadata) }
-            let content = try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)
-            var reader = ByteReader(plain, content)
-            let metadata = try FrameMetadata(parsing: &reader)
-            guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
-            var ranges: [Range<Int>] = []
-            ranges.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
-            for _ in 0..<metadata.operationCount {
-                let range = try Operation.check(&reader)
-                if let value = Operation.value(of: plain.span.extracting(range)),
-                    Int(value.offset) > offset + head.length - Int(value.length)
-                {
-                    throw .outOfBounds(.value)
-                }
-                ranges.append(range)
-            }
-            guard reader.remaining == 0 else { throw .invalid(.metadata) }
-            return FrameOperations(plain, ranges)
-        } catch {
-            if case .unsupported(let field) = error { throw .unsupported(field) }
-            throw .damaged(.frame(sequence: head.sequence, error))
         }
     }
 

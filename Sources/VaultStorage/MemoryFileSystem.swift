@@ -10,6 +10,8 @@ public final class MemoryFileSystem: VaultFileSystem {
 
     public func resolve(_ path: FilePath) throws(Errno) -> FilePath { path.lexicallyNormalized() }
 
+    public func workingDirectory() throws(Errno) -> FilePath { "/" }
+
     public func createDirectories(_ path: FilePath) throws(Errno) {
         directories.withLock { directories in
             if directories[path] == nil { directories[path] = MemoryDirectory(path: path) }

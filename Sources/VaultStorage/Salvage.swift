@@ -20,6 +20,8 @@ public struct Salvage: Sendable {
     /// Frames whose metadata is authentic, and those that are missing among them.
     public var frames = 0
     public var missingFrames: UInt64 = 0
+    /// Whether there may have been frames before the first: their number is the header's to say, and that is not as it was written.
+    public var lacksStart = false
     /// Bytes in which there is nothing that the key has made.
     public var unreadableBytes = 0
     /// Whether the header is as it was written. If not, only the slot that opened is in the new vault.
@@ -34,10 +36,13 @@ extension LockedStore {
     ///
     /// - Parameters:
     ///   - path: of the new vault, where nothing may be.
+    ///   - accepts: asked when what is left has not all that this device has seen of the vault: the file may be an older one whose marks somebody
+    ///     has destroyed.
     ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.alreadyExists`; `.damaged(.header)` when there is nothing to go by.
+    /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for what a newer version has written; `.damaged(.header)` when there is nothing
+    ///   to go by.
     public func salvage(
-        with keys: consuming UnlockedKeys, to path: FilePath, report: (Double) -> Void
+        with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
         guard try attempt(.open, { () throws(Errno) in try target.directory.status(of: target.name) }) == nil else {
@@ -46,6 +51,8 @@ extension LockedStore {
         let slotID = keys.slotID
         var salvager = try Salvager(self, keys.keys)
         try salvager.scan(report)
+        let anchors = AnchorFiles(of: location, environment)?.found() ?? []
+        if let missing = try salvager.missing(in: anchors), !accepts(missing) { throw .rolledBack }
         return try salvager.write(to: target, slotID: slotID)
     }
 }
@@ -109,7 +116,7 @@ private struct Salvager: ~Copyable {
     /// - Returns: false when the key has made no such frame.
     private mutating func take(_ head: FrameHead, at offset: Int) throws(StorageError) -> Bool {
         let start = offset + Layout.frameHeadLength
-        guard size - start >= head.metadataLength, frames[head.sequence] == nil, (try? head.checkMeaning()) != nil else { return false }
+        guard size - start >= head.metadataLength, frames[head.sequence] == nil else { return false }
         let box = try attempt(.read) { [file] () throws(Errno) in try file.read(head.metadataLength, at: start) }
         var plain: [UInt8] = []
         do throws(CryptoError) {
@@ -117,7 +124,15 @@ private struct Salvager: ~Copyable {
         } catch {
             return false
         }
-        guard let operations = operations(in: plain, of: head) else { return false }
+        let operations: FrameOperations
+        do throws(StorageError) {
+            operations = try FrameOperations(of: head, endingAt: offset + head.length, generation: header.generation, plain)
+        } catch {
+            // A newer version's changes are not to be left out without a word.
+            if case .unsupported = error { throw error }
+            return false
+        }
+        if frames.isEmpty { result.lacksStart = !result.isHeaderWhole && offset > Layout.firstFrame }
         frames[head.sequence] = (head.isCommit, operations)
         result.frames += 1
         let values = start + head.metadataLength + 32
@@ -131,17 +146,41 @@ private struct Salvager: ~Copyable {
         return true
     }
 
-    private func operations(in plain: [UInt8], of head: FrameHead) -> FrameOperations? {
-        do throws(FormatError) {
-            var reader = ByteReader(plain, try Padding.content(of: plain.span, minimum: Layout.metadataMinimum))
-            let metadata = try FrameMetadata(parsing: &reader)
-            guard metadata.generation == header.generation, metadata.sequence == head.sequence else { return nil }
-            var ranges: [Range<Int>] = []
-            for _ in 0..<metadata.operationCount { ranges.append(try Operation.check(&reader)) }
-            return FrameOperations(plain, ranges)
-        } catch {
-            return nil
+    /// What this device has seen of the vault that no frame has. Nil: nothing.
+    borrowing func missing(in anchors: [FoundAnchor]) throws(StorageError) -> MissingState? {
+        let newest = max(base, frames.filter(\.value.isCommit).keys.max() ?? 0)
+        var missing: MissingState?
+        for found in anchors where found.counts(keys) {
+            let anchor = found.anchor
+            guard anchor.vaultID == header.vaultID else { return MissingState(nil) }
+            guard found.isSigned(by: keys.anchor) else {
+                guard try succession()?.passes(found) == true else { return MissingState(nil) }
+                continue
+            }
+            guard anchor.generation <= header.generation, anchor.sequence <= newest else {
+                missing = .worse(missing, MissingState(anchor.sequence > newest ? anchor.sequence - newest : nil))
+                continue
+            }
         }
+        return missing
+    }
+
+    private borrowing func succession() throws(StorageError) -> Succession? {
+        for versions in histories() {
+            guard let last = versions.last, last.kind == .put, last.itemClass == .settings, let value = last.value,
+                OwnRecord.kind(of: last.attributes.bytes.span) == .succession, let bytes = try wholeBox(of: last)
+            else { continue }
+            let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
+            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
+            let padded = try secured { () throws(CryptoError) in
+                try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<Int(value.length)), nonce: nonce, key: key)
+            }
+            let content = try? padded.withBytes { bytes throws(FormatError) in
+                try Padding.content(of: bytes, minimum: Layout.valueMinimum)
+            }
+            if let content { return try Succession(padded.narrowed(to: content), of: last.id) }
+        }
+        return nil
     }
 
     /// The last sequence number that is no frame's. No key depends on what the header says of it.
@@ -183,9 +222,7 @@ private struct Salvager: ~Copyable {
                 index += 1
             }
             guard index == written.count else { throw .damaged(.readBack) }
-            // What this device remembers of the path is of another copy.
-            try attempt(.remove) { () throws(Errno) in try AnchorFile(of: target, environment)?.remove() }
-            try copy.settle(as: target, replacing: false)
+            try copy.settle(as: target, replacing: false, anchoredBy: keys, environment)
         } catch {
             if case .indeterminate = error { throw error }
             try? target.directory.remove(copy.name)

@@ -53,6 +53,18 @@ public enum StorageError: Error, Equatable, Sendable {
     case attributesTooLarge
     /// There is nowhere to keep the secret of this device.
     case noStateDirectory
+    /// A change was staged where no transaction is open. Nothing changed.
+    case outsideTransaction
+}
+
+extension StorageError {
+    /// Whether what is at the path now is not what a handle had open: what the handle knows is then all that there is to know it by.
+    var isOfAnotherFile: Bool {
+        switch self {
+        case .noVault, .refused, .damaged, .unsupported, .rekeyed, .rolledBack: true
+        default: false
+        }
+    }
 }
 
 /// Why key slots stay as they are.
@@ -61,6 +73,8 @@ public enum SlotFlaw: String, Sendable {
     case full
     /// The blobs of external slots have no more room.
     case annexFull
+    /// Trying all slots of one kind would cost more than 32 GiB-passes.
+    case cost
     /// No person could open the vault any more.
     case lastForPeople
     case noSuchSlot

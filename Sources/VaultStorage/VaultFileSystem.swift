@@ -33,6 +33,8 @@ public struct FileStatus: Equatable, Sendable {
 public protocol VaultFileSystem: Sendable {
     /// The path with every symbolic link followed; its last component need not exist.
     func resolve(_ path: FilePath) throws(Errno) -> FilePath
+    /// Where relative paths begin.
+    func workingDirectory() throws(Errno) -> FilePath
     /// Makes the directory and what is missing above it, mode 0700.
     func createDirectories(_ path: FilePath) throws(Errno)
     func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import SystemPackage
+package import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -8,6 +8,8 @@ struct VaultLocation {
     let fileSystem: any VaultFileSystem
     let directory: any VaultDirectory
     let name: String
+    /// The path as it was given, from the root: links and `..` stand as they are.
+    let given: FilePath
 
     /// Resolves the path and checks the directory.
     ///
@@ -27,6 +29,8 @@ struct VaultLocation {
         }
         self.fileSystem = fileSystem
         self.name = name
+        // Whoever has no working directory any more names files from the root, or none.
+        given = ((try? fileSystem.workingDirectory()) ?? "/").pushingUnresolved(path)
         try checkDirectory()
     }
 
@@ -88,6 +92,14 @@ struct VaultLocation {
             guard let file = try? directory.open(name, writable: true), (try? file.tryLock(exclusive: true)) == true else { continue }
             try? directory.remove(name)
         }
+    }
+}
+
+extension FilePath {
+    /// Another path seen from here: without `.`, and with everything else as it stands.
+    package func pushingUnresolved(_ path: FilePath) -> FilePath {
+        let whole = pushing(path)
+        return FilePath(root: whole.root, whole.components.filter { $0.kind != .currentDirectory })
     }
 }
 

@@ -3,72 +3,139 @@ internal import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-// What the device remembers of the vault, outside the file. Whoever rolls back both wins; whoever spoils the anchor could have deleted it.
+// What the device remembers of the vault, outside the file. Whoever rolls back both wins.
 
 extension VaultStore {
-    private var anchorFile: AnchorFile? { AnchorFile(of: location, environment) }
+    private var anchorFiles: AnchorFiles? { AnchorFiles(of: location, environment) }
+
+    /// The anchors that say something.
+    private func foundAnchors() -> [FoundAnchor] { anchorFiles?.found().filter { $0.counts(keys) } ?? [] }
 
     /// The first look at the file, beside what the device remembers of it.
     func openFirst() throws(StorageError) {
-        do throws(StorageError) { try openBesideAnchor() } catch {
+        do throws(StorageError) { try openBesideAnchors() } catch {
             switch error {
             case .damaged, .unsupported, .rekeyed, .rolledBack: break
             default: throw error
             }
-            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchor() }
+            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchors() }
         }
-        if newestDurable?.isOfDevice != true { anchorFirst() }
+        keepAnchors()
     }
 
-    /// The anchor is read first: it never runs ahead of the file, so what is in it must be there.
-    private func openBesideAnchor() throws(StorageError) {
-        newestDurable = try knownToDevice()
-        try reopen()
+    /// The anchors are read first: they never run ahead of the file, so what is in them must be there.
+    private func openBesideAnchors() throws(StorageError) {
+        let found = foundAnchors()
+        newestDurable = nil
+        try reopen(through: try states(in: found))
+        try checkSuccession(of: found)
     }
 
-    /// What this device has seen of the vault.
+    /// What the anchors say that this vault's key has made.
     ///
-    /// - Throws: `.rolledBack` when it has seen another vault at this path.
-    func knownToDevice() throws(StorageError) -> KnownState? {
-        guard let (anchor, mac) = anchorFile?.read() else { return nil }
-        guard anchor.vaultID == header.vaultID else { throw .rolledBack }
-        let known = KnownState(
-            generation: anchor.generation, sequence: anchor.sequence, tag: Digest(anchor.chainTag.span), isOfDevice: true)
-        if keys.anchorMAC(anchor) == mac { return known }
-        // A rekey has made the key another one: then the file that this one is an older copy of has a later generation.
-        return anchor.generation > header.generation ? known : nil
+    /// - Throws: `.rolledBack` when the device has seen another vault at this place.
+    private func states(in found: [FoundAnchor]) throws(StorageError) -> [KnownState] {
+        let own = found.filter { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) }
+        for other in found where other.anchor.vaultID != header.vaultID {
+            // A link that its owner turned to another vault, which the device knows by the path behind it. Where the vault itself lay, there was none.
+            let wasLink = isOfGivenPathAlone(other) && other.anchor.resolvedName != other.name
+            guard wasLink, own.contains(where: { $0.name != other.name }) else { throw .rolledBack }
+        }
+        return own.map(\.state)
     }
 
-    /// Writes the anchor of a vault that this device has none of, unless another writer is at it, or none ever was.
-    func anchorFirst() {
-        guard anchorFile != nil, (try? checkWritable()) != nil, (try? lock.lock(patience: .zero, creating: false)) != nil else { return }
-        defer { lock.unlock() }
-        do throws(StorageError) {
-            try catchUp(repairing: true)
-            // A mark that was only read may be in the page cache alone.
-            try synchronizing { () throws(Errno) in
-                try file.synchronizeData()
-                try location.directory.synchronize()
-            }
-        } catch {
-            return
+    private func isOfGivenPathAlone(_ found: FoundAnchor) -> Bool { found.name != anchorFiles?.resolved }
+
+    /// An anchor that this vault's key has not made is one from before a rekey of this very file, or the file is not the one that was rekeyed.
+    private func checkSuccession(of found: [FoundAnchor]) throws(StorageError) {
+        let unsigned = found.filter { $0.anchor.vaultID == header.vaultID && !$0.isSigned(by: keys.anchor) }
+        guard !unsigned.isEmpty else { return }
+        let succession = try self.succession()
+        for anchor in unsigned where try succession?.passes(anchor) != true {
+            forgetFile()
+            throw .rolledBack
         }
-        guard !isForgotten else { return }
-        moveAnchor(to: tip.position, generation: header.generation)
+    }
+
+    /// Brings the anchors up to the newest state that is durable, unless another process is at the vault.
+    private func keepAnchors() {
+        guard let anchorFiles, anchorFiles.names.contains(where: { wantsAnchor($0, base.position, header.generation, anchorFiles) })
+        else { return }
+        withAnchorsLocked { () throws(StorageError) in
+            try catchUp(repairing: false)
+            try checkSuccession(of: foundAnchors())
+            // What a mark names that was only read may be in the page cache alone.
+            try attempt(.synchronize) { () throws(Errno) in
+                try file.synchronizeData()
+            }
+            // Not every mount knows how; the name was there before.
+            try? location.directory.synchronize()
+            moveAnchors(to: base.position)
+        }
+    }
+
+    /// Runs the body with the writer lock, or with one of this device's own where the directory takes no files. Not at all while another
+    /// process is at it; what fails is tried again at the next opening.
+    private func withAnchorsLocked(_ body: () throws(StorageError) -> Void) {
+        do throws(StorageError) {
+            try lock.lock(patience: .zero)
+        } catch {
+            guard error != .busy, let own = anchorFiles?.lock() else { return }
+            defer { own.unlock() }
+            return (try? body()) ?? ()
+        }
+        defer { lock.unlock() }
+        try? body()
+    }
+
+    /// Whether what is under the name says less than the state.
+    private func wantsAnchor(
+        _ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles
+    ) -> Bool {
+        guard let found = files.read(name), found.counts(keys) else { return true }
+        // What is known of another vault at the path as given is for whoever turns the link back to heed.
+        guard found.anchor.vaultID == header.vaultID else { return false }
+        guard found.isSigned(by: keys.anchor) else { return (try? succession()?.passes(found)) == true }
+        let (old, new) = ((found.anchor.generation, found.anchor.sequence), (generation, position.sequence))
+        return old < new || old == new && found.anchor.resolvedName != files.resolved
     }
 
     /// Under the writer lock: notes a state that is durable with its name. The device goes without if that fails, and a later state is kept.
-    func moveAnchor(to position: LogPosition, generation: UInt64, isForced: Bool = false) {
-        guard let anchorFile else { return }
-        if !isForced, let (found, mac) = anchorFile.read() {
-            // That of another vault is for whoever opens that to heed.
-            guard found.vaultID == header.vaultID else { return }
-            let isOwn = keys.anchorMAC(found) == mac
-            guard !isOwn || (found.generation, found.sequence) < (generation, position.sequence) else { return }
+    func moveAnchors(to position: LogPosition, generation: UInt64? = nil) {
+        guard let anchorFiles else { return }
+        let generation = generation ?? header.generation
+        for name in anchorFiles.names where wantsAnchor(name, position, generation, anchorFiles) {
+            writeAnchor(name, position, generation, anchorFiles)
         }
-        let anchor = Anchor(of: header.vaultID, generation: generation, at: position)
-        try? anchorFile.replace(with: anchor, mac: keys.anchorMAC(anchor), environment.random)
-        newestDurable?.isOfDevice = true
+    }
+
+    /// Under the writer lock: what this device remembers of the place is of another state, which somebody has let go on purpose.
+    func replaceAnchors() {
+        guard let anchorFiles else { return }
+        try? anchorFiles.removeAll()
+        for name in anchorFiles.names { writeAnchor(name, tip.position, header.generation, anchorFiles) }
+    }
+
+    private func writeAnchor(_ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles) {
+        let anchor = Anchor(of: header.vaultID, generation: generation, at: position, resolvedName: files.resolved)
+        try? files.replace(name, with: anchor, keys: keys, environment.random)
+    }
+
+    /// Writes down the newest state that this handle knows of, before it says that the file is behind that: the next process, with no memory of
+    /// its own, would take the older file for good.
+    func rememberNewest() { withAnchorsLocked { () throws(StorageError) in writeNewest() } }
+
+    /// Under the writer lock.
+    func writeNewest() {
+        guard let newestDurable, let anchorFiles else { return }
+        for name in anchorFiles.names {
+            if let found = anchorFiles.read(name), found.counts(keys) {
+                let isOlder = (found.anchor.generation, found.anchor.sequence) < (newestDurable.generation, newestDurable.sequence)
+                guard found.anchor.vaultID == header.vaultID, found.isSigned(by: keys.anchor), isOlder else { continue }
+            }
+            let position = LogPosition(sequence: newestDurable.sequence, end: 0, tag: newestDurable.tag)
+            writeAnchor(name, position, newestDurable.generation, anchorFiles)
+        }
     }
 
     /// Makes an older copy, or whatever vault is at the path now, the state that everybody goes on from: the file is written anew, so that two
@@ -79,89 +146,38 @@ extension VaultStore {
         try lock.lock()
         defer { lock.unlock() }
         try catchUp(repairing: false)
-        try rewrite(above: anchorFile?.read()?.anchor)
+        try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
         if isForgotten { try reopen() }
-        moveAnchor(to: tip.position, generation: header.generation, isForced: true)
+        replaceAnchors()
     }
 }
 
 extension Anchor {
-    init(of vaultID: [UInt8], generation: UInt64, at position: LogPosition) {
+    init(of vaultID: [UInt8], generation: UInt64, at position: LogPosition, resolvedName: AnchorFiles.Name) {
         self.init(
-            vaultID: vaultID, generation: generation, sequence: position.sequence, chainTag: position.tag.bytes.span.array(0..<32))
-    }
-}
-
-extension VaultKeys {
-    /// `BLAKE2b-256(K_anchor, bytes 0..71)`
-    func anchorMAC(_ anchor: Anchor) -> Digest {
-        var hash = KeyedHash(key: self.anchor)
-        hash.update(anchor.encoded())
-        return hash.digest()
-    }
-}
-
-/// `<state directory>/<32 hex of BLAKE2b-128(resolved path)>.anchor`
-struct AnchorFile {
-    private let state: FilePath
-    private let name: String
-    private let fileSystem: any VaultFileSystem
-
-    /// Nil: there is nowhere to keep one.
-    init?(of location: VaultLocation, _ environment: VaultEnvironment) {
-        guard let state = environment.stateDirectory, environment.remembersStates else { return nil }
-        guard let name = Self.name(of: location.path.string) else { return nil }
-        self.state = state
-        fileSystem = environment.fileSystem
-        self.name = name
-    }
-
-    /// Nil: there is no memory for it.
-    static func name(of path: String) -> String? {
-        var hash = KeyedHash(outputLength: 16)
-        hash.update(Array(path.utf8))
-        guard let digest = try? hash.secret(16) else { return nil }
-        return hexadecimal(digest.withBytes { $0.array(0..<16) }) + ".anchor"
-    }
-
-    /// Nil: there is none, or what is there is not one.
-    func read() -> (anchor: Anchor, mac: Digest)? {
-        guard let directory = try? fileSystem.openDirectory(state), let status = try? directory.status(of: name),
-            status.kind == .regular, status.owner == fileSystem.user, let file = try? directory.open(name, writable: false),
-            let bytes = try? file.read(Anchor.length + 1, at: 0), bytes.count == Anchor.length,
-            let anchor = try? Anchor(parsing: bytes.span)
-        else { return nil }
-        return (anchor, Digest(bytes.span.extracting(Anchor.macOffset..<Anchor.length)))
-    }
-
-    func replace(with anchor: Anchor, mac: Digest, _ random: any RandomSource) throws(Errno) {
-        try fileSystem.createDirectories(state)
-        let directory = try fileSystem.openDirectory(state)
-        let prefix = ".\(name).tmp-"
-        // Those of a process that was killed; whoever holds the lock is the only one who makes them.
-        for leftover in try directory.names() where leftover.hasPrefix(prefix) { try? directory.remove(leftover) }
-        let temporary = prefix + hexadecimal(random.bytes(8))
-        let file = try directory.createTemporary(temporary)
-        do throws(Errno) {
-            try file.writeAll((anchor.encoded() + mac.bytes.span.array(0..<32)).span, at: 0)
-            try file.synchronize()
-            try directory.place(file, temporaryName: temporary, as: name, replacing: true)
-        } catch {
-            try? directory.remove(temporary)
-            throw error
-        }
-        try directory.synchronize()
-    }
-
-    /// For a new vault at the path.
-    func remove() throws(Errno) {
-        guard read() != nil, let directory = try? fileSystem.openDirectory(state) else { return }
-        try directory.remove(name)
-        try directory.synchronize()
+            vaultID: vaultID, generation: generation, sequence: position.sequence, chainTag: position.tag.bytes.span.array(0..<32),
+            resolvedName: resolvedName)
     }
 }
 
 extension LockedStore {
-    /// What this device says of the newest state that it has seen at this path, which cannot be checked without a key. Nil: nothing.
-    public var anchor: Anchor? { AnchorFile(of: location, environment)?.read()?.anchor }
+    /// What this device says of the newest state that it has seen here, which cannot be checked without a key. Empty: nothing.
+    public var anchors: [Anchor] {
+        AnchorFiles(of: location, environment)?.found().map(\.anchor).filter { $0.resolvedName != nil } ?? []
+    }
+}
+
+/// What this device has seen of a vault, and a file does not have.
+public struct MissingState: Equatable, Sendable {
+    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared with the file.
+    public var commits: UInt64?
+
+    init(_ commits: UInt64?) { self.commits = commits }
+
+    /// The worse of the two.
+    static func worse(_ a: MissingState?, _ b: MissingState?) -> MissingState? {
+        guard let a, let b else { return a ?? b }
+        guard let aCommits = a.commits, let bCommits = b.commits else { return MissingState(nil) }
+        return MissingState(max(aCommits, bCommits))
+    }
 }

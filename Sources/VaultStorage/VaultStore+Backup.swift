@@ -37,9 +37,7 @@ extension VaultStore {
             }
         }
         do throws(StorageError) {
-            // What this device remembers of the path is of another copy.
-            try attempt(.remove) { () throws(Errno) in try AnchorFile(of: target, environment)?.remove() }
-            try copy.settle(as: target, replacing: replacing)
+            try copy.settle(as: target, replacing: replacing, anchoredBy: keys, environment)
         } catch {
             discard(copy.name, after: error, in: target)
             throw error
@@ -63,10 +61,12 @@ extension VaultStore {
     ///
     /// - Parameters:
     ///   - replacing: whether a file at the path may be replaced.
+    ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
     ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.alreadyExists`; `.damaged`, with the old file in place.
+    /// - Throws: `.alreadyExists`, `.rolledBack`, `.damaged`, with the old file in place.
     public static func restore(
-        _ backup: VaultStore, to path: FilePath, replacing: Bool, environment: VaultEnvironment, report: (Double) -> Void
+        _ backup: VaultStore, to path: FilePath, replacing: Bool, environment: VaultEnvironment,
+        accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Int {
         try createDirectory(of: path, on: environment.fileSystem)
         let target = try VaultLocation(path, on: environment.fileSystem)
@@ -75,15 +75,18 @@ extension VaultStore {
             guard replacing, existing.kind == .regular else { throw .alreadyExists }
             guard !existing.isSameFile(as: backup.identity) else { throw .alreadyExists }
         }
-        try backup.checkEverything()
+        let commits = try backup.checkEverything()
+        let missing = try backup.missing(commits, at: target, environment)
+        if let missing, !accepts(missing) { throw .rolledBack }
         try backup.openEveryValue(report)
         let lock = WriterLock(target, clock: environment.clock, patience: environment.patience)
         try lock.lock()
         defer { lock.unlock() }
+        // Nobody is asked with the lock held; what was seen meanwhile has not been accepted.
+        guard try backup.missing(commits, at: target, environment) == missing else { throw .rolledBack }
         target.removeLeftovers()
-        let anchorFile = AnchorFile(of: target, environment)
-        let past = anchorFile?.read()?.anchor
-        var next = try backup.nextHeader(above: past)
+        let past = AnchorFiles(of: target, environment)?.found() ?? []
+        var next = try backup.nextHeader(above: past.map(\.anchor))
         // What somebody has open may be further than what this device wrote down.
         if let old = try? backup.sibling(in: target) {
             next.generation = max(next.generation, old.header.generation + 1)
@@ -91,18 +94,37 @@ extension VaultStore {
         }
         let copy = try backup.write(next, in: target)
         do throws(StorageError) {
-            // Between the two renames a vault of another identity would seem to have been put there by a stranger.
-            if past?.vaultID != next.vaultID { try attempt(.remove) { () throws(Errno) in try anchorFile?.remove() } }
-            try copy.settle(as: target, replacing: replacing)
+            try copy.settle(as: target, replacing: replacing, anchoredBy: backup.keys, environment)
         } catch {
             backup.discard(copy.name, after: error, in: target)
             throw error
         }
-        if let anchorFile {
-            let anchor = Anchor(of: next.vaultID, generation: next.generation, at: copy.tip.position)
-            try? anchorFile.replace(with: anchor, mac: backup.keys.anchorMAC(anchor), environment.random)
-        }
         return backup.itemCount
+    }
+
+    /// What this device has seen of a vault at a place, and this one does not have. Nil: nothing.
+    ///
+    /// - Parameter commits: those of this file, and before them the state that it began with.
+    private func missing(
+        _ commits: [Commit], at target: VaultLocation, _ environment: VaultEnvironment
+    ) throws(StorageError) -> MissingState? {
+        var missing: MissingState?
+        for found in AnchorFiles(of: target, environment)?.found() ?? [] where found.counts(keys) {
+            missing = .worse(missing, try self.missing(commits, found))
+        }
+        return missing
+    }
+
+    private func missing(_ commits: [Commit], _ found: FoundAnchor) throws(StorageError) -> MissingState? {
+        let (anchor, begun) = (found.anchor, commits[0].position.sequence)
+        guard anchor.vaultID == header.vaultID else { return MissingState(nil) }
+        guard found.isSigned(by: keys.anchor) else { return try succession()?.passes(found) == true ? nil : MissingState(nil) }
+        if found.state.isPassed(by: commits, generation: header.generation) { return nil }
+        // A backup keeps the generation of the vault that it was made of, and has all that came before it as one transaction.
+        if anchor.generation == header.generation, anchor.sequence <= begun { return nil }
+        let isOneTransaction = commits.count <= 2
+        let newest = isOneTransaction ? begun : tip.position.sequence
+        return MissingState(anchor.sequence > newest ? anchor.sequence - newest : nil)
     }
 
     /// Everything that is alive as one transaction of a new file, read back and synced, that has no name yet.
@@ -150,11 +172,28 @@ extension VaultStore {
 }
 
 extension RewriteCopy {
-    /// Gives the file its name and makes it durable.
-    func settle(as target: VaultLocation, replacing: Bool) throws(StorageError) {
+    /// Gives the file its name and makes it durable. What this device remembers of the place is of another file, and goes.
+    ///
+    /// - Parameters:
+    ///   - keys: those of the new file.
+    ///   - environment: of the place.
+    func settle(
+        as target: VaultLocation, replacing: Bool, anchoredBy keys: borrowing VaultKeys, _ environment: VaultEnvironment
+    ) throws(StorageError) {
+        let anchors = AnchorFiles(of: target, environment)
+        // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One that it can keeps watch.
+        let isOwn = anchors?.found().allSatisfy { $0.anchor.vaultID == page.header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
+        if !isOwn { try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() } }
         do throws(Errno) { try target.directory.place(file, temporaryName: name, as: target.name, replacing: replacing) } catch {
             throw error == .fileExists ? .alreadyExists : .inputOutput(error, .rename)
         }
         do throws(Errno) { try target.directory.synchronize() } catch { throw .indeterminate(error) }
+        guard let anchors, let _ = try? anchors.removeAll() else { return }
+        let header = page.header
+        for name in anchors.names {
+            let anchor = Anchor(
+                of: header.vaultID, generation: header.generation, at: tip.position, resolvedName: anchors.resolved)
+            try? anchors.replace(name, with: anchor, keys: keys, environment.random)
+        }
     }
 }

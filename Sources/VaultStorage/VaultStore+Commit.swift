@@ -99,9 +99,10 @@ extension VaultStore {
     /// Stages an operation of the open transaction; the table shows it at once.
     ///
     /// - Returns: the operation with what became of its value.
-    /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`.
+    /// - Throws: `.locked`, `.valueTooLarge`, `.attributesTooLarge`, `.outsideTransaction`.
     @discardableResult
     public func stage(_ operation: Operation, value: ValueChange) throws(StorageError) -> Operation {
+        guard let draft else { throw .outsideTransaction }
         var operation = operation
         guard operation.attributes.bytes.count <= Layout.attributesLimit else { throw .attributesTooLarge }
         var box: [UInt8] = []
@@ -113,14 +114,12 @@ extension VaultStore {
         case .set(let secret):
             guard secret.count <= Layout.valueLimit else { throw .valueTooLarge }
             operation.valueVersion = operation.version
-            box = try seal(secret, operation)
-            operation.value = ValueLocation(
-                offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
+            box = try seal(secret, operation, keys)
+            operation.value = .unplaced(box)
         }
         let encoded = operation.encoded()
         let undo = records.stage(encoded.span)
         if let place = undo.place { observer?.record(at: place, changedFrom: undo.old, to: operation.kind == .put ? operation : nil) }
-        guard let draft else { return operation }
         draft.undo.append(
             Draft.Step(undo: undo, sealed: VersionKey(operation), nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
         if !box.isEmpty { draft.boxes[VersionKey(operation)] = box }
@@ -132,7 +131,8 @@ extension VaultStore {
         return operation
     }
 
-    private func seal(_ secret: Secret, _ operation: Operation) throws(StorageError) -> [UInt8] {
+    /// - Returns: nonce and box.
+    func seal(_ secret: Secret, _ operation: Operation, _ keys: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
         let key = try keys.itemKey(operation.id, version: operation.version, protection: operation.protection, device: device)
         let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
         var padded: SecretBytes
@@ -193,6 +193,13 @@ extension VaultStore {
 
     /// Under the writer lock: reads what others wrote and makes sure that it is durable before anything is built on it.
     func catchUp(repairing: Bool) throws(StorageError) {
+        do throws(StorageError) { try catchUpWithFile(repairing: repairing) } catch {
+            if error.isOfAnotherFile { writeNewest() }
+            throw error
+        }
+    }
+
+    private func catchUpWithFile(repairing: Bool) throws(StorageError) {
         guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
             throw .noVault
         }
@@ -365,6 +372,13 @@ extension VaultStore {
             }
         }
         hasCommitted = false
-        moveAnchor(to: tip.position, generation: header.generation)
+        moveAnchors(to: tip.position)
+    }
+}
+
+extension ValueLocation {
+    /// Of a box whose place in the file is not known yet.
+    static func unplaced(_ box: [UInt8]) -> ValueLocation {
+        ValueLocation(offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
     }
 }

@@ -37,7 +37,7 @@ extension VaultStore {
             throw .alreadyExists
         }
         // What this device remembers is of a vault that is no longer there.
-        try attempt(.remove) { () throws(Errno) in try AnchorFile(of: location, environment)?.remove() }
+        try attempt(.remove) { () throws(Errno) in try AnchorFiles(of: location, environment)?.removeAll() }
         guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
         let name = location.temporaryName(random)
         do throws(Errno) {

@@ -49,7 +49,7 @@ extension VaultStore {
             // The rekey is done; the next call reads the file in any case.
             forgetFile()
         }
-        moveAnchor(to: tip.position, generation: header.generation, isForced: true)
+        replaceAnchors()
         return done
     }
 
@@ -67,11 +67,17 @@ extension VaultStore {
             var written = KeyedHash()
             var readBack = KeyedHash()
             var count = 0
+            // The first: an anchor under the old key has to show that this file came after it.
+            let (succession, successionBox) = try successionOfRekey(next, fresh)
+            written.updateButForOffset(succession.span)
+            try copy.append(succession, box: successionBox)
+            count += 1
             // Versions of an item that share a value go on sharing it.
             var last: Operation?
             for (index, record) in layout.enumerated() {
                 guard let encoded = record.encoded(in: records) else { continue }
                 var operation = Operation(checked: encoded.span)
+                if operation.itemClass == .settings, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession { continue }
                 // Nothing goes because nobody could tell whose it is.
                 if operation.protection.isThisDeviceOnly { try checkDeviceIsKnown() }
                 guard try !isForeign(operation) else {
@@ -108,6 +114,31 @@ extension VaultStore {
         }
     }
 
+    /// The record of the keys that anchors had, with the one that is replaced now.
+    ///
+    /// - Returns: the operation, encoded, and its box.
+    private func successionOfRekey(
+        _ next: Header, _ fresh: borrowing VaultKeys
+    ) throws(StorageError) -> (operation: [UInt8], box: [UInt8]) {
+        let old = record(of: .succession)
+        var value = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 0) }
+        if let old, let older = try openValue(of: old) { value = older }
+        do throws(CryptoError) {
+            value = try Succession.adding(keys.anchor, generation: header.generation, sequence: tip.position.sequence, to: value)
+        } catch {
+            throw StorageError(error)
+        }
+        let version = (old?.version ?? 0) + 1
+        var operation = Operation(
+            kind: .put, itemClass: .settings, protection: .afterFirstUnlock, id: old?.id ?? makeItemID(), version: version,
+            valueVersion: version, ordinal: old?.ordinal ?? next.baseSequence << 16, created: old?.created ?? now, modified: now,
+            value: nil,
+            deviceID: .init(repeating: 0), attributes: OwnRecord.successionAttributes)
+        let box = try seal(Secret(value), operation, fresh)
+        operation.value = .unplaced(box)
+        return (operation.encoded(), box)
+    }
+
     private func deviceIdentifier(under fresh: borrowing VaultKeys) throws(StorageError) -> [16 of UInt8]? {
         try DeviceSecret.load(
             vaultID: header.vaultID, identification: fresh.deviceIdentification, from: environment.stateDirectory,
@@ -116,13 +147,12 @@ extension VaultStore {
 
     /// Opens the value and seals it under the new keys; the operation gets the tag of the new box.
     private func sealAgain(_ operation: inout Operation, _ fresh: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
-        guard let value = operation.value, let plain = try openPadded(operation) else { return [] }
+        guard let plain = try openPadded(operation) else { return [] }
         let key = try fresh.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
         var box = environment.random.bytes(Layout.nonceLength)
         let nonce = box
         plain.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
-        operation.value = ValueLocation(
-            offset: UInt64(Layout.firstFrame), length: value.length, tag: box.span.sixteen(at: Layout.nonceLength))
+        operation.value = .unplaced(box)
         return box
     }
 }

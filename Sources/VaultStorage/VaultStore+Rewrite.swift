@@ -104,15 +104,15 @@ extension VaultStore {
     ///
     /// - Parameters:
     ///   - slots: those of the new file; nil for the same.
-    ///   - anchor: what this device has seen of a later state, above which the new file has to be.
-    func rewrite(slots: [HeldSlot]? = nil, above anchor: Anchor? = nil, purging purged: Purge = Purge()) throws(StorageError) {
+    ///   - anchors: what this device has seen of a later state, above which the new file has to be.
+    func rewrite(slots: [HeldSlot]? = nil, above anchors: [Anchor] = [], purging purged: Purge = Purge()) throws(StorageError) {
         location.removeLeftovers()
         do throws(StorageError) { try checkEverything() } catch {
             // What was read and never durable may have gone since: start over before it is called damage.
             try reopen()
             try checkEverything()
         }
-        let next = try nextHeader(slots: slots, above: anchor)
+        let next = try nextHeader(slots: slots, above: anchors)
         var copy = try makeCopy(next, in: location)
         do throws(StorageError) {
             let layout = layOut(hasPassphrase: next.hasPassphrase, without: purged)
@@ -166,12 +166,12 @@ extension VaultStore {
     }
 
     /// The header of the next generation.
-    func nextHeader(slots: [HeldSlot]? = nil, above anchor: Anchor? = nil) throws(StorageError) -> Header {
+    func nextHeader(slots: [HeldSlot]? = nil, above anchors: [Anchor] = []) throws(StorageError) -> Header {
         var next = header
         next.generation += 1
         next.fileSalt = environment.random.bytes(32)
         next.baseSequence = tip.position.sequence
-        if let anchor, anchor.vaultID == header.vaultID, isCredible(anchor) {
+        for anchor in anchors where anchor.vaultID == header.vaultID && isCredible(anchor) {
             next.generation = max(next.generation, anchor.generation + 1)
             next.baseSequence = max(next.baseSequence, anchor.sequence)
         }
@@ -251,17 +251,22 @@ extension VaultStore {
     }
 
     /// Every frame's values, which covers every box that will be copied: damage is never laundered.
-    func checkEverything() throws(StorageError) {
+    ///
+    /// - Returns: the commits of the file, and before them the state that it began with.
+    @discardableResult
+    func checkEverything() throws(StorageError) -> [Commit] {
         guard let highest = try readMarks().highest else { throw .damaged(.marks) }
         let genesis = LogPosition(sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
         var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
         let start = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
         let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
-        let commits = try reader.walk(
-            from: start, highest: highest, through: tip.position.sequence, depth: .integrity, keys: generationKeys, apply: ignore)
-        guard (commits.last ?? start).position == tip.position else {
-            throw .damaged(.missingCommits(found: (commits.last ?? start).position.sequence, expected: tip.position.sequence))
-        }
+        let commits =
+            try [start]
+            + reader.walk(
+                from: start, highest: highest, through: tip.position.sequence, depth: .integrity, keys: generationKeys, apply: ignore)
+        let last = commits[commits.count - 1].position
+        guard last == tip.position else { throw .damaged(.missingCommits(found: last.sequence, expected: tip.position.sequence)) }
+        return commits
     }
 
     /// Renames, makes the name durable, and goes on with the new file.
@@ -276,7 +281,7 @@ extension VaultStore {
             recipient.offer(rewritten)
         }
         try putInPlace(copy)
-        moveAnchor(to: copy.tip.position, generation: copy.page.header.generation)
+        moveAnchors(to: copy.tip.position, generation: copy.page.header.generation)
         guard recipient == nil else { return forgetFile() }
         // The rewrite is done, whatever becomes of reading it again; the next call reads it in any case.
         do throws(StorageError) { if try !goOn(with: rewritten) { try reopen() } } catch { return forgetFile() }

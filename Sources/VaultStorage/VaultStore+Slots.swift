@@ -185,8 +185,13 @@ extension VaultEnvironment {
 }
 
 extension Header {
-    /// - Throws: `.slot(.annexFull)`, `.slot(.full)`.
+    /// - Throws: `.slot(.annexFull)`, `.slot(.full)`, `.slot(.cost)`.
     mutating func place(_ slots: [HeldSlot]) throws(StorageError) {
+        // No reader would open them.
+        for kind in Set(slots.map(\.slot.kind)) {
+            let alike = slots.map(\.slot).filter { $0.kind == kind }
+            guard Header.derivationCost(of: alike) <= Header.mostDerivationCost else { throw .slot(.cost) }
+        }
         do throws(FormatError) { try replaceSlots(with: slots) } catch {
             throw .slot(error == .outOfBounds(.annex) ? .annexFull : .full)
         }

@@ -83,10 +83,15 @@ extension VaultStore {
     public func lastVersion(of id: ItemID) -> UInt64 { records.lastVersion(of: id) }
 
     /// What the vault says of itself.
-    public var settings: Operation? {
-        var settings: Int?
-        records.forEach { place, itemClass, _ in if itemClass == .settings { settings = place } }
-        return settings.flatMap { records[$0] }
+    public var settings: Operation? { record(of: .settings) }
+
+    /// The record of class 0 that is of this kind.
+    func record(of kind: OwnRecord) -> Operation? {
+        var found: Int?
+        records.forEach { place, itemClass, attributes in
+            if itemClass == .settings, OwnRecord.kind(of: attributes) == kind { found = place }
+        }
+        return found.flatMap { records[$0] }
     }
 
     public func place(of id: ItemID) -> Int? { records.place(of: id) }

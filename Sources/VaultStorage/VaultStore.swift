@@ -66,7 +66,7 @@ public final class VaultStore {
     private let process = ForkMark.process
     /// Why the file can only be read; nil when it can be written.
     private var readOnlyReason: Errno?
-    /// The newest state that this handle, or this device before it, knows to be durable; never lowered, whatever the file becomes.
+    /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: KnownState?
     /// The size at which a compaction failed; the next try comes when the file has grown by half.
     var failedCompactionSize = 0
@@ -204,6 +204,7 @@ public final class VaultStore {
     public func refresh() throws(StorageError) {
         try check()
         guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
+            rememberNewest()
             throw .noVault
         }
         if named.isSameFile(as: identity), named.size == sizeSeen, try isInPlace(tip) { return }
@@ -216,15 +217,22 @@ public final class VaultStore {
         }
     }
 
-    /// Runs a read that a writer may disturb; an error is only believed when it comes again with all writers kept out.
+    /// Runs a read that a writer may disturb; an error is only believed when it comes again with all writers kept out. A file that is behind is
+    /// behind something, which is written down first.
     private func reading(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do throws(StorageError) { return try body() } catch {
             switch error {
             case .damaged, .unsupported, .rekeyed, .rolledBack: break
+            case .noVault, .refused:
+                rememberNewest()
+                throw error
             default: throw error
             }
         }
-        try withWritersKeptOut { () throws(StorageError) in try reopen() }
+        do throws(StorageError) { try withWritersKeptOut { () throws(StorageError) in try reopen() } } catch {
+            if error.isOfAnotherFile { rememberNewest() }
+            throw error
+        }
     }
 
     func withWritersKeptOut<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
@@ -261,8 +269,8 @@ public final class VaultStore {
     ///
     /// - Parameters:
     ///   - knownSize: of the file, when all writers are kept out.
-    ///   - known: a state that must be among those that are read, if it is of this generation.
-    func follow(knownSize: Int? = nil, through known: KnownState? = nil) throws(StorageError) {
+    ///   - known: states that must be among those that are read, if they are of this generation.
+    func follow(knownSize: Int? = nil, through known: [KnownState] = []) throws(StorageError) {
         do throws(StorageError) {
             // Marks before size before frames: what a mark names is then within the size.
             let marks = try readMarks()
@@ -274,7 +282,7 @@ public final class VaultStore {
             let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
                 (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
             }
-            if let known, !known.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
+            for state in known where !state.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
             unsettled += found
             for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
                 throw .damaged(.markMismatch(sequence: highest.sequence))
@@ -306,9 +314,7 @@ public final class VaultStore {
 
     func noteDurable(_ position: LogPosition) {
         if let known = newestDurable, known.sequence > position.sequence { return }
-        let isOfDevice = newestDurable?.isOfDevice ?? false
-        newestDurable = KnownState(
-            generation: header.generation, sequence: position.sequence, tag: position.tag, isOfDevice: isOfDevice)
+        newestDurable = KnownState(generation: header.generation, sequence: position.sequence, tag: position.tag)
     }
 
     private func apply(_ operations: FrameOperations, of sequence: UInt64) throws(StorageError) {
@@ -344,7 +350,9 @@ public final class VaultStore {
     }
 
     /// Starts over with the file that the path names now.
-    func reopen() throws(StorageError) {
+    ///
+    /// - Parameter seen: states that the file must have passed, beside what this handle knows.
+    func reopen(through seen: [KnownState] = []) throws(StorageError) {
         recipient = nil
         handover.withdraw()
         let known = newestDurable
@@ -353,7 +361,7 @@ public final class VaultStore {
             try adopt(file, try HeaderPage(of: file))
             self.readOnlyReason = readOnlyReason
             forgetRecords()
-            try follow(through: known)
+            try follow(through: seen + (known.map { [$0] } ?? []))
         } catch {
             newestDurable = known
             forgetFile()

@@ -182,47 +182,8 @@ extension SecItemTests {
                 try check(SecItemCopyMatching(query as CFDictionary, &all) == errSecSuccess && (all as? [Any])?.count == 320)
             }
         }
-
-        /// Rows D40, D41, F44, G23, K16, K17, K19 and K24 of the table. Apple's systems drop what is damaged; here nothing is used of a
-        /// vault whose records are not all as they were written.
-        @Test func `a vault with a damaged record is not available, whatever is asked of it`() async {
-            await #expect(processExitsWith: .success) {
-                for target in Home.Damage.allCases {
-                    let home = try Home()
-                    try home.makeVault()
-                    try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
-                    try check(add() == errSecSuccess && add(["acct": "b"]) == errSecSuccess)
-                    Vault.setDefault(nil)
-                    try home.damage(target)
-                    for status in [copy(), copy(["r_Data": true, "m_Limit": "m_LimitAll"]), update(), delete(), add(["acct": "c"])] {
-                        try check(status == errSecNotAvailable)
-                    }
-                    Vault.setDefault(nil)
-                }
-            }
-        }
-
-        /// Row K18, and the same rows for the secrets alone, which are opened when they are read.
-        @Test func `a damaged secret and one of another item are not given out, and the item can be deleted`() async {
-            await #expect(processExitsWith: .success) {
-                for swapped in [false, true] {
-                    let home = try Home()
-                    try home.makeVault()
-                    try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
-                    try check(add() == errSecSuccess && add(["acct": "b"]) == errSecSuccess)
-                    Vault.setDefault(nil)
-                    try home.damageValues(swapping: swapped)
-                    try check(copy(["r_Data": true, "acct": "a"]) == errSecNotAvailable)
-                    try check(copy(["r_Data": true, "m_Limit": "m_LimitAll"]) == errSecNotAvailable)
-                    try check(copy(["acct": "a"]) == errSecSuccess && delete() == errSecSuccess)
-                    Vault.setDefault(nil)
-                }
-            }
-        }
     }
 }
-
-private struct Failure: Error { let text: String }
 
 /// Ends the process with the number of the line, which is all that its parent gets to see.
 private func check(_ condition: Bool, line: Int32 = #line) throws {
@@ -247,8 +208,6 @@ private func delete() -> OSStatus { SecItemDelete(["class": "genp"] as CFDiction
 private struct Home {
     static let passphrase = "correct horse"
 
-    enum Damage: CaseIterable { case file, header, marks, record }
-
     let directory: TemporaryDirectory
 
     var path: FilePath { directory.path.appending("v") }
@@ -272,33 +231,5 @@ private struct Home {
     func write(_ text: String, to name: String, as variable: String? = nil) throws {
         try directory.write(Array(text.utf8), to: name)
         if let variable { setenv(variable, directory.path.appending(name).string, 1) }
-    }
-
-    func damage(_ target: Damage) throws {
-        var bytes = try directory.read("v")
-        switch target {
-        case .file: bytes = [UInt8](repeating: 0x5a, count: 9000)
-        case .header: bytes[40] ^= 1
-        case .marks: for offset in Layout.markOffsets { bytes[offset + 20] ^= 1 }
-        case .record: bytes[Layout.firstFrame + 100] ^= 1
-        }
-        try directory.write(bytes, to: "v")
-        try LinuxFileSystem.restrict(path)
-    }
-
-    /// Changes a byte of both secrets, or exchanges them.
-    func damageValues(swapping: Bool) throws {
-        let locked = try LockedStore(path, environment: environment)
-        let store = try locked.open(with: try locked.unlock(with: .of(Home.passphrase)))
-        let places = (0..<store.records.end).compactMap { store.records[$0]?.value }
-        guard places.count == 2 else { throw Failure(text: "two values") }
-        var bytes = try directory.read("v")
-        let ranges = places.map { Int($0.offset)..<Int($0.offset) + Int($0.length) }
-        let boxes = ranges.map { Array(bytes[$0]) }
-        for (range, box) in zip(ranges, swapping ? boxes.reversed() : boxes.map { [$0[0] ^ 1] + $0.dropFirst() }) {
-            bytes.replaceSubrange(range, with: box)
-        }
-        try directory.write(bytes, to: "v")
-        try LinuxFileSystem.restrict(path)
     }
 }

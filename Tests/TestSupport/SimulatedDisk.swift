@@ -23,6 +23,9 @@ public final class SimulatedDisk: VaultFileSystem {
         case killed
     }
 
+    /// Symbolic links, anywhere on the way to a file: the path as it is given, and the one behind it.
+    public let links = Mutex<[FilePath: FilePath]>([:])
+
     public final class Inode: Sendable {
         struct State {
             /// What a power cut leaves, without the sectors that are dirty.
@@ -221,7 +224,9 @@ public final class SimulatedDisk: VaultFileSystem {
 
     // MARK: VaultFileSystem
 
-    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { path }
+    public func resolve(_ path: FilePath) throws(Errno) -> FilePath { links.withLock { $0[path] } ?? path }
+
+    public func workingDirectory() throws(Errno) -> FilePath { "/" }
 
     public func createDirectories(_ path: FilePath) throws(Errno) {}
 

@@ -49,7 +49,7 @@ struct Faults {
         (["passwd", "--kdf", "interactive", "--new-passphrase-file", "second"], ""), (["compact"], ""), (["verify", "--deep"], ""),
         (["device-id", "application"], ""), (["history", "--keep", "2"], ""), (["slot", "add", "recovery-code"], ""),
         (["slot", "remove", "spare", "--yes"], ""), (["rekey", "--yes", "--kdf", "interactive", "--new-passphrase-file", "second"], ""),
-        (["backup", "copied"], ""), (["restore", "backup", "--yes"], ""), (["salvage", "salvaged"], ""),
+        (["backup", "copied"], ""), (["restore", "backup", "--yes", "--accept-older"], ""), (["salvage", "salvaged"], ""),
         (["forget", "--group", "default", "--yes"], ""),
         (["import", "--files", "files"], ""), (["export", "--files", "exported", "--service", "service"], ""), (["status"], ""),
     ]
@@ -72,8 +72,8 @@ struct Faults {
             try vault.add(Item(.genericPassword(service: "service", account: account), secret: Secret(bytes: Array(secret.utf8))))
         }
         _ = try vault.addRecoveryCode(name: "spare")
-        vault.close()
         try vault.backUp(to: FilePath(place.directory).appending("backup"))
+        vault.close()
         for name in Place.passphrases { try write(name, to: name) }
         try FileManager.default.createDirectory(atPath: place.directory + "/files", withIntermediateDirectories: false)
         try write("a file", to: "files/one")

@@ -15,13 +15,13 @@ struct AuditTests {
 
     private static func log(_ agent: TestAgent) throws -> String {
         let directory = agent.directory.path.appending("log").string
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
         return try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
     }
 
     private static func rewrite(_ agent: TestAgent, _ change: (inout [String]) -> Void) throws {
         let directory = agent.directory.path.appending("log").string
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
         var lines = try String(contentsOfFile: directory + "/" + name, encoding: .utf8).split(separator: "\n").map(String.init)
         change(&lines)
         let file = try FileHandle(forWritingTo: URL(filePath: directory + "/" + name))
@@ -32,7 +32,7 @@ struct AuditTests {
     @Test func `each use of a secret and each change is written down, with the item and the process and without any value`() throws {
         let agent = try Self.agent()
         #expect(throws: VaultError.storage(.wrongPassphrase)) { try agent.client().unlock(with: .passphrase(.of("wrong"))) }
-        let (client, user) = (try agent.unlocked(), try agent.client(nil, .use))
+        let (client, user) = (try agent.unlocked(), try agent.client(.standard, .use))
         let id = try #require(try client.add(.generic("service-name", "the-value")).record?.id.uuidString.lowercased())
         var query = Query(.genericPassword)
         _ = try client.copyMatching(query)
@@ -79,13 +79,93 @@ struct AuditTests {
         }
     }
 
-    @Test func `lines that were cut off show when the next one is there`() throws {
+    @Test(arguments: [1, 2, 6])
+    func `lines that were cut off show, also when the agent was not there, and for ever`(count: Int) throws {
         let agent = try Self.agent()
         let client = try agent.unlocked()
         for number in 0..<5 { try client.add(.generic("\(number)")) }
-        try Self.rewrite(agent) { $0.removeLast(2) }
+        try Self.rewrite(agent) { $0.removeLast(count) }
+        let directory = agent.directory.path.appending("log")
+        #expect(try AuditLog.check(with: agent.opened(), in: directory) == (6 - count, 7 - count))
         try client.add(.generic("next"))
-        #expect(try client.checkAuditLog() == (5, 5))
+        #expect(try client.checkAuditLog() == (7 - count, 7 - count))
+    }
+
+    @Test func `a log that was removed, or put back as it was once, shows to who looks and to the agent that goes on`() throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let caller = Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal)
+        let path = AuditLog.path(of: vault.vaultID, in: directory.path).string
+        func note(_ count: Int) throws {
+            let log = AuditLog(in: directory.path) { Date() }
+            try log.begin(vault)
+            for _ in 0..<count { try log.note(.lock, by: caller) }
+        }
+        try note(2)
+        let older = try Data(contentsOf: URL(filePath: path))
+        try note(3)
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (5, nil))
+        try older.write(to: URL(filePath: path))
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (2, 3))
+        try FileManager.default.removeItem(atPath: path)
+        #expect(AuditLog.exists(of: vault.vaultID, in: directory.path))
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (0, 1))
+        try note(1)
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (1, 1))
+    }
+
+    @Test(arguments: [nil, [UInt8](repeating: 7, count: 80)]) func `a head that is gone or made up shows, and goes on to show`(
+        head: [UInt8]?
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let caller = Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal)
+        func note(_ count: Int) throws {
+            let log = AuditLog(in: directory.path) { Date() }
+            try log.begin(vault)
+            for _ in 0..<count { try log.note(.lock, by: caller) }
+        }
+        try note(3)
+        let name = AuditHead.name(of: vault.vaultID)
+        if let head {
+            try directory.write(head, to: name)
+        } else {
+            try FileManager.default.removeItem(atPath: directory.path.appending(name).string)
+        }
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (3, 4))
+        try note(2)
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (5, 4))
+    }
+
+    @Test func `a log of version 0·1, which had no head, is whole and goes on with one`() throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let seal = try vault.auditSeal()
+        var (lines, tag) = ([UInt8](), AuditLog.start)
+        for number in 1...3 {
+            let line = Array("{\"items\":[],\"n\":\(number),\"pid\":1,\"time\":\"2026-01-01T00:00:00Z\",\"verb\":\"lock\"".utf8)
+            tag = seal.tag(of: line, after: tag)
+            lines += line + Array(",\"mac\":\"\(tag.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined())\"}\n".utf8)
+        }
+        try directory.write(lines, to: AuditLog.path(of: vault.vaultID, in: directory.path).lastComponent?.string ?? "")
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (3, nil))
+        let log = AuditLog(in: directory.path) { Date() }
+        try log.begin(vault)
+        try log.note(.lock, by: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (4, nil))
+        #expect(AuditHead.bytes(of: vault.vaultID, in: directory.path) != nil)
+    }
+
+    @Test func `refusals before the first unlock are all counted, however many`() throws {
+        let directory = try TemporaryDirectory()
+        let vault = try Vault.inMemory()
+        let log = AuditLog(in: directory.path) { Date() }
+        let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
+        for _ in 0..<1500 { log.noteRefusal(of: .compact, by: caller, .agent(.refused)) }
+        try log.begin(vault)
+        let lines = try String(contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)
+        #expect(lines.split(separator: "\n").count == 1001 && lines.contains("\"count\":500"))
+        #expect(try AuditLog.check(with: vault, in: directory.path) == (1001, nil))
     }
 
     @Test func `half a line, as a full disk or a crash leaves it, spoils nothing`() throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import Glibc
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -101,10 +102,55 @@ struct PolicyTests {
         }
     }
 
+    @Test func `a program that is named by a link is known by what is behind it, and one that is not there is said to be missing`() throws {
+        let directory = try TemporaryDirectory()
+        let (link, elsewhere) = (directory.path.appending("link"), directory.path.appending("linked"))
+        #expect(symlink("/usr/bin/env", link.string) == 0 && symlink("/usr/bin", elsewhere.string) == 0)
+        let policy = try Self.policy(
+            """
+            {"rules": [{"executable": "\(link)", "access": "none"}, {"executable": "\(elsewhere)/perl", "access": "inject-only"},
+                       {"executable": "/nowhere/at/all", "access": "none"}]}
+            """)
+        let behind = try FileManager.default.destinationOfSymbolicLink(atPath: link.string)
+        #expect(policy.rights(of: Self.process(behind)).access == .none)
+        #expect(policy.rights(of: Self.process("/usr/bin/perl")).access == .injectOnly)
+        #expect(policy.missingExecutables == ["/nowhere/at/all"])
+        // An upgrade that turns the link makes the rule another one.
+        try directory.write(Array("{\"rules\": [{\"executable\": \"\(link)\", \"access\": \"none\"}]}".utf8), to: "turned.json")
+        let file = directory.path.appending("turned.json")
+        let turned = try AccessPolicy(file)
+        #expect(!turned.isOutdated(file))
+        #expect(unlink(link.string) == 0 && symlink("/usr/bin/perl", link.string) == 0)
+        #expect(turned.isOutdated(file))
+        #expect(try AccessPolicy(file).rights(of: Self.process("/usr/bin/perl")).access == .none)
+    }
+
+    @Test func `a policy that changes under a running agent counts from the next unlock on`() throws {
+        let reports = Mutex<[String]>([])
+        let agent = try TestAgent { settings in
+            settings.policy = settings.vault.removingLastComponent().appending("policy.json")
+            settings.report = { report in reports.withLock { $0.append(report) } }
+        }
+        let client = try agent.unlocked()
+        try client.add(.generic("s"))
+        let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let rules = "{\"rules\": [{\"executable\": \"\(executable)\", \"access\": \"inject-only\"}, {\"executable\": \"/gone\"}]}"
+        try agent.directory.write(Array(rules.utf8), to: "policy.json")
+        try client.lock()
+        try client.unlock(with: .passphrase(agent.passphrase))
+        #expect(throws: VaultError.agent(.refused)) { try agent.client().add(.generic("t")) }
+        #expect(reports.withLock { $0.contains { $0.contains("/gone") } })
+        // What is not understood is no reason to let anybody do more.
+        try agent.directory.write(Array("{".utf8), to: "policy.json")
+        try client.lock()
+        try? agent.client().unlock(with: .passphrase(agent.passphrase))
+        #expect(throws: VaultError.self) { try agent.client().add(.generic("t")) }
+    }
+
     @Test func `who may only inject gets secrets for that and attributes, and changes nothing`() throws {
         let agent = try Self.agent("\"access\": \"inject-only\"")
         try agent.opened().add(.generic("s", "s3cret"))
-        let (shows, uses) = (try agent.unlocked(), try agent.client(nil, .use))
+        let (shows, uses) = (try agent.unlocked(), try agent.client(.standard, .use))
         #expect(shows.greeting.access == .injectOnly)
         var query = Query(.genericPassword)
         #expect(try shows.copyMatching(query).count == 1)
@@ -139,7 +185,8 @@ struct PolicyTests {
         for group in ["app", "shared", "private"] {
             try vault.add(Item(.genericPassword(service: group), attributes: [.accessGroup: .string(group)]))
         }
-        let client = try agent.unlocked()
+        // Nobody has named groups: a program's own one gives way.
+        let client = try agent.unlocked(nil)
         #expect(try client.copyMatching(Query(.genericPassword)).count == 2)
         #expect(try client.add(.generic("new"))[.accessGroup] == "app")
         #expect(try agent.client(["*"]).copyMatching(Query(.genericPassword)).count == 3)

@@ -108,6 +108,101 @@ struct RefusalTests {
         #expect(slow.isClosed)
     }
 
+    @Test func `sixty-four that send one byte each keep nobody from being served`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        try client.add(.generic("s"))
+        var slow: [RawConnection] = []
+        for round in 0..<20 {
+            // More of them all the time, so that the agent never has room.
+            for _ in 0..<(round == 0 ? AgentServer.mostClients : 8) {
+                let connection = try agent.connection()
+                connection.send([1])
+                slow.append(connection)
+            }
+            #expect(try agent.client().copyMatching(Query(.genericPassword)).count == 1)
+            #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
+        }
+        #expect(slow.count > 200)
+    }
+
+    @Test func `whoever may do nothing takes nobody's place, however often it asks for the state`() throws {
+        let agent = try TestAgent { settings in
+            let path = settings.vault.removingLastComponent().appending("policy.json")
+            let rules = "{\"rules\": [{\"executable\": \"/usr/bin/perl\", \"access\": \"none\"}]}"
+            try Data(rules.utf8).write(to: URL(filePath: path.string))
+            settings.policy = path
+        }
+        let client = try agent.unlocked()
+        try client.add(.generic("s"))
+        let hello = AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/perl")
+        process.arguments = [
+            "-MIO::Socket::UNIX", "-e",
+            "$SIG{PIPE} = 'IGNORE'; $| = 1; my @all; for (1..200) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or next; "
+                + "$s->syswrite(pack('H*', $ARGV[1])); push @all, $s } print 'ready'; sleep 60",
+            agent.address.string, hello.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined(),
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        defer { process.terminate() }
+        #expect(try output.fileHandleForReading.read(upToCount: 5) == Data("ready".utf8))
+        for _ in 0..<20 { #expect(try agent.client().copyMatching(Query(.genericPassword)).count == 1) }
+        #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
+    }
+
+    @Test func `a store that is not finished ends with the lock, and with patience`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        for ends in [true, false] {
+            let connection = try agent.connection()
+            connection.send(.hello(vault: "", groups: ["default"], purpose: .reveal))
+            _ = try connection.reply()
+            connection.send(.store([try .generic("part")], replacing: true, isLast: false), 2)
+            // The next request of anybody is taken up after what was sent before it.
+            while agent.server.staged == 0 { _ = try client.status() }
+            if ends {
+                try client.lock()
+                while agent.server.staged > 0 { _ = try client.status() }
+                connection.send(.store([try .generic("last")], replacing: true, isLast: true), 3)
+                guard case .failure(.locked)? = try connection.reply() else {
+                    Issue.record("stored half of it")
+                    return
+                }
+                try client.unlock(with: .passphrase(agent.passphrase))
+                #expect(try !client.contains("last") && !client.contains("part"))
+            } else {
+                // The next part does not come within the five seconds that it may take.
+                #expect(connection.isClosed)
+                while agent.server.staged > 0 { _ = try client.status() }
+            }
+        }
+    }
+
+    @Test func `all unfinished stores together hold no more than one may`() throws {
+        let agent = try TestAgent { $0.mostStaged = 5 << 20 }
+        _ = try agent.unlocked()
+        let large = try Secret(SecretBytes(zeroed: 1 << 20))
+        var refused = 0
+        let connections = try (0..<3).map { _ in try agent.connection() }
+        for connection in connections {
+            connection.send(.hello(vault: "", groups: ["default"], purpose: .reveal))
+            _ = try connection.reply()
+            for number in 0..<2 {
+                connection.send(.store([Item(.genericPassword(service: "\(number)"), secret: large)], replacing: true, isLast: false))
+            }
+        }
+        while agent.server.staged < 4 << 20 { _ = try agent.client().status() }
+        for connection in connections.reversed() {
+            connection.send(.store([], replacing: true, isLast: true))
+            if case .failure(.agent(.busy))? = try connection.reply() { refused += 1 }
+        }
+        #expect(refused == 1)
+        #expect(agent.server.staged == 0)
+    }
+
     @Test(.enabled(if: getuid() == 0)) func `another user is disconnected without an answer, whatever the mode of the socket`() throws {
         let agent = try TestAgent()
         let directory = agent.address.removingLastComponent().string
@@ -181,6 +276,17 @@ struct RefusalTests {
         #expect(throws: AgentSocketError.system(.fileNameTooLong)) {
             #expect(chmod(place.string, 0o700) == 0)
             _ = try AgentSocket.make(place.appending(String(repeating: "s", count: 120)))
+        }
+    }
+}
+
+extension AgentClient {
+    fileprivate func contains(_ service: String) throws -> Bool {
+        var query = Query(.genericPassword, service: service)
+        query.leavesOutLocked = true
+        do throws(VaultError) { return try !copyMatching(query).isEmpty } catch {
+            guard error == .itemNotFound else { throw error }
+            return false
         }
     }
 }

@@ -67,12 +67,12 @@ final class TestAgent {
 
     deinit { server.stop() }
 
-    func client(_ groups: AccessGroups? = nil, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
+    func client(_ groups: AccessGroups? = .standard, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
         try #require(try AgentClient(at: address, vault: path, accessGroups: groups, purpose: purpose))
     }
 
     /// A client of the agent, whose vault is unlocked by it.
-    func unlocked(_ groups: AccessGroups? = nil, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
+    func unlocked(_ groups: AccessGroups? = .standard, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
         let client = try client(groups, purpose)
         try client.unlock(with: .passphrase(passphrase))
         return client

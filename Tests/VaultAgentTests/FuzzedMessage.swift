@@ -51,6 +51,9 @@ enum FuzzedMessage {
                 .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: 4),
                 .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: nil),
                 .restoreItem(StoredItem.Key(id: [UInt8](repeating: 4, count: 16), valueVersion: 6)), .forget(accessGroup: "g"),
+                .hello(vault: "/v", groups: ["program"], purpose: .reveal, isNamed: false),
+                .deviceIdentifier(name: "com.example", thisDeviceOnly: true, reset: false),
+                .deviceIdentifier(name: "", thisDeviceOnly: false, reset: true), .lockedCount(query), .setIdleLimit(600),
                 .stop,
             ]
         }
@@ -70,7 +73,7 @@ enum FuzzedMessage {
                 .done, .failure(.storage(.damaged(.missingCommits(found: 3, expected: 5)))), .status(status), .count(7),
                 .items([StoredItem(found), StoredItem(bare)].compactMap { $0 }, isLast: true), .secret(secret), .secret(nil),
                 .verification(.init(items: 1, values: 2, opened: 3, commits: 4, foreign: 5, unfinishedBytes: 6, invalidMarks: 1)),
-                .audit(entries: 3, firstChanged: nil), .audit(entries: 3, firstChanged: 2),
+                .identifier(UUID()), .audit(entries: 3, firstChanged: nil), .audit(entries: 3, firstChanged: 2),
             ]
         }
     }

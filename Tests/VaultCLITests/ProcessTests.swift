@@ -75,7 +75,7 @@ struct ProcessTests {
         let terminal: PseudoTerminal
         _ = try shell.run("chmod 600 pass; vault init --kdf interactive --passphrase-file pass")
         terminal = try PseudoTerminal(["get", "s"], in: shell)
-        try terminal.wait(for: "Passphrase: ")
+        try terminal.wait(for: "default.vault: ")
         let pid = terminal.processIdentifier
         let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
         // The soft limit: a command that `run` starts gets back what it would have had.

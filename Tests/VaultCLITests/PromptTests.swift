@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Glibc
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -16,16 +18,22 @@ struct PromptTests {
         let terminal = try PseudoTerminal(["init", "--kdf", "interactive"], in: shell)
         try terminal.wait(for: "New passphrase: ")
         #expect(!terminal.isEchoing)
-        terminal.type("open sesame\n")
+        terminal.type("sesame\n")
         try terminal.wait(for: "Once more: ")
-        terminal.type("open sesame\n")
+        terminal.type("sesame\n")
+        // It would soon be guessed, which is said before there is a vault; what is neither yes nor no is asked for again.
+        try terminal.wait(for: "Take it all the same?")
+        #expect(try shell.run("vault status").status == 10)
+        terminal.type("maybe\n")
+        try terminal.wait(for: "Please answer yes or no.")
+        terminal.type("y\n")
         try terminal.wait(for: "Make a recovery code")
         terminal.type("n\n")
         #expect(terminal.end() == 0)
         #expect(terminal.isEchoing)
         #expect(!terminal.screen.contains("sesame"))
         #expect(terminal.screen.contains("cannot be recovered"))
-        #expect(try shell.run("printf 'open sesame' | vault verify --passphrase-fd 0").status == 0)
+        #expect(try shell.run("printf 'sesame' | vault verify --passphrase-fd 0").status == 0)
     }
 
     @Test func `two different passphrases make no vault`() throws {
@@ -43,7 +51,7 @@ struct PromptTests {
     func `a signal at a prompt turns the echo on again and takes effect`(signal: Int32, status: Int32) throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["get", "s"], in: shell)
-        try terminal.wait(for: "Passphrase: ")
+        try terminal.wait(for: "default.vault: ")
         #expect(!terminal.isEchoing)
         terminal.signal(signal)
         #expect(terminal.end() == status)
@@ -53,7 +61,7 @@ struct PromptTests {
     @Test func `control-C at a prompt ends with 130`() throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["get", "s"], in: shell)
-        try terminal.wait(for: "Passphrase: ")
+        try terminal.wait(for: "default.vault: ")
         terminal.type("\u{3}")
         #expect(terminal.end() == 130)
         #expect(terminal.isEchoing)
@@ -62,7 +70,7 @@ struct PromptTests {
     @Test func `the end of input at a prompt is a no`() throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["get", "s"], in: shell)
-        try terminal.wait(for: "Passphrase: ")
+        try terminal.wait(for: "default.vault: ")
         terminal.type("\u{4}")
         #expect(terminal.end() == 3)
     }
@@ -97,7 +105,7 @@ struct PromptTests {
     func `a delete asks, and does what it is told`(answer: String, status: Int32, left: Int) throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["delete", "s", "--passphrase-file", "pass"], in: shell)
-        try terminal.wait(for: "Delete 1 item? [y/N] ")
+        try terminal.wait(for: "Delete s, account ada? [y/N] ")
         terminal.type(answer)
         #expect(terminal.end() == status)
         #expect(try shell.run("vault find --passphrase-file pass").output.split(separator: "\n").count == left)
@@ -113,7 +121,7 @@ struct PromptTests {
     @Test func `passwd asks for the old passphrase once and for the new one twice`() throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(["passwd"], in: shell)
-        try terminal.wait(for: "Current passphrase: ")
+        try terminal.wait(for: "default.vault: ")
         terminal.type("correct horse battery staple\n")
         try terminal.wait(for: "New passphrase: ")
         terminal.type("new\n")
@@ -121,5 +129,90 @@ struct PromptTests {
         terminal.type("new\n")
         #expect(terminal.end() == 0)
         #expect(try shell.run("printf new | vault get s --passphrase-fd 0").output == "s3cret")
+    }
+
+    @Test func `a passphrase may be typed three times, and then the other ways in are named`() throws {
+        let shell = try Self.shellWithVault()
+        _ = try shell.run("vault slot add recovery-code --passphrase-file pass")
+        for right in [3, 4] {
+            let terminal = try PseudoTerminal(["get", "s"], in: shell)
+            for attempt in 1...3 {
+                try terminal.wait(for: "default.vault: ", times: attempt)
+                terminal.type(attempt == right ? "correct horse battery staple\n" : "wrong \(attempt)\n")
+            }
+            #expect(terminal.end() == (right == 3 ? 0 : 5))
+            #expect(terminal.screen.contains("Passphrase of \(shell.home.path.string)/.local/share/vault/default.vault: "))
+            #expect(terminal.screen.contains(right == 3 ? "s3cret" : "other ways in: a recovery code (--recovery-code-file -)"))
+            #expect(!terminal.screen.contains("wrong 1"))
+        }
+    }
+
+    @Test func `a vault that no passphrase opens asks for none`() throws {
+        let shell = try Self.shellWithVault()
+        let made = try shell.run(
+            """
+            vault slot add recovery-code --passphrase-file pass > code 2>/dev/null; vault slot add key-file --new-key-file k --passphrase-file pass 2>/dev/null
+            vault slot remove passphrase --yes --recovery-code-file code && chmod 600 code k
+            """)
+        #expect(made.status == 0, "\(made.error)")
+        let terminal = try PseudoTerminal(["get", "s"], in: shell)
+        #expect(terminal.end() == 4)
+        #expect(!terminal.screen.contains("Passphrase of"))
+        #expect(terminal.screen.contains("a recovery code (--recovery-code-file -), a key file (--key-file FILE)"))
+        #expect(try shell.run("vault get s --key-file k").output == "s3cret")
+    }
+
+    @Test func `questions name what goes`() throws {
+        let shell = try Self.shellWithVault()
+        _ = try shell.run("for n in $(seq 1234); do mkdir -p f; echo $n > f/$n; done; vault import --files f --passphrase-file pass")
+        let all = try PseudoTerminal(["delete", "files", "--all", "--passphrase-file", "pass"], in: shell)
+        try all.wait(for: "Delete 1,234 items? [y/N] ")
+        all.type("n\n")
+        #expect(all.end() == 3)
+        let group = try PseudoTerminal(["forget", "--group", "default", "--passphrase-file", "pass"], in: shell)
+        try group.wait(for: "Forget the 1,235 items of the group 'default'")
+        group.type("n\n")
+        #expect(group.end() == 3)
+    }
+
+    @Test func `an item that exists is refused before anybody types a secret`() throws {
+        let shell = try Self.shellWithVault()
+        let terminal = try PseudoTerminal(["add", "s", "ada", "--passphrase-file", "pass"], in: shell)
+        #expect(terminal.end() == 11)
+        #expect(!terminal.screen.contains("Secret: "))
+    }
+
+    /// C1 controls obey as escapes do, marks of direction show a text that is not there.
+    @Test(arguments: ["\u{9b}2J", "\u{9d}0;t\u{9c}", "a\u{202e}b", "\u{7f}"])
+    func `what a terminal would obey is not shown to it, and JSON has it escaped`(text: String) throws {
+        let shell = try Self.shellWithVault()
+        try shell.home.write(Array(text.utf8), to: "secret")
+        _ = try shell.run("vault add odd --file secret --label \"$(cat secret)\" --passphrase-file pass")
+        for command in [["get", "odd"], ["read", "vault://odd/"]] {
+            let refusing = try PseudoTerminal(command + ["--passphrase-file", "pass"], in: shell)
+            #expect(refusing.end() == 64)
+        }
+        for command in ["vault get odd --json --reveal", "vault find odd --json --reveal", "vault find odd", "vault get odd --attr label"] {
+            let terminal = try PseudoTerminal(
+                command.split(separator: " ").dropFirst().map(String.init) + ["--passphrase-file", "pass"], in: shell)
+            #expect(terminal.end() == 0)
+            #expect(terminal.screen.unicodeScalars.allSatisfy { !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e }, "\(command)")
+        }
+        // What is escaped is what was stored.
+        let json = try shell.run("vault get odd --json --reveal --passphrase-file pass").output
+        let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+        #expect(object?["secret"] as? String == text && object?["label"] as? String == text)
+    }
+
+    @Test func `a table fits the terminal`() throws {
+        let shell = try Self.shellWithVault()
+        _ = try shell.run(
+            "echo x | vault add a-service-with-a-long-name an-account-with-a-long-name --label 'a label that is long' --passphrase-file pass"
+        )
+        let terminal = try PseudoTerminal(["find", "--passphrase-file", "pass"], in: shell, columns: 40)
+        #expect(terminal.end() == 0)
+        let lines = terminal.screen.split(separator: "\r\n")
+        #expect(lines.count == 3 && lines.allSatisfy { $0.count <= 40 }, "\(terminal.screen)")
+        #expect(lines[1].hasPrefix("a-service"))
     }
 }

@@ -13,7 +13,8 @@ final class PseudoTerminal {
     private let process = Process()
     private(set) var screen = ""
 
-    init(_ arguments: [String], in shell: Shell, output: String? = nil) throws {
+    /// - Parameter program: nil: the command itself.
+    init(_ arguments: [String], in shell: Shell, program: String? = nil, columns: UInt16? = nil) throws {
         // Glibc's posix_openpt and its like are not imported: this is what they do, with TIOCSPTLCK and TIOCGPTN.
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (unlocked, number): (Int32, Int32) = (0, 0)
@@ -22,12 +23,16 @@ final class PseudoTerminal {
         }
         slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
         guard slave >= 0 else { throw Errno(rawValue: errno) }
+        if let columns {
+            var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+            _ = ioctl(slave, UInt(TIOCSWINSZ), &size)
+        }
         process.executableURL = URL(filePath: "/usr/bin/env")
         // The shell turns the signal that ended the command into 128 and its number.
         process.arguments =
             [
                 "--default-signal=PIPE", "setsid", "--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?",
-                Shell.binaries + "/vault",
+                program ?? Shell.commands + "/vault",
             ] + arguments
         process.environment = shell.environment
         process.currentDirectoryURL = URL(filePath: shell.home.path.string)
@@ -43,12 +48,15 @@ final class PseudoTerminal {
         close(slave)
     }
 
-    /// Reads until the text is on the screen.
-    func wait(for text: String) throws {
-        while !screen.contains(text) {
+    /// Reads until the text is on the screen, so many times.
+    func wait(for text: String, times: Int = 1) throws {
+        while screen.ranges(of: text).count < times {
             guard read(waiting: 20_000) else { throw TimedOut(screen: screen) }
         }
     }
+
+    /// Forgets what the screen shows.
+    func clear() { screen = "" }
 
     func type(_ text: String) {
         let bytes = Array(text.utf8)

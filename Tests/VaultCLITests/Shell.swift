@@ -26,7 +26,7 @@ final class Shell {
         if FileManager.default.fileExists(atPath: runtime.path.appending("vault/agent.sock").string) { _ = try? run("vault agent --stop") }
     }
 
-    /// The directory that this test was built into, with the command beside it.
+    /// The directory that this test was built into, with every executable beside it.
     static let binaries: String = {
         let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
@@ -34,9 +34,13 @@ final class Shell {
         return URL(filePath: bundle).deletingLastPathComponent().path()
     }()
 
+    /// The directory of the command: the release, if one was built for these tests.
+    static let commands = ProcessInfo.processInfo.environment["VAULT_RELEASE"] ?? binaries
+
     var environment: [String: String] {
         [
-            "PATH": Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home.path.string,
+            "PATH": Self.commands + ":" + Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": home.path.string,
             "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
             "CHIP": URL(filePath: #filePath).deletingLastPathComponent().appending(path: "chip.py").path(),
             "XDG_RUNTIME_DIR": runtime.path.string,

@@ -18,12 +18,14 @@ struct CopyTests {
         return store
     }
 
-    private func restore(_ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20) throws
-        -> Int
-    {
+    /// - Parameter accepting: what is missing in the backup that may be; the default: anything.
+    private func restore(
+        _ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20,
+        accepting: (MissingState) -> Bool = { _ in true }
+    ) throws -> Int {
         let backup = try LockedStore(home.path(name), environment: home.environment(number)).openAsBackup(with: Home.secret())
         return try VaultStore.restore(
-            backup, to: home.path(target), replacing: replacing, environment: home.environment(number + 1)
+            backup, to: home.path(target), replacing: replacing, environment: home.environment(number + 1), accepts: accepting
         ) { _ in }
     }
 
@@ -131,10 +133,14 @@ struct CopyTests {
         var page = header.encoded() + [UInt8](repeating: 0, count: 32)
         page += KeyedHash.digest(page.span).bytes.span.array(0..<32)
         home.disk.put(page + [UInt8](repeating: 0, count: 8192), as: "v")
-        let name = try home.disk.openDirectory(home.disk.root).names().first { $0.hasSuffix(".anchor") } ?? ""
+        let name = try AnchorFiles.fileName(#require(AnchorFiles.name(of: home.path())))
         let anchor = Anchor(
-            vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32))
-        if !name.isEmpty { home.disk.put(anchor.encoded() + [UInt8](repeating: 0, count: 32), as: name) }
+            vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32),
+            resolvedName: try #require(AnchorFiles.name(of: home.path())))
+        #expect(home.disk.inode(name) != nil)
+        let sum = KeyedHash.digest(anchor.encoded().span).bytes.span.array(0..<32)
+        home.disk.put(anchor.encoded() + sum + [UInt8](repeating: 0, count: 32), as: name)
+        #expect(throws: StorageError.rolledBack) { try restore(on: home, accepting: { _ in false }) }
         #expect(try restore(on: home) == 2)
         let restored = try home.open(number: 41)
         #expect(restored.header.generation < 100 && restored.header.baseSequence < 100)

@@ -50,7 +50,7 @@ struct Home {
     var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }
 
     static func values(of store: VaultStore) throws -> [String] {
-        try store.records.sorted.filter { $0.value != nil && (try? store.isForeign($0)) == false }.map {
+        try store.records.sorted.filter { $0.itemClass != .settings && $0.value != nil && (try? store.isForeign($0)) == false }.map {
             String(decoding: try store.openValue(of: $0)?.exposed ?? [], as: UTF8.self)
         }.sorted()
     }

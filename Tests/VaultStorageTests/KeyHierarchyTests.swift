@@ -148,11 +148,16 @@ struct KeyHierarchyTests {
     }
 
     @Test func `what a device remembers is under the anchor key, by the name of the path`() throws {
-        let anchor = Anchor(vaultID: try bytes("vaultID"), generation: 7, sequence: 300, chainTag: Array(0..<32))
-        #expect(try anchor.encoded() == bytes("anchor"))
-        let mac = try vaultKeys().anchorMAC(anchor)
-        #expect(try mac.bytes.span.array(0..<32) == bytes("anchorMAC"))
-        #expect(try AnchorFile.name(of: String(decoding: bytes("anchorPath"), as: UTF8.self)) == known["anchorName"].map { $0 + ".anchor" })
+        let name = try #require(try AnchorFiles.name(of: FilePath(String(decoding: bytes("anchorPath"), as: UTF8.self))))
+        #expect(try name == bytes("anchorName"))
+        let anchor = Anchor(
+            vaultID: try bytes("vaultID"), generation: 7, sequence: 300, chainTag: Array(0..<32), resolvedName: name)
+        let keys = try vaultKeys()
+        #expect(try FoundAnchor.sealed(anchor, keys) == bytes("anchor"))
+        // As version 0.1 wrote it.
+        let old = try #require(try FoundAnchor(bytes("oldAnchor") + bytes("oldAnchorMAC"), under: name))
+        let isSigned = old.isSigned(by: keys.anchor)
+        #expect(isSigned && old.anchor.sequence == 300 && old.anchor.resolvedName == nil)
     }
 
     @Test func `a passphrase and a key file make one secret`() throws {

@@ -197,7 +197,7 @@ struct RekeyTests {
         case .restore:
             let backup = try LockedStore(home.path("b"), environment: home.environment(11)).openAsBackup(with: Home.secret())
             _ = try VaultStore.restore(
-                backup, to: home.path(), replacing: true, environment: home.environment(12)
+                backup, to: home.path(), replacing: true, environment: home.environment(12), accepts: { _ in true }
             ) { _ in }
         }
     }

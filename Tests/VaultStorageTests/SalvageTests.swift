@@ -23,7 +23,9 @@ struct SalvageTests {
     private func salvage(_ home: Home, secret: UnlockingSecret? = nil) throws -> (Salvage, [String]) {
         let locked = try LockedStore(home.path(), environment: home.environment(30), isDamaged: true)
         let before = try home.bytes()
-        let salvage = try locked.salvage(with: try locked.unlock(with: secret ?? Home.secret()), to: home.path("new")) { _ in }
+        let salvage = try locked.salvage(
+            with: try locked.unlock(with: secret ?? Home.secret()), to: home.path("new"), accepts: { _ in true }
+        ) { _ in }
         #expect(try home.bytes() == before && home.isTidy)
         let store = try LockedStore(home.path("new"), environment: home.environment(31))
         let opened = try store.openAsBackup(with: secret ?? Home.secret())
@@ -153,7 +155,7 @@ struct SalvageTests {
         try damage(home) { bytes, _ in bytes[50] ^= 1 }
         let locked = try LockedStore(home.path(), environment: home.environment(30), isDamaged: true)
         #expect(throws: StorageError.damaged(.headerMAC)) {
-            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new")) { _ in }
+            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }) { _ in }
         }
         #expect(home.disk.inode("new") == nil)
     }
@@ -224,7 +226,7 @@ struct SalvageTests {
         home.disk.put([1], as: "new")
         let locked = try home.locked()
         #expect(throws: StorageError.alreadyExists) {
-            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new")) { _ in }
+            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }) { _ in }
         }
         #expect(try home.bytes("new") == [1])
     }

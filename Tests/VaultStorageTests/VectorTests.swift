@@ -56,11 +56,13 @@ struct VectorCase: Sendable, CustomTestStringConvertible {
         self.make = make
     }
 
-    func file() throws -> [UInt8] {
+    func vault() throws -> [UInt8] {
         var builder = try VaultBuilder()
         try make(&builder)
-        return Array("expect: \(expect)\npassphrase: \(passphrase)\n\n".utf8) + builder.bytes
+        return builder.bytes
     }
+
+    func file() throws -> [UInt8] { try Array("expect: \(expect)\npassphrase: \(passphrase)\n\n".utf8) + vault() }
 
     /// Opens, reads every value and verifies; says how that ends, in the words of the vectors.
     static func open(_ disk: SimulatedDisk, passphrase: String) -> String {

@@ -93,7 +93,7 @@ struct CopyMatchingTests {
         try test.vault.add(Item.generic("mail.example", "ada"))
         try test.vault.add(Item.generic("other", "grace", "x", [.label: "Example"]))
         var query = Query(.genericPassword)
-        for (text, count) in [("example", 1), ("xample", 2), ("ada", 1), ("none", 0)] {
+        for (text, count) in [("example", 2), ("EXAMPLE", 2), ("mail.example", 1), ("ada", 1), ("none", 0)] {
             query.text = text
             #expect(test.vault.count(query) == count, "\(text)")
         }

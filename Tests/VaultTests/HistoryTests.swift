@@ -282,13 +282,14 @@ struct HistoryTests {
         for secret in ["b1", "b2"] { try b.set(.generic("s", "a", secret)) }
         try b.add(.generic("gone", "a"))
         try b.delete(matching: Query(.genericPassword, service: "gone"))
-        _ = try b.deviceIdentifier()
+        _ = try b.deviceIdentifier(for: "B")
+        _ = try b.deviceIdentifier(for: "another")
         #expect(try vault.forget(accessGroup: "B") == 2)
         #expect(throws: VaultError.itemNotFound) { try b.versions(matching: query) }
         #expect(throws: VaultError.itemNotFound) { try b.deletedItems(matching: Query(.genericPassword)) }
         #expect(try secrets(in: vault) == ["two", "one"])
         #expect(try vault.forget(accessGroup: "B") == 0)
         #expect(throws: VaultError.accessGroupDenied) { try vault.forget(accessGroup: "C") }
-        #expect(try test.reopened().verify(deep: true).items == 1)
+        #expect(try test.reopened().verify(deep: true).items == 2)
     }
 }

@@ -46,8 +46,7 @@ struct SurvivalTests {
 
     /// An application that asks for both of its identifiers.
     private func identifiers(_ vault: Vault, _ name: String = "com.example.player") throws -> (kept: UUID, bound: UUID) {
-        defer { vault.close() }
-        return (try vault.deviceIdentifier(for: name), try vault.deviceIdentifier(for: name, thisDeviceOnly: true))
+        (try vault.deviceIdentifier(for: name), try vault.deviceIdentifier(for: name, thisDeviceOnly: true))
     }
 
     @Test func `the application is upgraded, or uninstalled and installed again`() throws {
@@ -135,15 +134,15 @@ struct SurvivalTests {
         #expect(try identifiers(machine.open()) == before)
     }
 
-    @Test func `its access group is forgotten, or the identifier reset`() throws {
-        let vault = try machine.create()
-        let before = try identifiers(vault)
-        let opened = try machine.open()
+    @Test func `it is forgotten with its program, or reset`() throws {
+        let opened = try machine.create()
+        let before = try identifiers(opened)
         let kept = try opened.resetDeviceIdentifier(for: "com.example.player")
         #expect(kept != before.kept)
         #expect(try opened.deviceIdentifier(for: "com.example.player") == kept)
         #expect(try opened.deviceIdentifier(for: "com.example.player", thisDeviceOnly: true) == before.bound)
-        #expect(try opened.forget(accessGroup: "default") == 2)
+        _ = try opened.deviceIdentifier(for: "com.example.other")
+        #expect(try opened.withAccessGroups(["com.example.player"]).forget(accessGroup: "com.example.player") == 2)
         let after = try identifiers(opened)
         #expect(after.kept != kept && after.bound != before.bound)
     }
@@ -155,14 +154,37 @@ struct SurvivalTests {
         #expect(try identifiers(vault) == before)
     }
 
-    @Test func `there is one identifier for each name and access group`() throws {
+    @Test func `there is one identifier for each name, whichever groups ask, and a program's wipe leaves it`() throws {
         let vault = try machine.create()
         let names = ["", "com.example.player", "com.example.other", "ü"]
-        let views = [vault, vault.withAccessGroups(["other"]), vault.withAccessGroups(["third", "default"])]
+        let views = [
+            vault, vault.withAccessGroups(["other"]), vault.withAccessGroups(["third", "default"]), vault.withAccessGroups(["*"]),
+        ]
         var seen: Swift.Set<UUID> = []
         for view in views { for name in names { seen.insert(try view.deviceIdentifier(for: name)) } }
-        #expect(seen.count == names.count * views.count)
-        for view in views { for name in names { #expect(seen.contains(try view.deviceIdentifier(for: name))) } }
+        #expect(seen.count == names.count)
+        #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: Query(.genericPassword)) }
+        let named = Query(.genericPassword, attributes: [.accessGroup: "device-identifiers"])
+        #expect(throws: VaultError.accessGroupDenied) { try vault.delete(matching: named) }
+        // Whoever names the group may look.
+        #expect(try vault.copyMatching(named).count == names.count)
+    }
+
+    @Test func `one that version 0.1 kept in a program's group, or in the standard one, goes on`() throws {
+        let vault = try machine.create()
+        func keep(_ name: String, in group: String) throws -> UUID {
+            let made = UUID()
+            let old = vault.withAccessGroups([group])
+            try old.add(
+                Item(
+                    .genericPassword(service: "device-identifier", account: name), accessible: .afterFirstUnlock,
+                    secret: Secret(text: made.uuidString.lowercased())))
+            return made
+        }
+        let (standard, own) = (try keep("a", in: "default"), try keep("b", in: "program"))
+        #expect(try vault.withAccessGroups(["program"]).deviceIdentifier(for: "a") == standard)
+        #expect(try vault.withAccessGroups(["program"]).deviceIdentifier(for: "b") == own)
+        #expect(try vault.deviceIdentifier(for: "b") != own)
     }
 
     @Test func `threads that ask at the same time for the first time get one answer`() async throws {
@@ -186,7 +208,10 @@ struct SurvivalTests {
         let id = try vault.deviceIdentifier(for: "n")
         let text = id.uuidString.lowercased()
         #expect(text.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
-        let item = try #require(try vault.copyMatching(Query(.genericPassword, service: "device-identifier", account: "n")).first)
+        let item = try #require(
+            try vault.copyMatching(
+                Query(.genericPassword, service: "device-identifier", account: "n", attributes: [.accessGroup: "device-identifiers"])
+            ).first)
         #expect(try item.text == text && item[.accessible] == "ck")
     }
 

@@ -11,6 +11,7 @@
 #define CLINUX_LOCK_NONE 2
 
 long clinux_set_undumpable(void);
+void clinux_set_name(const char *name);
 long clinux_is_dumpable(void);
 long clinux_forbid_core_dumps(void);
 uint64_t clinux_file_size_limit(void);
@@ -23,9 +24,11 @@ long clinux_exclude_from_dumps(void *base, size_t length);
 long clinux_exclude_from_forks(void *base, size_t length);
 long clinux_wipe_on_fork(void *base, size_t length);
 void *clinux_map(size_t length);
+void clinux_wipe_stack(void);
 long clinux_map_secret(void *base, size_t length);
 long clinux_forbid_access(void *base, size_t length);
 long clinux_filesystem_type(int descriptor);
+int clinux_terminal_width(int descriptor);
 int clinux_block_terminal_signals(void);
 void clinux_unblock_terminal_signals(void);
 int clinux_wait_for_input(int input, int signals);

@@ -11,9 +11,9 @@ struct Audit: ParsableCommand {
         commandName: "audit",
         abstract: "Print who did what, and check that nobody changed the log.",
         discussion: """
-            'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value, no service and no account.
-            A line that was changed, removed or put in makes the command end with 20. Lines that were cut off its end show when the next one
-            has been written.
+            'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value, no service and no account;
+            items that are still there are shown by what they are called now. A line that was changed, removed, put in or cut off makes the
+            command end with 20.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -26,29 +26,47 @@ struct Audit: ParsableCommand {
             throw CommandError(.inputOutput, "there is no place for a log", hint: "set HOME or XDG_STATE_HOME")
         }
         let locked = try vault.locked()
-        let path = AuditLog.path(of: locked.vaultID, in: directory)
-        guard let content = FileManager.default.contents(atPath: path.string) else {
+        guard AuditLog.exists(of: locked.vaultID, in: directory) else {
             throw CommandError(.notFound, "there is no log of this vault", hint: "'vault agent --audit' keeps one")
         }
-        let access = try VaultAccess(vault, groups: nil, purpose: .reveal, onlyReads: true)
+        let path = AuditLog.path(of: locked.vaultID, in: directory).string
+        let access = try VaultAccess(vault, groups: .ofCommand, purpose: .reveal, onlyReads: true)
+        var (names, content): ([String: String], Data) = ([:], Data())
         let (entries, firstChanged) = try access.withVault { vault in
-            if let client = vault as? AgentClient, client.greeting.isAuditing { return try client.checkAuditLog() }
-            guard let vault = vault as? Vault else {
-                throw CommandError(.failure, "the agent keeps no log, and cannot check one", hint: "use --passphrase-file FILE")
-            }
+            // First: the agent writes this look down as well.
+            names = json ? [:] : try Audit.names(in: vault)
+            content = FileManager.default.contents(atPath: path) ?? Data()
+            if let client = vault as? AgentClient { return try client.checkAuditLog() }
+            guard let vault = vault as? Vault else { throw VaultError.unimplemented }
             return try AuditLog.check(with: vault, in: directory)
         }
-        if json { try Output.write(Array(content).span) } else { try Output.write(Audit.table(content)) }
+        if json { try Output.write(JSONText.escaped(Array(content).span).span) } else { try Output.write(Audit.table(content, names)) }
         if let firstChanged {
-            throw CommandError(.damaged, "line \(firstChanged) of \(entries) is not the one that was written")
+            let what = firstChanged > entries ? "the log ends before line \(firstChanged), which was written" : nil
+            throw CommandError(.damaged, what ?? "line \(firstChanged) of \(entries) is not the one that was written")
         }
         Output.note("\(entries) lines, each as it was written")
     }
 
-    private static func table(_ content: Data) -> String {
+    /// What the items are called that are there now. The log itself names nobody's service and nobody's account.
+    private static func names(in vault: any OpenVault) throws -> [String: String] {
+        var names: [String: String] = [:]
+        for itemClass in ItemClass.allCases {
+            var query = Query(itemClass)
+            query.synchronizableAny = true
+            query.leavesOutLocked = true
+            for item in try vault.allMatching(query) {
+                guard let id = item.record?.id.uuidString.lowercased() else { continue }
+                names[id] = item.phrase(namingGroup: false)
+            }
+        }
+        return names
+    }
+
+    private static func table(_ content: Data, _ names: [String: String]) -> String {
         content.split(separator: UInt8(ascii: "\n")).map { line in
             guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else { return "(not a line of a log)\n" }
-            let what = line.error ?? line.count.map { "\($0) items" } ?? line.items.joined(separator: ",")
+            let what = line.error ?? line.count.map { "\($0) items" } ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
             let fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
             return fields.map(\.printable).joined(separator: "\t") + "\n"
         }.joined()

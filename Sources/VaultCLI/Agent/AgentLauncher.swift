@@ -12,7 +12,7 @@ enum AgentLauncher {
 
     /// Starts this program with the arguments, in a session of its own, and returns when it listens.
     static func start(_ arguments: [String]) throws {
-        let answer = try Helper(["/proc/self/exe"] + arguments).announcement(limit: 4096)
+        let answer = try Helper([Helper.ownExecutable] + arguments).announcement(limit: 4096)
         let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(separator: "\n", omittingEmptySubsequences: false)
         if lines.first == ready[...] { return }
         guard lines.count >= 3, let status = Int32(lines[0]).flatMap({ ExitStatus(rawValue: $0) }) else {
@@ -22,15 +22,20 @@ enum AgentLauncher {
     }
 
     /// The agent of the vault, started if it is not there.
-    static func agent(of vault: FilePath) throws -> AgentClient {
-        if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
-        if try VaultAccess.agent(of: nil, nil, .reveal) == nil {
-            do { try start(["agent", "--foreground", "--announce", "--locked", "--vault", vault.string]) } catch let error as CommandError {
-                // Somebody else has just started one, which may not listen yet.
+    ///
+    /// - Parameter idle: after how long without use one that is started now locks, as `--idle` takes it.
+    static func agent(of vault: LockedVault, idle: String? = nil) throws -> AgentClient {
+        if let client = try VaultAccess.agent(of: vault.path) { return client }
+        if try VaultAccess.agent(of: nil) == nil {
+            // By the path as it was given: what this device remembers of the vault it remembers by that one as well.
+            var arguments = ["agent", "--foreground", "--announce", "--locked", "--vault", vault.givenPath.string]
+            if let idle { arguments += ["--idle", idle] }
+            do { try start(arguments) } catch let error as CommandError {
+                // Another process has just started one, which may not listen yet.
                 guard error.status == .alreadyExists else { throw error }
-                for _ in 0..<100 where try VaultAccess.agent(of: nil, nil, .reveal) == nil { usleep(20_000) }
+                for _ in 0..<100 where try VaultAccess.agent(of: nil) == nil { usleep(20_000) }
             }
-            if let client = try VaultAccess.agent(of: vault, nil, .reveal) { return client }
+            if let client = try VaultAccess.agent(of: vault.path) { return client }
         }
         throw CommandError(
             .failure, "the agent that runs has another vault", hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")

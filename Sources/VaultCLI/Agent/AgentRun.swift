@@ -65,7 +65,7 @@ struct Agent: ParsableCommand {
 
     func run() throws {
         if stop {
-            guard let client = try VaultAccess.agent(of: nil, nil, .reveal) else { return Output.note("no agent is running") }
+            guard let client = try VaultAccess.agent(of: nil) else { return Output.note("no agent is running") }
             return try AgentLauncher.stop(client)
         }
         guard foreground else { return try AgentLauncher.start(["agent", "--foreground", "--announce"] + forwarded()) }
@@ -80,7 +80,8 @@ struct Agent: ParsableCommand {
         guard vault.passphrase.passphraseFd == nil else {
             throw CommandError.usage("--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
         }
-        var arguments = ["--vault", try vault.file.path().string, "--idle", idle, "--max", max]
+        let path = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(try vault.file.path())
+        var arguments = ["--vault", path.string, "--idle", idle, "--max", max]
         if let file = vault.passphrase.passphraseFile { arguments += ["--passphrase-file", file] }
         if let file = vault.unlocking.keyFile { arguments += ["--key-file", file] }
         if let file = vault.unlocking.recoveryCodeFile { arguments += ["--recovery-code-file", file] }
@@ -93,6 +94,8 @@ struct Agent: ParsableCommand {
 
     private func serve() throws {
         if !allowHibernation { SecretBytes.keepsKeysApart = true }
+        // What ps(1) and top(1) call it.
+        unsafe clinux_set_name("vault-agent")
         let server: AgentServer
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
@@ -113,7 +116,9 @@ struct Agent: ParsableCommand {
     }
 
     private func settings(stop: @escaping @Sendable () -> Void) throws -> AgentSettings {
-        var settings = AgentSettings(vault: try Agent.canonical(vault.file.path()), version: VaultCommand.configuration.version)
+        let path = try vault.file.path()
+        var settings = AgentSettings(vault: Agent.canonical(path), version: VaultCommand.configuration.version)
+        settings.givenVault = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(path)
         settings.stop = stop
         settings.idleLimit = .seconds(Copy.seconds(idle) ?? 0)
         settings.maximum = .seconds(Copy.seconds(max) ?? 0)
@@ -133,8 +138,13 @@ struct Agent: ParsableCommand {
     }
 
     private func unlock(_ server: AgentServer) throws {
-        do { try server.unlock(with: vault.unlocking.secret(for: vault.locked())) } catch VaultError.storage(.noVault) {
-            Output.warn("there is no vault here yet: make one with 'vault init', and then 'vault unlock'")
+        let locked: LockedVault
+        do { locked = try LockedVault(at: vault.file.path()) } catch VaultError.storage(.noVault) {
+            return Output.warn("there is no vault here yet: make one with 'vault init', and then 'vault unlock'")
+        }
+        try vault.naming(locked) {
+            let machine = { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }
+            try vault.unlocking.opening(UnlockTarget(locked), machine: machine) { try server.unlock(with: $0) }
         }
     }
 

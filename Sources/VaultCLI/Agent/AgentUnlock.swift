@@ -14,16 +14,38 @@ struct Unlock: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
+    @Option(help: ArgumentHelp("Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
+    var idle: String?
+
+    func validate() throws {
+        guard idle.map({ Copy.seconds($0) != nil }) ?? true else {
+            throw ValidationError("--idle takes a time of at most a day, such as 45s, 10m or 8h")
+        }
+    }
+
     func run() throws {
         let locked = try vault.locked()
         let unlocking = vault.unlocking
-        try unlocking.checkAvailable(for: locked.slots)
-        let client = try AgentLauncher.agent(of: locked.path)
-        if unlocking.hasSource || Terminal() == nil {
-            try client.unlock(with: unlocking.secret(for: locked))
-        } else {
-            try VaultAccess.unlock(client, unlocking, locked)
+        let target = UnlockTarget(locked)
+        try unlocking.checkAvailable(for: target)
+        let client = try AgentLauncher.agent(of: locked, idle: idle)
+        try vault.naming(locked) {
+            if unlocking.hasSource || Terminal() == nil {
+                try unlocking.opening(target, machine: { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }) { secret in
+                    try client.unlock(with: secret)
+                }
+            } else {
+                try VaultAccess.unlock(client, unlocking, locked)
+            }
+            if let idle, let seconds = Copy.seconds(idle) { try client.setIdleLimit(UInt32(seconds)) }
+            Output.note("unlocked\(Unlock.limits(try client.status())); 'vault lock' locks it")
         }
+    }
+
+    private static func limits(_ status: AgentStatus) -> String {
+        let limits = [(status.idleLimit, "without use"), (status.maximum, "in any case")].filter { $0.0 > 0 }
+        guard !limits.isEmpty else { return "" }
+        return ", locks after " + limits.map { "\(StatusText.words($0.0)) \($0.1)" }.joined(separator: " and ")
     }
 }
 
@@ -36,7 +58,7 @@ struct Lock: ParsableCommand {
             """)
 
     func run() throws {
-        guard let client = try VaultAccess.agent(of: nil, nil, .reveal) else { return Output.note("no agent is running") }
+        guard let client = try VaultAccess.agent(of: nil) else { return Output.note("no agent is running") }
         try client.lock()
     }
 }

@@ -38,16 +38,19 @@ struct Backup: ParsableCommand {
     func run() throws {
         let exists = OutputFile(target).exists
         if exists, !yes { try Confirmation.replace("the file", target) }
-        let opened = try vault.opened()
-        defer { opened.close() }
-        let passphrase =
-            try backupPassphraseFile.map { try PassphraseOptions.read(file: $0) }
-            ?? (ownPassphrase ? try PassphraseOptions.ask("Passphrase of the copy: ", confirming: true) : nil)
-        let entries = passphrase.map { [SlotEntry(.passphrase($0), name: "passphrase")] }
-        let count = try Progress.during("backing up") { _ in
-            try opened.backUp(to: FilePath(target), entries: entries, replacing: exists)
+        try vault.withOpened { opened, _ in
+            let passphrase =
+                try backupPassphraseFile.map { try PassphraseOptions.read(file: $0) }
+                ?? (ownPassphrase
+                    ? try PassphraseOptions.askNew("Passphrase of the copy: ", orElse: "--backup-passphrase-file FILE") : nil)
+            let entries = passphrase.map { [SlotEntry(.passphrase($0), name: "passphrase")] }
+            let count = try Progress.during("backing up") { _ in
+                do throws(VaultError) { return try opened.backUp(to: FilePath(target), entries: entries, replacing: exists) } catch {
+                    throw CommandError(error, at: FilePath(target))
+                }
+            }
+            Output.note("\(count) items")
         }
-        Output.note("\(count) items")
     }
 }
 

@@ -20,16 +20,34 @@ struct Restore: ParsableCommand {
     @Flag(help: "Replace a vault that is there.")
     var yes = false
 
+    @Flag(help: "Also a backup that lacks changes that this device has seen of the vault.")
+    var acceptOlder = false
+
     func run() throws {
-        let target = try vault.file.path()
-        let backup = try LockedVault(at: FilePath(source))
+        let (target, source) = (try vault.file.path(), FilePath(source))
+        let backup: LockedVault
+        do throws(VaultError) { backup = try LockedVault(at: source) } catch {
+            guard error == .storage(.noVault) else { throw CommandError(error, at: source) }
+            throw CommandError(.notFound, "there is no backup at '\(source.string.printable)'", hint: "'vault backup FILE' makes one")
+        }
         let exists = OutputFile(target.string).exists
         if exists, !yes { try Confirmation.replace("the vault", target.string) }
-        try vault.unlocking.checkAvailable(for: backup.slots)
-        let secret = try vault.unlocking.secret(for: backup)
-        let count = try Progress.during("restoring") { report in
-            try backup.restore(with: secret, to: target, replacing: exists, report: report)
+        let unlocking = UnlockTarget(backup)
+        try vault.unlocking.checkAvailable(for: unlocking)
+        do {
+            let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "The backup")
+            let count = try acceptance.asking { accepts in
+                try vault.unlocking.opening(unlocking, machine: { () throws(VaultError) in try backup.machineSecret(with: .ofProcess) }) {
+                    secret in
+                    try Progress.during("restoring") { report in
+                        try backup.restore(with: secret, to: target, replacing: exists, accepts: accepts, report: report)
+                    }
+                }
+            }
+            Output.note("\(count) items; the vault opens with what opened the backup")
+        } catch let error as VaultError {
+            if case .storage(.damaged) = error { throw CommandError(error, at: source) }
+            throw CommandError(error, at: target)
         }
-        Output.note("\(count) items")
     }
 }

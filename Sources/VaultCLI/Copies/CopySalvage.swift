@@ -22,18 +22,33 @@ struct SalvageCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @Flag(help: "Also when what is left lacks changes that this device has seen.")
+    var acceptOlder = false
+
     func validate() throws {
         guard !target.isEmpty, !target.hasSuffix("/") else { throw ValidationError("salvage takes a file") }
     }
 
     func run() throws {
-        let damaged = try DamagedVault(at: vault.file.path())
-        try vault.unlocking.checkAvailable(for: damaged.slots)
-        let secret = try vault.unlocking.secret(for: damaged.slots) { () throws(VaultError) in
-            try damaged.machineSecret(with: .ofProcess)
+        let path = try vault.file.path()
+        do { try salvage(path) } catch let error as VaultError {
+            if error == .storage(.alreadyExists) { throw CommandError(error, at: FilePath(target)) }
+            throw CommandError(error, at: path)
         }
-        let result = try Progress.during("salvaging") { report in
-            try damaged.salvage(with: secret, to: FilePath(target), report: report)
+    }
+
+    private func salvage(_ path: FilePath) throws {
+        let damaged = try DamagedVault(at: path)
+        let unlocking = UnlockTarget(damaged: damaged, at: path)
+        try vault.unlocking.checkAvailable(for: unlocking)
+        let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "What is left")
+        let result = try acceptance.asking { accepts in
+            try vault.unlocking.opening(unlocking, machine: { () throws(VaultError) in try damaged.machineSecret(with: .ofProcess) }) {
+                secret in
+                try Progress.during("salvaging") { report in
+                    try damaged.salvage(with: secret, to: FilePath(target), accepts: accepts, report: report)
+                }
+            }
         }
         try write(result)
         let salvage = result.salvage
@@ -43,6 +58,12 @@ struct SalvageCommand: ParsableCommand {
         }
         if salvage.unreadableBytes > 0 { Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made") }
         if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
+        if salvage.lacksStart { Output.warn("what the oldest frames had is lost, and nothing says how much that was") }
+        guard result.damaged.isEmpty, salvage.missingFrames == 0, !salvage.lacksStart, salvage.frames > 0 || salvage.unreadableBytes == 0
+        else {
+            let what = salvage.whole == 0 ? "nothing could be saved whole" : "not everything could be saved"
+            throw CommandError(.damaged, what, hint: "what could is in '\(target.printable)'")
+        }
     }
 
     private func write(_ result: DamagedVault.Result) throws {

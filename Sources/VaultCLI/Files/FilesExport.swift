@@ -73,6 +73,7 @@ struct ExportDirectory {
     func fill(_ body: (_ write: (String, Span<UInt8>) throws -> Void) throws -> Void) throws {
         // An interruption must not leave opened secrets behind.
         let interruptions = try Interruptions()
+        let unfinished = try DirectoryGuard(temporary)
         try make(temporary)
         do {
             try body { name, bytes in
@@ -81,6 +82,7 @@ struct ExportDirectory {
             }
             try interruptions.check()
             guard unsafe rename(temporary, path) == 0 else { throw failure("put the directory in its place") }
+            unfinished.letGo()
         } catch {
             try? FileManager.default.removeItem(atPath: temporary)
             try interruptions.check()

@@ -17,7 +17,7 @@ struct DeviceID: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(help: "The access group.")
+    @Option(help: "The access group in which version 0.1 kept it, if that is not the caller's.")
     var group: String?
 
     @Flag(help: "An identifier that is bound to this machine: in a copy of the vault on another one, that has one of its own.")
@@ -39,10 +39,11 @@ struct DeviceID: ParsableCommand {
     func run() throws {
         if reset, !yes { try Confirmation.checkPossible() }
         let identifier = try vault.access(.named(group)).withVault { vault in
-            let which = DeviceIdentifier(name: name, isBound: thisDeviceOnly, group: group)
-            guard reset else { return try vault.deviceIdentifier(which) }
-            if !yes { try Confirmation.ask("Make a new identifier? The old one is gone then.") }
-            return try vault.resetDeviceIdentifier(which)
+            guard reset else { return try vault.deviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly) }
+            if !yes {
+                try Confirmation.ask("Make a new identifier\(name.isEmpty ? "" : " for '\(name.printable)'")? The old one is gone then.")
+            }
+            return try vault.resetDeviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
         }
         let text = identifier.uuidString.lowercased()
         guard json else { return try Output.line(text) }

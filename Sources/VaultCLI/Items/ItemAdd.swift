@@ -14,7 +14,21 @@ struct Add: ParsableCommand {
     @OptionGroup var details: ItemDescription
     @OptionGroup var input: SecretOptions
 
-    func run() throws { try Set.store(vault, selection, details, input) { vault, item in try vault.add(item) } }
+    func run() throws {
+        try Set.store(
+            vault, selection, details, input,
+            beforePrompt: { vault in
+                // Before somebody types a secret for nothing.
+                var query = Query(selection.key)
+                query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
+                query.synchronizableAny = true
+                query.leavesOutLocked = true
+                guard try vault.allMatching(query).isEmpty else { throw VaultError.duplicateItem }
+            }
+        ) { vault, item in
+            try vault.add(item)
+        }
+    }
 }
 
 struct Set: ParsableCommand {
@@ -33,13 +47,14 @@ struct Set: ParsableCommand {
     /// Makes the item of the options and hands it to the verb.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ input: SecretOptions,
-        _ verb: (any OpenVault, Item) throws -> Void
+        beforePrompt: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
         // What can be read without asking is judged before the key is derived; a person is asked for the passphrase first.
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
+            if early == nil { try beforePrompt(vault) }
             let secret = try early ?? input.secret()
             try verb(vault, Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
         }

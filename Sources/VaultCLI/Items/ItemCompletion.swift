@@ -13,8 +13,9 @@ enum ItemCompletion {
     static let accounts = CompletionKind.custom { arguments, index, prefix in
         // The word before the last is the service.
         let words = arguments.prefix(max(0, index)).filter { !$0.hasPrefix("-") }
-        let service = words.last ?? ""
-        return offered(names(arguments) { $0.serviceName == service ? $0[.account]?.displayText ?? "" : "" }, prefix)
+        let typed = words.last ?? ""
+        let services = [typed, unquoted(typed)]
+        return offered(names(arguments) { services.contains($0.serviceName) ? $0[.account]?.displayText ?? "" : "" }, prefix)
     }
 
     static let references = CompletionKind.custom { arguments, _, prefix in
@@ -27,7 +28,7 @@ enum ItemCompletion {
     private static func names(_ arguments: [String], _ name: (Item) -> String) -> [String] {
         let given = arguments.firstIndex(of: "--vault").flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
         guard let path = given.map({ FilePath($0) }) ?? Vault.defaultPath, let locked = try? LockedVault(at: path),
-            let client = try? AgentClient(vault: locked.path, accessGroups: .ofEnvironment)
+            let client = try? AgentClient(vault: locked.path, accessGroups: .named(nil))
         else { return [] }
         return [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
             var query = Query(itemClass)
@@ -37,9 +38,32 @@ enum ItemCompletion {
         }.map(name)
     }
 
+    /// bash and zsh hand over the words as they stand in the line, fish what they mean.
+    private static func unquoted(_ word: String) -> String {
+        var output = ""
+        var quote: Character?
+        var isEscaped = false
+        for character in word {
+            switch character {
+            case _ where isEscaped:
+                output.append(character)
+                isEscaped = false
+            case "\\" where quote != "'": isEscaped = true
+            case quote: quote = nil
+            case "'" where quote == nil, "\"" where quote == nil: quote = character
+            default: output.append(character)
+            }
+        }
+        return output
+    }
+
     /// Each once, sorted, and none that a shell could not show on a line.
     private static func offered(_ names: [String], _ prefix: String) -> [String] {
-        Swift.Set(names).filter { !$0.isEmpty && $0.hasPrefix(prefix) && $0.printable == $0 }.sorted()
+        let fitting = Swift.Set(names).filter { !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed } }
+            .sorted()
+        // There a colon begins the description of what is offered.
+        guard CompletionShell.requesting == .zsh else { return fitting }
+        return fitting.map { $0.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
     }
 
     private static func escaped(_ part: String) -> String {

@@ -5,7 +5,7 @@ internal import Vault
 struct Delete: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete",
-        abstract: "Delete an item.", discussion: "Asks on a terminal; without one, --yes is needed.")
+        abstract: "Delete an item.", discussion: "Asks on a terminal; without one, --yes is needed.", aliases: ["rm"])
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -22,13 +22,27 @@ struct Delete: ParsableCommand {
         try access.withVault { vault in
             guard all else {
                 let item = try selection.only(in: vault)
-                if !yes { try Confirmation.ask("Delete 1 item?") }
+                let isElsewhere = item[.accessGroup]?.text != selection.groups.first
+                // Who is not asked means the items that the command adds.
+                guard !isElsewhere || !yes else {
+                    throw CommandError.usage(
+                        "there is such an item in another access group alone",
+                        hint: "if it is meant: --group '\((item[.accessGroup]?.text ?? "").printable)'")
+                }
+                if !yes { try Confirmation.ask("Delete \(item.phrase(namingGroup: isElsewhere))?") }
                 guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
                 try vault.delete(matching: Query(persistentReference: reference))
                 return
             }
-            if !yes { try Confirmation.ask("Delete \(try vault.copyMatching(selection.query).count) items?") }
-            try vault.delete(matching: selection.query)
+            // All of one group: what belongs to others' programs is named for itself.
+            var query = selection.query
+            query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
+            if !yes {
+                let items = try vault.copyMatching(query)
+                let what = items.count == 1 ? items[0].phrase(namingGroup: false) : "\(items.count.grouped) items"
+                try Confirmation.ask("Delete \(what)?")
+            }
+            try vault.delete(matching: query)
         }
     }
 }
@@ -46,9 +60,34 @@ enum Confirmation {
         guard try isWanted(question) else { throw CommandError(.cancelled, "cancelled") }
     }
 
-    /// What a person says; without one, no.
+    /// What a person says, who is asked again until that is yes or no; nothing is no. Without a person, no.
     static func isWanted(_ question: String) throws -> Bool {
-        guard let answer = try Terminal()?.ask(question + " [y/N] ").lowercased() else { return false }
-        return answer == "y" || answer == "yes"
+        guard let terminal = Terminal() else { return false }
+        while true {
+            switch try terminal.ask(question + " [y/N] ").lowercased() {
+            case "y", "yes": return true
+            case "", "n", "no": return false
+            default: terminal.write("Please answer yes or no.\n")
+            }
+        }
+    }
+}
+
+extension Item {
+    /// What a question calls it.
+    func phrase(namingGroup: Bool) -> String {
+        var text = serviceName.printable
+        if let account = self[.account]?.displayText, !account.isEmpty { text += ", account \(account.printable)" }
+        if namingGroup { text += ", of the access group '\((self[.accessGroup]?.text ?? "").printable)'" }
+        return text
+    }
+}
+
+extension Int {
+    /// With commas between thousands.
+    var grouped: String {
+        var digits = Array(String(self))
+        for place in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: place) }
+        return String(digits)
     }
 }

@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import Vault
+internal import VaultAgent
 
 struct Find: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -10,8 +11,9 @@ struct Find: ParsableCommand {
         abstract: "List items.",
         discussion: """
             TEXT is a part of the service, the account or the label; the options compare exactly, and all must match.
-            A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs.
-            """)
+            A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs, and the access group where
+            there are several.
+            """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions
 
@@ -51,10 +53,12 @@ struct Find: ParsableCommand {
     }
 
     func run() throws {
-        let access = try vault.access(.named(group), onlyReads: true)
+        // A person is asked rather than shown less than there is.
+        let access = try vault.access(.named(group), onlyReads: true, asksFirst: true)
         try access.withVault { vault in
-            if access.isLocked { Output.note("the vault is locked: only what is readable after the first unlock is listed") }
             let items = try find(in: vault)
+            let leftOut = try leftOut(by: vault)
+            if leftOut > 0 { Output.note("the vault is locked, and leaves out \(leftOut.grouped): 'vault unlock' shows all") }
             guard !items.isEmpty else {
                 if json { try Output.line("[]") }
                 throw CommandError(.notFound, "no such item")
@@ -62,17 +66,25 @@ struct Find: ParsableCommand {
             if json {
                 try printJSON(items)
             } else if Terminal.isTerminal(STDOUT_FILENO) {
-                try Output.write(Find.table(items))
+                try Output.write(ItemTable(items.sorted { ItemTable.precedes($0, $1) }).text(width: Terminal.width(of: STDOUT_FILENO)))
             } else {
-                try Output.write(items.map { Find.columns($0).joined(separator: "\t") + "\n" }.joined())
+                try Output.write(ItemTable(items).lines)
             }
         }
     }
 
+    /// How many items match that a locked vault does not show.
+    private func leftOut(by vault: any OpenVault) throws -> Int {
+        guard let client = vault as? AgentClient, try client.status().state == .locked else { return 0 }
+        return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1) }
+    }
+
+    private var queries: [Query] { (itemClass.map { [$0.itemClass] } ?? ItemClass.allCases).compactMap { query(for: $0) } }
+
     private func find(in store: any ItemStore) throws -> [Item] {
         var found: [Item] = []
-        for itemClass in itemClass.map({ [$0.itemClass] }) ?? ItemClass.allCases {
-            guard var query = query(for: itemClass) else { continue }
+        for query in queries {
+            var query = query
             query.leavesOutLocked = true
             found += try store.allMatching(query)
         }
@@ -110,24 +122,6 @@ struct Find: ParsableCommand {
             separator = ",\n "
         }
         try Output.write("]\n")
-    }
-
-    private static func columns(_ item: Item) -> [String] {
-        [item.serviceName, item[.account]?.displayText ?? "", item[.label]?.displayText ?? "", ClassOption(item.itemClass).rawValue]
-            .map(\.printable)
-    }
-
-    private static func table(_ items: [Item]) -> String {
-        let rows = [["SERVICE", "ACCOUNT", "LABEL", "CLASS"]] + items.map(columns)
-        let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
-        return rows.map { row in
-            var line = ""
-            for (column, text) in row.enumerated() {
-                line += text
-                if column < 3 { line += String(repeating: " ", count: widths[column] - text.count + 2) }
-            }
-            return line + "\n"
-        }.joined()
     }
 }
 

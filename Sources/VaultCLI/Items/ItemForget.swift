@@ -26,9 +26,21 @@ struct Forget: ParsableCommand {
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
         try vault.access(.named(group)).withVault { vault in
-            if !yes { try Confirmation.ask("Forget everything of the group '\(group.printable)'?") }
+            if !yes {
+                let count = try Forget.count(of: group, in: vault)
+                try Confirmation.ask("Forget the \(count.grouped) items of the group '\(group.printable)', and what was deleted of it?")
+            }
             let count = try Progress.during("forgetting") { _ in try vault.forget(accessGroup: group) }
             Output.note("\(count) items went")
+        }
+    }
+
+    private static func count(of group: String, in vault: any OpenVault) throws -> Int {
+        try ItemClass.allCases.reduce(0) { count, itemClass in
+            var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
+            query.synchronizableAny = true
+            query.leavesOutLocked = true
+            return try count + vault.allMatching(query).count + vault.lockedCount(matching: query)
         }
     }
 }

@@ -8,7 +8,7 @@ struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Print an item's secret, or an attribute of it.",
-        discussion: "The secret's exact bytes are written; a newline follows only on a terminal.")
+        discussion: "The secret's exact bytes are written; a newline follows only on a terminal.", aliases: ["show"])
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -67,7 +67,13 @@ extension Secret {
 extension Span<UInt8> {
     /// Whether the bytes are UTF-8 that a terminal shows and does not obey.
     var isText: Bool {
-        for index in indices where self[index] < 0x20 && self[index] != 0x0a && self[index] != 0x09 || self[index] == 0x7f { return false }
-        return (try? UTF8Span(validating: self)) != nil
+        guard (try? UTF8Span(validating: self)) != nil else { return false }
+        var index = 0
+        while index < count {
+            guard let (scalar, length) = scalar(at: index) else { return false }
+            if scalar.isObeyed, scalar != "\n", scalar != "\t" { return false }
+            index += length
+        }
+        return true
     }
 }

@@ -67,9 +67,9 @@ struct History: ParsableCommand {
     }
 
     private func change() throws {
-        let opened = try vault.opened(.named(group))
-        defer { opened.close() }
-        if let keep { try set(keep, opened) } else { try purge(opened) }
+        try vault.withOpened(.named(group)) { opened, _ in
+            if let keep { try set(keep, opened) } else { try purge(opened) }
+        }
     }
 
     private func query(_ itemClass: ItemClass? = nil, reveal: Bool = false) -> Query {

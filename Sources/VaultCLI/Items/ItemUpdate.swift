@@ -20,6 +20,12 @@ struct Update: ParsableCommand {
     @Option(help: ArgumentHelp("The new service or server.", valueName: "service"))
     var newService: String?
 
+    @Option(help: ArgumentHelp("The new access group.", valueName: "group"))
+    var newGroup: String?
+
+    @Option(name: .customLong("remove-attr"), help: ArgumentHelp("Take an attribute of your own away; may be repeated.", valueName: "name"))
+    var removedAttributes: [String] = []
+
     @Flag(help: "Replace the secret.")
     var secret = false
 
@@ -39,12 +45,15 @@ struct Update: ParsableCommand {
         if replacesSecret { try Set.checkStandardInput(vault, input) }
         var changes = ItemChanges(attributes: try details.attributes(), version: ifVersion)
         for (name, value) in details.user { changes.userAttributes[name] = .some(value) }
+        for name in removedAttributes { changes.userAttributes.updateValue(nil, forKey: name) }
+        changes.attributes[.accessGroup] = newGroup.map(AttributeValue.string)
         changes.attributes[.account] = newAccount.map(AttributeValue.string)
         if let newService { changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService) }
         guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
-        let access = try vault.access(selection.groups)
+        // Whoever moves an item into a group has to belong to that as well.
+        let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
         if replacesSecret, !input.prompts { changes.secret = try input.secret() }
         try access.withVault { vault in
             let item = try selection.only(in: vault)

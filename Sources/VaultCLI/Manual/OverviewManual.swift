@@ -101,7 +101,10 @@ enum OverviewManual {
             "VAULT_TPM2_DEVICE",
             "The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a place."
         ),
-        ("VAULT_ACCESS_GROUPS", "The access groups of the caller, parted by commas; the first is where items are added."),
+        (
+            "VAULT_ACCESS_GROUPS",
+            "The access groups of a program, parted by commas; the first is where it adds. Without it a program has its own, and this command sees all."
+        ),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
         ("XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR", "Where the files below are, instead of in the home directory."),
         ("NO_COLOR", "Is honoured, since nothing is coloured."),

@@ -36,7 +36,9 @@ struct NewPassphraseOptions: ParsableArguments {
     }
 
     /// - Throws: code 4 when there is neither a source nor a terminal.
-    func passphrase() throws -> Passphrase { try given() ?? PassphraseOptions.ask("New passphrase: ", confirming: true) }
+    func passphrase() throws -> Passphrase {
+        try given() ?? PassphraseOptions.askNew("New passphrase: ", orElse: "--new-passphrase-file FILE")
+    }
 }
 
 struct SlotAdd: ParsableCommand {
@@ -97,9 +99,9 @@ struct SlotAdd: ParsableCommand {
         }
     }
 
-    func run() throws {
-        let opened = try vault.opened()
-        defer { opened.close() }
+    func run() throws { try vault.withOpened { opened, _ in try add(to: opened) } }
+
+    private func add(to opened: Vault) throws {
         let cost = new.kdf?.cost ?? .moderate
         switch kind {
         case .passphrase:

@@ -25,8 +25,10 @@ struct SlotRemove: ParsableCommand {
         if !yes { try Confirmation.checkPossible() }
         let slots = try vault.locked().slots
         let found = try slots.named(slot)
-        let opened = try vault.opened()
-        defer { opened.close() }
+        try vault.withOpened { opened, _ in try remove(found, slots, opened) }
+    }
+
+    private func remove(_ found: KeySlot, _ slots: [KeySlot], _ opened: Vault) throws {
         if !yes {
             let isLast = !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
             let also = isLast ? " With it go the items that are readable only while there is a passphrase." : ""

@@ -10,11 +10,28 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
     /// The terminal's own, by the escape sequence OSC 52, also over SSH. It can be set and not read.
     case terminal
 
-    /// The one of this session. Nil: there is none.
-    static var current: Clipboard? {
-        if isSet("WAYLAND_DISPLAY"), Helper(["wl-copy"]).exists { return .wayland }
-        if isSet("DISPLAY"), Helper(["xclip"]).exists { return .x11 }
-        return Terminal() == nil ? nil : .terminal
+    /// Those that this session may have, the likeliest first: a display that a variable names may be gone.
+    static var candidates: [Clipboard] {
+        var found: [Clipboard] = []
+        if isSet("WAYLAND_DISPLAY"), Helper(["wl-copy"]).exists { found.append(.wayland) }
+        if isSet("DISPLAY"), Helper(["xclip"]).exists { found.append(.x11) }
+        return found + (Terminal() == nil ? [] : [.terminal])
+    }
+
+    /// Puts the bytes where people paste from.
+    ///
+    /// - Returns: which clipboard took them.
+    static func copy(_ bytes: Span<UInt8>) throws -> Clipboard {
+        var failure: any Error = missing
+        for clipboard in candidates {
+            do {
+                try clipboard.set(bytes)
+                return clipboard
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
     }
 
     private static func isSet(_ variable: String) -> Bool { unsafe getenv(variable).map { unsafe $0.pointee != 0 } ?? false }
@@ -69,6 +86,9 @@ struct Copy: ParsableCommand {
     @Option(help: ArgumentHelp("Clear it after so long, such as 45s or 2m; 0 for never.", valueName: "time"))
     var clearAfter = "45s"
 
+    @Flag(help: "Also the seed of one-time passwords, for which 'vault otp --copy' is meant.")
+    var force = false
+
     func validate() throws {
         guard Copy.seconds(clearAfter) != nil else {
             throw ValidationError("--clear-after takes a time of at most a day, such as 45s or 2m")
@@ -77,21 +97,16 @@ struct Copy: ParsableCommand {
 
     func run() throws {
         let access = try vault.access(selection.groups, onlyReads: true)
-        guard let clipboard = Clipboard.current else { throw Clipboard.missing }
+        guard !Clipboard.candidates.isEmpty else { throw Clipboard.missing }
         try access.withVault { vault in
             guard let secret = try selection.only(in: vault, secrets: true).secret else {
                 throw CommandError(.notFound, "the item has no secret")
             }
-            try secret.withBytes { try clipboard.set($0) }
-            let seconds = Copy.seconds(clearAfter) ?? 0
-            guard clipboard != .terminal else {
-                return Output.note("the terminal's clipboard has the secret until something else is copied")
+            guard force || !secret.withBytes({ OneTimePassword.isURI($0) }) else {
+                throw CommandError.usage(
+                    "the secret is the seed of one-time passwords", hint: "'vault otp --copy' copies the password of now; or --force")
             }
-            guard seconds > 0 else { return }
-            let seal = try ClipboardSeal(of: secret)
-            let helper = Helper(["/proc/self/exe", ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds)])
-            try seal.withBytes { try helper.leave($0) }
-            Output.note("the clipboard is cleared in \(seconds) s if it still has the secret")
+            try secret.copy(clearAfter: Copy.seconds(clearAfter) ?? 0)
         }
     }
 
@@ -102,6 +117,23 @@ struct Copy: ParsableCommand {
         guard let number = Int(unit == nil ? text[...] : text.dropLast()), (0...86_400).contains(number) else { return nil }
         let seconds = number * (unit ?? 1)
         return seconds <= 86_400 ? seconds : nil
+    }
+}
+
+extension Secret {
+    /// Copies the bytes, and leaves a process behind that clears the clipboard.
+    ///
+    /// - Parameter seconds: after so many; 0 for never.
+    func copy(clearAfter seconds: Int) throws {
+        let clipboard = try withBytes { try Clipboard.copy($0) }
+        guard clipboard != .terminal else {
+            return Output.note("the terminal's clipboard has the secret until something else is copied")
+        }
+        guard seconds > 0 else { return }
+        let seal = try ClipboardSeal(of: self)
+        let helper = Helper([Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds)])
+        try seal.withBytes { try helper.leave($0) }
+        Output.note("the clipboard is cleared in \(seconds) s if it still has the secret")
     }
 }
 

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
+internal import VaultStorage
 
 /// Both ends of a pipe, of which a child gets none that it is not given.
 struct Pipe {
@@ -28,6 +29,13 @@ struct Helper {
     private let arguments: [String]
 
     init(_ arguments: [String]) { self.arguments = arguments }
+
+    /// This very program, by the name that people know it by.
+    static var ownExecutable: String {
+        let path = try? LinuxFileSystem().resolve("/proc/self/exe")
+        // One that was upgraded meanwhile is still there under its descriptor.
+        return path.flatMap { unsafe access($0.string, X_OK) == 0 ? $0.string : nil } ?? "/proc/self/exe"
+    }
 
     /// Whether there is such a program on the search path.
     var exists: Bool {
@@ -67,6 +75,9 @@ struct Helper {
         input.closeWriteEnd()
         guard isWritten else { throw failure }
     }
+
+    /// Starts the program in a session of its own, and leaves it there with the end of a pipe as its standard input.
+    func leave(reading descriptor: Int32) throws { _ = try start(input: descriptor, output: -1, detached: true) }
 
     /// Starts the program in a session of its own and leaves it there, once it has closed its standard output.
     ///

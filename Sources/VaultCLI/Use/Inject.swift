@@ -47,7 +47,7 @@ struct Inject: ParsableCommand {
             ?? SecretReader.read(0, limit: 16 << 20, tooLong: tooLong)
         let template = try bytes.withBytes { try Template($0) }
         let filled = try access.withVault { vault in
-            try template.fill { reference, line in try reference.secret(in: vault, for: "line \(line)") }
+            try template.fill { reference, line in try reference.secret(in: vault, of: .named(group), for: "line \(line)") }
         }
         guard let target else { return try filled.withBytes { try Output.write($0) } }
         if target.exists, !yes { try Confirmation.ask("Replace '\(target.path.printable)'?") }

@@ -23,6 +23,12 @@ struct Mask: ~Copyable {
         self.held = held
     }
 
+    /// Whether it cannot be taken out, as it is or as a shell hands it on.
+    static func isTooShort(_ secret: Secret) throws -> Bool {
+        let shortest = try withoutNewline(secret) ?? secret
+        return (1..<leastLength).contains(shortest.count)
+    }
+
     private static func withoutNewline(_ secret: Secret) throws -> Secret? {
         let end = secret.withBytes { bytes in
             var end = bytes.count

@@ -16,8 +16,7 @@ struct OneTimePassword: ~Copyable {
 
     /// - Throws: code 64, with nothing of what was there.
     init(_ text: Span<UInt8>) throws {
-        let isURI = text.count >= Self.scheme.utf8.count && zip(text.indices, Self.scheme.utf8).allSatisfy { text[$0] == $1 }
-        guard isURI else {
+        guard Self.isURI(text) else {
             key = try Base32.decoded(text)
             return
         }
@@ -52,6 +51,11 @@ struct OneTimePassword: ~Copyable {
         }
         guard let secret else { throw failure }
         key = try Base32.decoded(text.extracting(secret))
+    }
+
+    /// Whether the text says of itself that it is a seed.
+    static func isURI(_ text: Span<UInt8>) -> Bool {
+        text.count >= scheme.utf8.count && zip(text.indices, scheme.utf8).allSatisfy { text[$0] == $1 }
     }
 
     private static func number(_ text: Span<UInt8>, in range: ClosedRange<Int>) throws -> Int {
@@ -134,6 +138,13 @@ struct Otp: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @Flag(help: "Copy it to the clipboard, which is cleared when it is no longer good, instead of printing it.")
+    var copy = false
+
+    func validate() throws {
+        guard !copy || !json else { throw ValidationError("--copy and --json exclude each other") }
+    }
+
     func run() throws {
         let secret = try vault.access(selection.groups, onlyReads: true).withVault { vault in
             try selection.only(in: vault, secrets: true).secret
@@ -143,6 +154,7 @@ struct Otp: ParsableCommand {
         let now = UInt64(max(0, Date().timeIntervalSince1970))
         let code = try password.code(at: now)
         let left = password.period - Int(now % UInt64(password.period))
+        guard !copy else { return try Secret(SecretBytes(copying: Array(code.utf8).span)).copy(clearAfter: left) }
         guard !json else { return try Output.line("{\"code\":\"\(code)\",\"period\":\(password.period),\"validFor\":\(left)}") }
         try Output.line(code)
         if Terminal.isTerminal(STDERR_FILENO) { Output.note("good for \(left) s") }

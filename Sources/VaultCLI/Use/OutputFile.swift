@@ -17,36 +17,46 @@ struct OutputFile {
         return unsafe lstat(path, &status) == 0
     }
 
+    /// Whether it is one of the links that every program of the machine finds its standard output by, which may lead to a regular file.
+    private var isInSystemDirectory: Bool {
+        let parent = FilePath(path).removingLastComponent()
+        guard let directory = try? LinuxFileSystem().resolve(parent.isEmpty ? "." : parent) else { return false }
+        return ["/dev", "/proc"].contains { directory.starts(with: $0) }
+    }
+
     /// Makes the file, or puts a new one in the place of the old; a symbolic link is replaced and not followed.
     ///
-    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file.
+    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file, also behind a link: /dev/stdout is one.
     func replace(with bytes: Span<UInt8>) throws {
         var status = stat()
         let isThere = unsafe lstat(path, &status) == 0
-        guard !isThere || [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
+        let isSystemLink = isThere && status.st_mode & S_IFMT == S_IFLNK && isInSystemDirectory
+        guard !isSystemLink, unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
             throw CommandError(.inputOutput, "'\(path.printable)' is no file that could be replaced")
         }
-        // An interruption must not leave opened secrets behind.
+        // An interruption must not leave opened secrets behind, and a file without a name none when nothing can be done any more.
         let interruptions = try Interruptions()
-        let temporary = OutputFile.temporaryPath(beside: path)
-        let opened = unsafe clinux_openat(AT_FDCWD, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
-        defer { close(Int32(opened)) }
+        let target = FilePath(path)
+        let parent = target.removingLastComponent()
+        guard let name = target.lastComponent?.string else { throw OutputFile.failure(.isDirectory) }
         do {
-            try Output.write(bytes, to: Int32(opened))
-            guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
-            try interruptions.check()
-            guard !isThere else {
-                guard unsafe rename(temporary, path) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
-                return
+            let directory = try LinuxFileSystem().openDirectory(parent.isEmpty ? "." : parent)
+            let temporary = OutputFile.temporaryPath(beside: name)
+            let file = try directory.createTemporary(temporary)
+            do {
+                try file.writeWhole(bytes)
+                try file.synchronize()
+                try interruptions.check()
+                try directory.place(file, temporaryName: temporary, as: name, replacing: isThere)
+            } catch {
+                try? directory.remove(temporary)
+                try interruptions.check()
+                guard let errno = error as? Errno else { throw error }
+                guard errno != .fileExists else { throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes") }
+                throw OutputFile.failure(errno)
             }
-            let result = unsafe clinux_rename_no_replace(AT_FDCWD, temporary, path)
-            guard result != -Int(EEXIST) else { throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes") }
-            guard result == 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-result))) }
-        } catch {
-            unsafe unlink(temporary)
-            try interruptions.check()
-            throw error
+        } catch let error as Errno {
+            throw OutputFile.failure(error)
         }
     }
 
@@ -66,5 +76,13 @@ struct OutputFile {
 
     private static func failure(_ errno: Errno) -> CommandError {
         CommandError(.inputOutput, "cannot write the file: \(errno.description.lowercased())")
+    }
+}
+
+extension VaultFile {
+    /// Writes every byte, continuing after short writes.
+    fileprivate func writeWhole(_ bytes: Span<UInt8>) throws(Errno) {
+        var written = 0
+        while written < bytes.count { written += try write(bytes.extracting(written..<bytes.count), at: written) }
     }
 }

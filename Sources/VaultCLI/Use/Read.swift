@@ -26,6 +26,8 @@ struct Read: ParsableCommand {
         guard let reference = SecretReference(reference) else {
             throw CommandError.usage("not a reference", hint: "vault://SERVICE/ACCOUNT")
         }
-        try vault.access(.named(group), onlyReads: true).withVault { vault in try reference.secret(in: vault).show(force: force) }
+        try vault.access(.named(group), onlyReads: true).withVault { vault in
+            try reference.secret(in: vault, of: .named(group)).show(force: force)
+        }
     }
 }

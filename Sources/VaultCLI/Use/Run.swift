@@ -55,16 +55,16 @@ struct Run: ParsableCommand {
                 switch value {
                 case .plain(let text): values[name] = Secret(try SecretBytes(copying: Array(text.utf8).span))
                 case .reference(let reference):
-                    secrets.append(try reference.secret(in: vault, for: name))
+                    secrets.append(try reference.secret(in: vault, of: .named(group), for: name))
                     values[name] = secrets[secrets.count - 1]
                 }
             }
             for variable in variables {
-                secrets.append(try variable.reference.secret(in: vault, for: variable.name))
+                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
                 values[variable.name] = secrets[secrets.count - 1]
             }
             for variable in paths {
-                secrets.append(try variable.reference.secret(in: vault, for: variable.name))
+                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
                 let path = try SealedFile.make(secrets[secrets.count - 1])
                 values[variable.name] = Secret(try SecretBytes(copying: Array(path.utf8).span))
             }
@@ -72,7 +72,13 @@ struct Run: ParsableCommand {
         let child = try Child(command, variables: values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
         // Who may not see secrets does not get them from a command that prints its environment either.
         guard mask || access.isInjectOnly else { try child.replaceThisProcess() }
-        if secrets.contains(where: { $0.count < Mask.leastLength }) {
+        if access.isInjectOnly, try secrets.contains(where: { try Mask.isTooShort($0) }) {
+            throw CommandError(
+                .failure,
+                "refused: a secret of fewer than \(Mask.leastLength) bytes cannot be masked, and the agent's policy lets this program see none"
+            )
+        }
+        if try secrets.contains(where: { try Mask.isTooShort($0) }) {
             Output.warn("a secret of fewer than \(Mask.leastLength) bytes is not masked")
         }
         try MaskedRun.run(child, hiding: secrets)

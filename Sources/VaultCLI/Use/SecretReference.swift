@@ -55,9 +55,10 @@ struct SecretReference: Equatable {
     ///
     /// - Parameter purpose: what it is for, for the message: such as the name of a variable.
     /// - Throws: code 10 when there is nothing of that name, 12 when several items have it.
-    func secret(in store: any ItemStore, for purpose: String? = nil) throws -> Secret {
+    func secret(in store: any ItemStore, of groups: AccessGroups, for purpose: String? = nil) throws -> Secret {
         do {
-            let items = try find(.genericPassword, .service, in: store) + find(.internetPassword, .server, in: store)
+            var items = try find(in: store, groups.first)
+            if items.isEmpty { items = try find(in: store, nil) }
             guard !items.isEmpty else { throw CommandError(VaultError.itemNotFound) }
             let item = try items.only()
             if let attribute {
@@ -72,13 +73,23 @@ struct SecretReference: Equatable {
         }
     }
 
-    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore) throws -> [Item] {
+    /// - Parameter group: nil: every one that the caller may see.
+    private func find(in store: any ItemStore, _ group: String?) throws -> [Item] {
+        try find(.genericPassword, .service, in: store, group) + find(.internetPassword, .server, in: store, group)
+    }
+
+    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore, _ group: String?) throws -> [Item] {
         var attributes: [Attribute: AttributeValue] = [name: .string(service)]
         attributes[.account] = account.map(AttributeValue.string)
+        attributes[.accessGroup] = group.map(AttributeValue.string)
         var query = Query(itemClass, attributes: attributes)
         query.synchronizableAny = true
         query.returnsSecrets = attribute == nil
-        return try store.allMatching(query)
+        do throws(VaultError) { return try store.allMatching(query) } catch {
+            // An agent may let this program see other groups alone.
+            guard error == .accessGroupDenied, group != nil else { throw error }
+            return []
+        }
     }
 }
 
@@ -88,12 +99,22 @@ extension [Item] {
     /// - Throws: code 12, with the accounts, when there are several.
     func only() throws -> Item {
         guard count == 1 else {
-            let accounts = map { item in "'\((item[.account]?.text ?? "").printable)'" }
+            let (accounts, groups) = (names(.account), names(.accessGroup))
+            // Two of one account are of two groups, or of two classes.
+            let isAboutGroups = accounts.count < count && groups.count > 1
+            let most = 10
+            let shown = isAboutGroups ? groups : accounts
+            let rest = shown.count > most ? " and \((shown.count - most).grouped) more" : ""
             throw CommandError(
-                .ambiguous, "\(count) items match, with the accounts \(accounts.joined(separator: ", "))", hint: "name the account")
+                .ambiguous,
+                "\(count.grouped) items match, \(isAboutGroups ? "in the access groups" : "with the accounts") "
+                    + shown.prefix(most).map { "'\($0.printable)'" }.joined(separator: ", ") + rest,
+                hint: isAboutGroups ? "name the group: --group" : "name the account")
         }
         return self[0]
     }
+
+    private func names(_ attribute: Attribute) -> [String] { Swift.Set(map { $0[attribute]?.text ?? "" }).sorted() }
 }
 
 /// A NAME=vault://… of the command line.

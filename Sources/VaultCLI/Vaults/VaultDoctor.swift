@@ -14,6 +14,9 @@ struct Doctor: ParsableCommand {
 
     @OptionGroup var file: VaultFileOptions
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
     func run() throws {
         var findings: [Finding] = []
         var failure: CommandError?
@@ -34,21 +37,22 @@ struct Doctor: ParsableCommand {
                         : .good("there is memory for the key derivation (\(needed >> 20) MiB)"))
             }
         } catch {
-            let error = CommandError(error)
+            let error = CommandError(VaultError(storage: error), at: path)
             failure = error
             findings.append(.bad(error.message))
         }
         findings.append(Doctor.lookAtAgent())
         findings += Doctor.lookAtProcess()
-        try Output.write(findings.map(\.line).joined())
+        if json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
         if let failure { throw failure }
     }
 
     private static func lookAtAnchor(of store: LockedStore) -> Finding {
-        guard let anchor = store.anchor else {
+        let anchors = store.anchors
+        guard !anchors.isEmpty else {
             return .warning("this device remembers no state of the vault yet, so an older copy in its place would not be noticed")
         }
-        let isNewer = anchor.vaultID != store.header.vaultID || anchor.generation > store.header.generation
+        let isNewer = anchors.contains { $0.vaultID != store.header.vaultID || $0.generation > store.header.generation }
         return isNewer
             ? .warning("the vault is not the newest that this device has seen, or is another one: see 'vault verify --accept-older'")
             : .good("this device would notice an older copy of the vault")
@@ -59,7 +63,9 @@ struct Doctor: ParsableCommand {
             return .warning("no agent can run: neither VAULT_AGENT_SOCK nor XDG_RUNTIME_DIR is set")
         }
         do throws(VaultError) {
-            guard let client = try AgentClient(at: address, vault: nil, accessGroups: nil) else { return .good("no agent is running") }
+            guard let client = try AgentClient(at: address, vault: nil, accessGroups: nil) else {
+                return .good("no agent is running: 'vault unlock' starts one")
+            }
             let status = client.greeting
             return status.version == VaultCommand.configuration.version
                 ? .good("the agent answers; its vault is '\(status.vault.printable)'")
@@ -85,8 +91,22 @@ struct Doctor: ParsableCommand {
         return findings
     }
 
-    private enum Finding {
+    private enum Finding: Encodable {
         case good(String), warning(String), bad(String)
+
+        private enum Key: String, CodingKey { case status, message }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            let (status, message) =
+                switch self {
+                case .good(let text): ("ok", text)
+                case .warning(let text): ("warn", text)
+                case .bad(let text): ("fail", text)
+                }
+            try container.encode(status, forKey: .status)
+            try container.encode(message, forKey: .message)
+        }
 
         var line: String {
             switch self {

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
@@ -46,6 +47,10 @@ struct Init: ParsableCommand {
 
     func run() throws {
         let path = try file.path()
+        do { try make(path) } catch let error as VaultError { throw CommandError(error, at: path) }
+    }
+
+    private func make(_ path: FilePath) throws {
         do {
             _ = try LockedVault(at: path)
             throw VaultError.storage(.alreadyExists)
@@ -54,8 +59,9 @@ struct Init: ParsableCommand {
         } catch VaultError.storage(.damaged), VaultError.storage(.unsupported), VaultError.storage(.refused(.accessibleByOthers)) {
             throw VaultError.storage(.alreadyExists)
         }
-        let passphrase = try passphrase.passphrase(prompt: "New passphrase: ", confirming: true)
+        let passphrase = try passphrase.given() ?? choose()
         let bits = PassphraseStrength.estimate(passphrase)
+        Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
         let wantsCode =
             try recoveryCode
             || !self.passphrase.hasSource
@@ -78,7 +84,18 @@ struct Init: ParsableCommand {
             Output.warn(
                 "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")
         }
-        Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
         Output.note("a forgotten passphrase cannot be recovered\(wantsCode ? ", but the recovery code opens the vault" : "")")
+        Output.note("'vault unlock' asks for it once, for all commands")
+    }
+
+    /// Asks for a passphrase until it is one, or the person means a weak one.
+    private func choose() throws -> Passphrase {
+        while true {
+            let chosen = try PassphraseOptions.askNew("New passphrase: ", orElse: "--passphrase-file FILE")
+            guard PassphraseStrength.isWeak(chosen) else { return chosen }
+            let question =
+                "That is soon guessed by whoever gets the file. Take it all the same? ('vault generate --words 6' makes a good one)"
+            if try Confirmation.isWanted(question) { return chosen }
+        }
     }
 }

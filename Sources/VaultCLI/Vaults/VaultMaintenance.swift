@@ -14,7 +14,9 @@ struct Compact: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    func run() throws { try vault.access(nil).withVault { vault in try Progress.during("compacting") { _ in try vault.compact() } } }
+    func run() throws {
+        try vault.access(.ofCommand).withVault { vault in try Progress.during("compacting") { _ in try vault.compact() } }
+    }
 }
 
 struct Verify: ParsableCommand {
@@ -41,10 +43,15 @@ struct Verify: ParsableCommand {
     }
 
     func run() throws {
-        guard acceptOlder else { return try vault.access(nil, onlyReads: true).withVault { try verify($0) } }
-        let accepted = try accept()
-        defer { accepted.close() }
-        try verify(accepted)
+        guard acceptOlder else { return try vault.access(.ofCommand, onlyReads: true).withVault { try verify($0) } }
+        // The file is written anew, above what this device has seen.
+        try vault.withOpened(acceptsOlderCopy: true, before: confirm) { vault, _ in try verify(vault) }
+    }
+
+    private func confirm() throws {
+        guard !yes else { return }
+        try Confirmation.checkPossible()
+        try Confirmation.ask("Go on from this file? What a newer one had is lost then.")
     }
 
     private func verify(_ vault: any OpenVault) throws {
@@ -61,17 +68,6 @@ struct Verify: ParsableCommand {
             return try Output.line(line)
         }
         try Output.json(Report(result))
-    }
-
-    /// The file is written anew, above what this device has seen.
-    private func accept() throws -> Vault {
-        if !yes {
-            try Confirmation.checkPossible()
-            try Confirmation.ask("Go on from this file? What a newer one had is lost then.")
-        }
-        let locked = try vault.locked()
-        let secret = try vault.unlocking.secret(for: locked)
-        return try Progress.during("unlocking") { _ in try locked.unlock(with: secret, acceptsOlderCopy: true) }
     }
 
     private struct Report: Encodable {
@@ -104,6 +100,9 @@ struct Generate: ParsableCommand {
     @Option(help: ArgumentHelp("The symbols to choose from; \"\" for none.", valueName: "set"))
     var symbols: String?
 
+    @Flag(help: "Print JSON.")
+    var json = false
+
     func validate() throws {
         guard length == nil || words == nil else { throw ValidationError("--length and --words exclude each other") }
         guard symbols == nil || words == nil else { throw ValidationError("--symbols goes with characters") }
@@ -121,7 +120,16 @@ struct Generate: ParsableCommand {
         let generator =
             try words.map { try Generator.words($0) } ?? Generator.characters(length ?? 24, symbols: symbols ?? Generator.defaultSymbols)
         let bits = Int(generator.entropyBits)
-        try generator.bytes().withBytes { try Output.write($0) }
+        let secret = generator.bytes()
+        guard !json else {
+            var text = try SecretText(capacity: secret.count + 64)
+            // Neither letters, digits and symbols of the generator nor its words have anything to escape in them.
+            text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)
+            secret.withBytes { text.append(escaping: $0) }
+            text.append("\"}\n".utf8)
+            return try text.bytes().withBytes { try Output.write($0) }
+        }
+        try secret.withBytes { try Output.write($0) }
         try Output.write("\n")
         Output.note("\(bits) bits of entropy")
     }
@@ -138,6 +146,7 @@ struct Completion: ParsableCommand {
 
     func run() throws {
         guard let shell = CompletionShell(rawValue: shell) else { throw CommandError.usage("completion takes bash, zsh or fish") }
-        try Output.line(VaultCommand.completionScript(for: shell))
+        let script = VaultCommand.completionScript(for: shell)
+        try Output.line(CompletionScript.fit(script, for: shell))
     }
 }

@@ -21,13 +21,11 @@ struct Passwd: ParsableCommand {
     func validate() throws { try new.check(against: vault.passphrase) }
 
     func run() throws {
-        let locked = try vault.locked()
-        let current = try vault.unlocking.secret(for: locked.slots, prompt: "Current passphrase: ")
-        let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
-        defer { opened.close() }
-        let target = try target(in: opened, slots: opened.slots())
-        let secret = try secret(for: target, current, try new.passphrase())
-        try Progress.during("changing the passphrase") { _ in try opened.replaceSlot(target.slotID, with: secret, cost: new.kdf?.cost) }
+        try vault.withOpened(asksMachine: false) { opened, current in
+            let target = try target(in: opened, slots: opened.slots())
+            let secret = try secret(for: target, current, try new.passphrase())
+            try Progress.during("changing the passphrase") { _ in try opened.replaceSlot(target.slotID, with: secret, cost: new.kdf?.cost) }
+        }
     }
 
     /// The slot that gets a new passphrase: the one that is named, or that opened the vault, or the only one for a passphrase.

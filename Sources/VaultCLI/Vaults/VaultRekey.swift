@@ -30,9 +30,10 @@ struct Rekey: ParsableCommand {
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
         let locked = try vault.locked()
-        let current = try vault.unlocking.secret(for: locked)
-        let opened = try Progress.during("unlocking") { _ in try locked.unlock(with: current) }
-        defer { opened.close() }
+        try vault.withOpened { opened, current in try rekey(opened, current, locked) }
+    }
+
+    private func rekey(_ opened: Vault, _ current: UnlockingSecret, _ locked: LockedVault) throws {
         let own = try opened.openedSlot()
         var entries = try entries(for: current, own)
         var code: RecoveryCode?

@@ -55,14 +55,11 @@ struct Status: ParsableCommand {
 
             var text: String {
                 var text = state == "never-unlocked" ? "running, not unlocked yet" : state
-                if let locksInSeconds { text += ", locks in \(Agent.words(locksInSeconds))" }
+                if let locksInSeconds { text += ", locks in \(StatusText.words(locksInSeconds))" }
                 if access != "full" { text += ", \(access) for this process" }
                 return text + (audit ? ", with an audit log" : "") + " (pid \(pid))"
             }
 
-            private static func words(_ seconds: UInt32) -> String {
-                seconds < 120 ? "\(seconds) s" : seconds < 7200 ? "\((seconds + 59) / 60) min" : "\((seconds + 3599) / 3600) h"
-            }
         }
 
         /// What this device remembers of the vault, which is not checked without a key.
@@ -91,7 +88,7 @@ struct Status: ParsableCommand {
             path = store.path.string
             format = "\(Header.major).\(store.header.minor)"
             vaultID = hexadecimal(store.header.vaultID)
-            anchor = store.anchor.map { Remembered($0, of: store.header.vaultID) }
+            anchor = store.anchors.first.map { Remembered($0, of: store.header.vaultID) }
             generation = store.header.generation
             self.size = size
             self.agent = agent.map(Agent.init)
@@ -108,5 +105,12 @@ struct Status: ParsableCommand {
             lines.append("agent       \(agent?.text ?? "none")")
             return lines.joined(separator: "\n") + "\n"
         }
+    }
+}
+
+/// Times as people say them.
+enum StatusText {
+    static func words(_ seconds: UInt32) -> String {
+        seconds < 120 ? "\(seconds) s" : seconds < 7200 ? "\((seconds + 59) / 60) min" : "\((seconds + 3599) / 3600) h"
     }
 }

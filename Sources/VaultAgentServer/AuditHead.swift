@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultStorage
+
+/// How long an audit log is and how it ends, kept beside it: lines that were cut off its end, or the whole log, are missed.
+///
+/// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault identifier>.audit.head`. A line
+/// begins with a brace, so that neither can pass for the other. Whoever puts an older head back as well is not noticed.
+struct AuditHead: Equatable {
+    var count: Int
+    /// 32 bytes.
+    var tag: [UInt8]
+
+    private static let label = Array("VLTAUDH1".utf8)
+    private static let length = 80
+
+    static func name(of vaultID: [UInt8]) -> String { hexadecimal(vaultID) + ".audit.head" }
+
+    func sealed(_ seal: AuditSeal) -> [UInt8] {
+        let covered = AuditHead.label + (0..<8).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) } + tag
+        return covered + seal.tag(of: covered, after: AuditLog.start)
+    }
+
+    /// Nil: it is none that the seal has made.
+    init?(_ bytes: [UInt8], _ seal: AuditSeal) {
+        guard bytes.count == Self.length else { return nil }
+        let count = (8..<16).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64(bytes[$1]) }
+        guard count <= UInt64(Int32.max) else { return nil }
+        self.init(count: Int(count), tag: Array(bytes[16..<48]))
+        guard sealed(seal) == bytes else { return nil }
+    }
+
+    init(count: Int, tag: [UInt8]) {
+        self.count = count
+        self.tag = tag
+    }
+
+    /// What is there, whether it is true or not; nil: nothing.
+    static func bytes(of vaultID: [UInt8], in directory: FilePath) -> [UInt8]? {
+        guard let place = try? LinuxFileSystem().openDirectory(directory), (try? place.status(of: name(of: vaultID)))?.kind == .regular
+        else { return nil }
+        return try? place.open(name(of: vaultID), writable: false).read(length + 1, at: 0)
+    }
+
+    static func open(of vaultID: [UInt8], in directory: FilePath) throws(Errno) -> any VaultFile {
+        try LinuxFileSystem().openDirectory(directory).openOrCreate(name(of: vaultID))
+    }
+}

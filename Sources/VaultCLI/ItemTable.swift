@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+
+/// What `find` shows of items: their access groups only where there are several.
+struct ItemTable {
+    private let headings: [String]
+    private let rows: [[String]]
+    private static let gap = 2
+    /// No column becomes narrower for the sake of another one.
+    private static let leastWidth = 6
+
+    init(_ items: [Item]) {
+        let hasGroups = Swift.Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1
+        headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
+        rows = items.map { item in
+            var row = [
+                item.serviceName, item[.account]?.displayText ?? "", item[.label]?.displayText ?? "", ClassOption(item.itemClass).rawValue,
+            ]
+            if hasGroups { row.append(item[.accessGroup]?.text ?? "") }
+            return row.map(\.printable)
+        }
+    }
+
+    static func precedes(_ a: Item, _ b: Item) -> Bool { key(a).lexicographicallyPrecedes(key(b)) }
+
+    private static func key(_ item: Item) -> [String] { [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""] }
+
+    /// A line an item, its columns parted by tabs.
+    var lines: String { rows.map { $0.joined(separator: "\t") + "\n" }.joined() }
+
+    /// - Parameter width: of the terminal, in characters; what does not fit ends in an ellipsis. 0: as wide as it is.
+    func text(width: Int) -> String {
+        let all = [headings] + rows
+        var widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        // The class says the least.
+        let classColumn = 3
+        if width > 0 {
+            var excess = widths.reduce(0, +) + ItemTable.gap * (widths.count - 1) - width
+            if excess > 0 {
+                excess -= widths[classColumn] + ItemTable.gap
+                widths[classColumn] = 0
+            }
+            while excess > 0, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }), widths[widest] > ItemTable.leastWidth {
+                widths[widest] -= 1
+                excess -= 1
+            }
+        }
+        let shown = widths.indices.filter { widths[$0] > 0 }
+        return all.map { row in
+            var line = ""
+            for column in shown {
+                let text = ItemTable.cut(row[column], to: widths[column])
+                line += text
+                if column != shown.last { line += String(repeating: " ", count: widths[column] - text.count + ItemTable.gap) }
+            }
+            return line + "\n"
+        }.joined()
+    }
+
+    private static func cut(_ text: String, to width: Int) -> String { text.count <= width ? text : text.prefix(max(0, width - 1)) + "…" }
+}

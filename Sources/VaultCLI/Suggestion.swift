@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+
+/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be somebody's secret.
+enum Suggestion {
+    /// A parser's message about the first word, in other words where it is no command.
+    ///
+    /// - Parameter arguments: those of the process.
+    /// - Returns: nil when the words begin with a command.
+    static func forUnknownCommand(in arguments: [String]) -> CommandError? {
+        var command: any ParsableCommand.Type = VaultCommand.self
+        var words = arguments[...]
+        if words.first == "help" { words = words.dropFirst() }
+        while let word = words.first, !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty {
+            guard let next = command.configuration.subcommands.first(where: { $0.names.contains(word) }) else {
+                let names = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap { $0.names }
+                return CommandError.usage("no such command" + question(closest(to: word, among: names)), hint: "see 'vault help'")
+            }
+            command = next
+            words = words.dropFirst()
+        }
+        return nil
+    }
+
+    static func question(_ name: String?) -> String { name.map { "; did you mean '\($0)'?" } ?? "" }
+
+    /// The name that takes the fewest changes, if those are few.
+    static func closest(to word: String, among names: [String]) -> String? {
+        // Words that people know from other programs.
+        if word == "version" { return "--version" }
+        if let meant = ["remove": "delete", "new": "add", "create": "add", "edit": "update", "search": "find", "list": "find"][word],
+            names.contains(meant)
+        {
+            return meant
+        }
+        let best = names.map { (name: $0, distance: distance(Array(word.utf8.prefix(32)), Array($0.utf8))) }.min {
+            $0.distance < $1.distance
+        }
+        guard let best, best.distance <= max(1, min(word.utf8.count, best.name.utf8.count) / 2), best.distance <= 2 else { return nil }
+        return best.name
+    }
+
+    /// How many characters have to be put in, taken out, changed or swapped with their neighbours (optimal string alignment).
+    private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        var rows = [Array(0...b.count)]
+        for i in 0..<a.count {
+            var row = [i + 1]
+            for j in 0..<b.count {
+                var least = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (a[i] == b[j] ? 0 : 1))
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { least = min(least, rows[i - 1][j - 1] + 1) }
+                row.append(least)
+            }
+            rows.append(row)
+        }
+        return rows[a.count][b.count]
+    }
+}
+
+extension ParsableCommand {
+    /// What the command is called by.
+    fileprivate static var names: [String] { [configuration.commandName].compactMap { $0 } + configuration.aliases }
+}

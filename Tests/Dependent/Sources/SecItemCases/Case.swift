@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Foundation
+public import KeychainServices
+
+/// A row of the table of Apple's behaviour: calls in their order, and what each gives.
+public struct Case: CustomStringConvertible, Sendable {
+    public let id: String
+    nonisolated(unsafe) let steps: [Step]
+
+    public init(_ id: String, _ steps: Step...) { self.init(id, steps) }
+
+    init(_ id: String, _ steps: [Step]) {
+        self.id = id
+        self.steps = steps
+    }
+
+    public var description: String { id }
+}
+
+public enum Step {
+    case add([String: Any], OSStatus = errSecSuccess, gives: Shape = .anything)
+    case copy([String: Any], OSStatus = errSecSuccess, gives: Shape = .anything)
+    /// A copy without a variable for the result.
+    case look([String: Any], OSStatus = errSecSuccess)
+    case update([String: Any], [String: Any], OSStatus = errSecSuccess)
+    case delete([String: Any], OSStatus = errSecSuccess)
+    /// Two queries that find the same.
+    case same([String: Any], [String: Any])
+    /// Keeps the persistent reference of the item that the query finds, for `Reference(name)` in later steps.
+    case remember(String, [String: Any])
+    /// Keeps an attribute of the item, for `.rising`.
+    case note(String, of: [String: Any])
+    /// Adds as somebody who belongs to these groups.
+    case addAs([String], [String: Any])
+    /// Belongs to these groups from now on.
+    case become([String])
+    case lock, unlock
+    /// The vault loses its passphrase, and has a key file instead.
+    case withoutPassphrase
+    case damage(Spoiling)
+}
+
+/// What is done to a vault behind everybody's back.
+public enum Spoiling: Sendable { case file, header, marks, record, values, swappedValues }
+
+/// Stands in a query for a reference that was remembered.
+struct Reference { let name: String, classPrefix: String? = nil }
+
+public enum Shape {
+    case anything
+    /// The caller's variable is as it was.
+    case untouched
+    case null
+    case data(Data)
+    case reference(String)
+    /// A dictionary with these values among others, and without these keys.
+    case dictionary([String: Any], lacking: [String] = [])
+    case array(Int)
+    /// An array of one such dictionary.
+    case arrayOf([String: Any])
+    /// A dictionary in which the attribute is later than the one that was noted.
+    case rising(String)
+}
+
+/// The vault that the calls of a case find, empty in the beginning, and who makes them.
+public protocol CaseWorld {
+    /// Makes the calls belong to these access groups.
+    func become(_ groups: [String]) throws
+    func lock() throws
+    func unlock() throws
+    func losePassphrase() throws
+    func damage(_ what: Spoiling) throws
+}
+
+/// Runs the steps of a case, as somebody who belongs to the groups A and B.
+public struct CaseRunner {
+    private let world: any CaseWorld
+    private var references: [String: Data] = [:]
+    private var noted: [String: Date] = [:]
+    private var current = CaseRunner.groups
+    private var failures: [String] = []
+
+    public static let groups = ["A", "B"]
+
+    public init(_ world: any CaseWorld) throws {
+        self.world = world
+        try world.become(Self.groups)
+    }
+
+    private struct Stop: Error {}
+
+    /// - Returns: what was not as the case says; empty: all was.
+    public mutating func run(_ row: Case) throws -> [String] {
+        for (number, step) in row.steps.enumerated() {
+            do { try run(step, "step \(number + 1)") } catch is Stop { break }
+        }
+        return failures
+    }
+
+    private mutating func run(_ step: Step, _ place: String) throws {
+        let untouched = NSObject()
+        var result: CFTypeRef? = untouched
+        switch step {
+        case .add(let item, let status, let shape):
+            try expect(SecItemAdd(resolve(item), &result), status, place)
+            check(result, status == errSecSuccess ? shape : .untouched, untouched, place)
+        case .copy(let query, let status, let shape):
+            try expect(SecItemCopyMatching(resolve(query), &result), status, place)
+            check(result, status == errSecSuccess ? shape : .untouched, untouched, place)
+        case .look(let query, let status): try expect(SecItemCopyMatching(resolve(query), nil), status, place)
+        case .update(let query, let changes, let status): try expect(SecItemUpdate(resolve(query), resolve(changes)), status, place)
+        case .delete(let query, let status): try expect(SecItemDelete(resolve(query)), status, place)
+        case .same(let one, let other):
+            var second: CFTypeRef?
+            try expect(SecItemCopyMatching(resolve(one), &result), errSecSuccess, place)
+            try expect(SecItemCopyMatching(resolve(other), &second), errSecSuccess, place)
+            check((result as? NSDictionary)?.isEqual(second) == true, place)
+        case .remember(let name, var query):
+            query["r_PersistentRef"] = true
+            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, place)
+            references[name] = result as? Data
+            check(references[name] != nil, place)
+        case .note(let attribute, var query):
+            query["r_Attributes"] = true
+            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, place)
+            noted[attribute] = (result as? [String: Any])?[attribute] as? Date
+            check(noted[attribute] != nil, place)
+        case .addAs(let groups, let item):
+            try world.become(groups)
+            try expect(SecItemAdd(resolve(item), nil), errSecSuccess, place)
+            try world.become(current)
+        case .become(let groups):
+            current = groups
+            try world.become(groups)
+        case .lock: try world.lock()
+        case .unlock: try world.unlock()
+        case .withoutPassphrase: try world.losePassphrase()
+        case .damage(let what): try world.damage(what)
+        }
+    }
+
+    private mutating func expect(_ status: OSStatus, _ expected: OSStatus, _ place: String) throws {
+        guard status != expected else { return }
+        failures.append("\(place): \(status) instead of \(expected)")
+        throw Stop()
+    }
+
+    private mutating func check(_ condition: Bool, _ place: String, _ what: @autoclosure () -> String = "another result") {
+        if !condition { failures.append("\(place): \(what())") }
+    }
+
+    private func resolve(_ dictionary: [String: Any]) -> CFDictionary {
+        dictionary.mapValues { value in
+            guard let reference = value as? Reference else { return value }
+            return references[reference.name] ?? Data()
+        } as CFDictionary
+    }
+
+    private mutating func check(_ result: CFTypeRef?, _ shape: Shape, _ untouched: NSObject, _ place: String) {
+        switch shape {
+        case .anything: break
+        case .untouched: check(result === untouched, place)
+        case .null: check(result == nil, place)
+        case .data(let data): check(result as? Data == data, place)
+        case .reference(let name): check(result as? Data == references[name], place)
+        case .array(let count): check((result as? [Any])?.count == count, place)
+        case .dictionary(let values, let lacking): check(result as? [String: Any], values, lacking, place)
+        case .arrayOf(let values):
+            let found = result as? [[String: Any]]
+            check(found?.count == 1, place)
+            check(found?.first, values, [], place)
+        case .rising(let attribute):
+            let date = (result as? [String: Any])?[attribute] as? Date
+            check(date.map { $0 > noted[attribute] ?? .distantFuture } == true, place)
+        }
+    }
+
+    private mutating func check(_ found: [String: Any]?, _ values: [String: Any], _ lacking: [String], _ place: String) {
+        for (key, value) in values {
+            let expected = (value as? Reference).flatMap { references[$0.name] } ?? value
+            let isEqual = found?[key].map { ($0 as AnyObject as? NSObject)?.isEqual(expected) == true } == true
+            check(isEqual, place, "\(key): \(String(describing: found?[key]))")
+        }
+        for key in lacking { check(found?[key] == nil, place, "\(key) is there") }
+        check(found != nil, place)
+    }
+}

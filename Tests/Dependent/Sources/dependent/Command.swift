@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// The released `vault`.
+struct Command: Sendable {
+    let path: String
+
+    struct Failure: Error { let what: String }
+
+    /// Runs it, or this very program, in an environment of its own.
+    ///
+    /// - Returns: its standard output.
+    /// - Throws: when it does not end with 0, with what it said.
+    @discardableResult
+    func run(_ arguments: [String], in home: Home, input: String = "", program: String? = nil) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program ?? path)
+        process.arguments = arguments
+        process.environment = home.environment
+        let (output, error, stdin) = (Pipe(), Pipe(), Pipe())
+        (process.standardOutput, process.standardError, process.standardInput) = (output, error, stdin)
+        try process.run()
+        stdin.fileHandleForWriting.write(Data(input.utf8))
+        try stdin.fileHandleForWriting.close()
+        let answer = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            // An agent that was left in the background may have standard error still, so it is read only here.
+            let message = String(decoding: error.fileHandleForReading.availableData, as: UTF8.self)
+            let text = String(decoding: answer, as: UTF8.self) + message
+            throw Failure(what: "\(arguments.joined(separator: " ")): \(process.terminationStatus): \(text)")
+        }
+        return String(decoding: answer, as: UTF8.self)
+    }
+}
+
+/// An empty home with a vault, to which the variables of a process point.
+final class Home {
+    let directory: String
+    var variables: [String: String] = [:]
+
+    var vault: String { directory + "/v.vault" }
+    var passphraseFile: String { directory + "/passphrase" }
+    static let passphrase = "correct horse battery staple"
+
+    var environment: [String: String] {
+        let own = [
+            "HOME": directory, "VAULT_FILE": vault, "XDG_STATE_HOME": directory + "/state", "XDG_RUNTIME_DIR": directory + "/run",
+            "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
+        ]
+        return own.merging(variables) { $1 }
+    }
+
+    init() throws {
+        directory = NSTemporaryDirectory() + "/dependent-" + UUID().uuidString
+        let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
+        for name in ["", "/run", "/state"] {
+            try FileManager.default.createDirectory(atPath: directory + name, withIntermediateDirectories: true, attributes: attributes)
+        }
+        try write(Data(Home.passphrase.utf8), to: passphraseFile)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+    func write(_ data: Data, to path: String) throws {
+        guard FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600]) else {
+            throw Command.Failure(what: "cannot write \(path)")
+        }
+    }
+
+    /// Makes a vault, at the least cost that a user can have.
+    func makeVault(_ command: Command) throws {
+        try command.run(["init", "--kdf", "interactive", "--passphrase-file", passphraseFile], in: self)
+    }
+
+    /// Makes the variables those of this process.
+    func enter() {
+        for name in ["VAULT_PASSPHRASE_FILE", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK", "CREDENTIALS_DIRECTORY"] {
+            unsetenv(name)
+        }
+        for (name, value) in environment { setenv(name, value, 1) }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+
+/// Names that others have chosen, at the tabulator of the shells that people use: each is offered, names its item when the line is run, and is
+/// nothing that a shell runs.
+struct CompletionTests {
+    private static let names = [
+        "q0$(touch${IFS}pwned)end", "q1`touch pwned`end", "q2;touch pwned;end", "q3'\"\\$HOME*?[a]{b,c}~#end", "q4 two|words &end",
+        "q5 a!b!end",
+        "q6>pwned end", "q7-ünï-end", "q8:a:b end",
+    ]
+
+    private static let shells: [(start: String, source: String)] = [
+        ("bash --norc --noprofile -i", "source <(vault completion bash)"),
+        ("zsh --no-rcs -i", "autoload -U compinit; compinit -u -D; vault completion zsh >_vault; source ./_vault; compdef _vault vault"),
+        ("fish --no-config --interactive", "vault completion fish | source"),
+    ]
+
+    @Test(arguments: shells.indices) func `names are offered as names`(number: Int) throws {
+        let shell = try Shell()
+        var script = "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; vault unlock --passphrase-file pass;"
+        for (number, name) in Self.names.enumerated() {
+            let quoted = "'" + name.replacing("'", with: #"'\''"#) + "'"
+            script += "echo secret-\(number)-of-it | vault add \(quoted) \(quoted);"
+        }
+        #expect(try shell.run(script).status == 0)
+        let (start, source) = Self.shells[number]
+        let words = ["TERM=xterm"] + start.split(separator: " ").map(String.init)
+        let terminal = try PseudoTerminal(words, in: shell, program: "/usr/bin/env", columns: 200)
+        terminal.type(source + "; printf 're%s\\n' ady\n")
+        try terminal.wait(for: "ready")
+        for (number, name) in Self.names.enumerated() {
+            terminal.type("vault get q\(number)\t")
+            try terminal.wait(for: "end", times: 1)
+            terminal.type("\n")
+            try terminal.wait(for: "secret-\(number)-of-it")
+            terminal.clear()
+            // bash parts a word at its colons.
+            guard !name.contains(":") else { continue }
+            // The account of it as well.
+            terminal.type("vault get q\(number)\t")
+            try terminal.wait(for: "end")
+            terminal.type("q\(number)\t")
+            try terminal.wait(for: "end", times: 2)
+            terminal.type("\n")
+            try terminal.wait(for: "secret-\(number)-of-it")
+            terminal.clear()
+        }
+        terminal.type("exit\n")
+        #expect(terminal.end() == 0)
+        #expect(try shell.run("ls pwned; true").output == "")
+        _ = try shell.run("vault agent --stop")
+    }
+}
