@@ -77,10 +77,10 @@ void *clinux_map(size_t length) {
 
 // libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the stack of its functions, which
 // returned before this one begins and took less than it clears. Swift has no frame of a size that the optimizer keeps.
-__attribute__((noinline)) void clinux_wipe_stack(void) {
+__attribute__((noinline)) void clinux_wipe_stack(size_t length) {
     typedef long long line __attribute__((vector_size(64)));
-    volatile line below[32768 / sizeof(line)];
-    for (size_t index = 0; index < sizeof below / sizeof(line); index++) below[index] = (line){0};
+    volatile line below[length / sizeof(line)];
+    for (size_t index = 0; index < length / sizeof(line); index++) below[index] = (line){0};
     __asm__ __volatile__("" : : "r"(below) : "memory");
 }
 

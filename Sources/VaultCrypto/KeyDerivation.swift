@@ -24,7 +24,7 @@ public enum KeyDerivation {
             unsafe secret.withPointer { secret in
                 unsafe salt.withPointer { salt, _ in
                     unsafe secret.withMemoryRebound(to: CChar.self, capacity: count) { secret in
-                        defer { Sodium.wipeStack() }
+                        defer { Sodium.wipeStack(.derivation) }
                         return unsafe crypto_pwhash(
                             key, 32, secret, UInt64(count), salt, passes, memoryBytes, crypto_pwhash_ALG_ARGON2ID13)
                     }

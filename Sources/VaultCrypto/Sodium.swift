@@ -16,8 +16,11 @@ enum Sodium {
         unsafe randombytes_buf(base, bytes.count)
     }
 
-    /// Wipes what a primitive that has just returned left on the stack of this thread: 32 KiB below the caller.
-    static func wipeStack() { clinux_wipe_stack() }
+    /// How much of the stack a primitive may have used, in bytes: several blocks of 1 KiB for Argon2id, and for a hash or a box some hundred bytes.
+    enum StackDepth: Int { case derivation = 32768, hashOrBox = 8192 }
+
+    /// Wipes what a primitive that has just returned left on the stack of this thread, below the caller.
+    static func wipeStack(_ depth: StackDepth = .hashOrBox) { clinux_wipe_stack(depth.rawValue) }
 
     /// Wipes bytes in a way that the optimizer keeps. The corresponding C function is `sodium_memzero`.
     static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {

@@ -200,9 +200,7 @@ extension VaultStore {
     }
 
     private func catchUpWithFile(repairing: Bool) throws(StorageError) {
-        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
-            throw .noVault
-        }
+        let named = try namedFile()
         if named.isSameFile(as: identity), try isInPlace(base), try isInPlace(unsettled.last) {
             // With writers kept out, a new walk from the start has the last word.
             do throws(StorageError) { try follow(knownSize: named.size) } catch { try reopen() }

@@ -200,54 +200,6 @@ public final class VaultStore {
         if let readOnlyReason { throw .inputOutput(readOnlyReason, .write) }
     }
 
-    /// Catches up with what other processes wrote, without a lock.
-    public func refresh() throws(StorageError) {
-        try check()
-        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
-            rememberNewest()
-            throw .noVault
-        }
-        if named.isSameFile(as: identity), named.size == sizeSeen, try isInPlace(tip) { return }
-        try reading { () throws(StorageError) in
-            guard let named = try attempt(.open, { () throws(Errno) in try self.location.directory.status(of: self.location.name) }) else {
-                throw .noVault
-            }
-            if named.isSameFile(as: self.identity), try self.isInPlace(self.tip) { return try self.follow() }
-            if try self.takeOver(named) { try self.follow() } else { try self.reopen() }
-        }
-    }
-
-    /// Runs a read that a writer may disturb; an error is only believed when it comes again with all writers kept out. A file that is behind is
-    /// behind something, which is written down first.
-    private func reading(_ body: () throws(StorageError) -> Void) throws(StorageError) {
-        do throws(StorageError) { return try body() } catch {
-            switch error {
-            case .damaged, .unsupported, .rekeyed, .rolledBack: break
-            case .noVault, .refused:
-                rememberNewest()
-                throw error
-            default: throw error
-            }
-        }
-        do throws(StorageError) { try withWritersKeptOut { () throws(StorageError) in try reopen() } } catch {
-            if error.isOfAnotherFile { rememberNewest() }
-            throw error
-        }
-    }
-
-    func withWritersKeptOut<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
-        let isLocked = try lock.lockShared()
-        defer { if isLocked { lock.unlock() } }
-        return try body()
-    }
-
-    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it was.
-    func isInPlace(_ commit: Commit?) throws(StorageError) -> Bool {
-        guard let commit, commit.tagOffset > 0 else { return true }
-        let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
-        return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
-    }
-
     func readMarks() throws(StorageError) -> Marks {
         guard let marks = try attempt(.read, { () throws(Errno) in try marks() }) else { throw .damaged(.notAVault) }
         return marks

@@ -24,7 +24,7 @@ long clinux_exclude_from_dumps(void *base, size_t length);
 long clinux_exclude_from_forks(void *base, size_t length);
 long clinux_wipe_on_fork(void *base, size_t length);
 void *clinux_map(size_t length);
-void clinux_wipe_stack(void);
+void clinux_wipe_stack(size_t length);
 long clinux_map_secret(void *base, size_t length);
 long clinux_forbid_access(void *base, size_t length);
 long clinux_filesystem_type(int descriptor);
