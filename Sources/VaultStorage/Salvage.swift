@@ -149,20 +149,13 @@ private struct Salvager: ~Copyable {
     /// What this device has seen of the vault that no frame has. Nil: nothing.
     borrowing func missing(in anchors: [FoundAnchor]) throws(StorageError) -> MissingState? {
         let newest = max(base, frames.filter(\.value.isCommit).keys.max() ?? 0)
-        var missing: MissingState?
-        for found in anchors where found.counts(keys) {
-            let anchor = found.anchor
-            guard anchor.vaultID == header.vaultID else { return MissingState(nil) }
-            guard found.isSigned(by: keys.anchor) else {
-                guard try succession()?.passes(found) == true else { return MissingState(nil) }
-                continue
-            }
-            guard anchor.generation <= header.generation, anchor.sequence <= newest else {
-                missing = .worse(missing, MissingState(anchor.sequence > newest ? anchor.sequence - newest : nil))
-                continue
-            }
+        let generation = header.generation
+        let succession = try succession()
+        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) { (found) throws(StorageError) in
+            try succession?.passes(found) == true
+        } isPassed: {
+            $0.generation <= generation && $0.sequence <= newest
         }
-        return missing
     }
 
     private borrowing func succession() throws(StorageError) -> Succession? {

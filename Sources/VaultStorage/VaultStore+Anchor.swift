@@ -166,18 +166,3 @@ extension LockedStore {
         AnchorFiles(of: location, environment)?.found().map(\.anchor).filter { $0.resolvedName != nil } ?? []
     }
 }
-
-/// What this device has seen of a vault, and a file does not have.
-public struct MissingState: Equatable, Sendable {
-    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared with the file.
-    public var commits: UInt64?
-
-    init(_ commits: UInt64?) { self.commits = commits }
-
-    /// The worse of the two.
-    static func worse(_ a: MissingState?, _ b: MissingState?) -> MissingState? {
-        guard let a, let b else { return a ?? b }
-        guard let aCommits = a.commits, let bCommits = b.commits else { return MissingState(nil) }
-        return MissingState(max(aCommits, bCommits))
-    }
-}

@@ -108,23 +108,14 @@ extension VaultStore {
     private func missing(
         _ commits: [Commit], at target: VaultLocation, _ environment: VaultEnvironment
     ) throws(StorageError) -> MissingState? {
-        var missing: MissingState?
-        for found in AnchorFiles(of: target, environment)?.found() ?? [] where found.counts(keys) {
-            missing = .worse(missing, try self.missing(commits, found))
+        // Of a backup that nobody has written to since, all that came before it is one transaction.
+        let newest = commits.count <= 2 ? commits[0].position.sequence : tip.position.sequence
+        let anchors = AnchorFiles(of: target, environment)?.found() ?? []
+        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) { (found) throws(StorageError) in
+            try self.succession()?.passes(found) == true
+        } isPassed: {
+            $0.isPassed(by: commits, generation: self.header.generation)
         }
-        return missing
-    }
-
-    private func missing(_ commits: [Commit], _ found: FoundAnchor) throws(StorageError) -> MissingState? {
-        let (anchor, begun) = (found.anchor, commits[0].position.sequence)
-        guard anchor.vaultID == header.vaultID else { return MissingState(nil) }
-        guard found.isSigned(by: keys.anchor) else { return try succession()?.passes(found) == true ? nil : MissingState(nil) }
-        if found.state.isPassed(by: commits, generation: header.generation) { return nil }
-        // A backup keeps the generation of the vault that it was made of, and has all that came before it as one transaction.
-        if anchor.generation == header.generation, anchor.sequence <= begun { return nil }
-        let isOneTransaction = commits.count <= 2
-        let newest = isOneTransaction ? begun : tip.position.sequence
-        return MissingState(anchor.sequence > newest ? anchor.sequence - newest : nil)
     }
 
     /// Everything that is alive as one transaction of a new file, read back and synced, that has no name yet.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// What this device has seen of a vault, and a file does not have.
+public struct MissingState: Equatable, Sendable {
+    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared with the file.
+    public var commits: UInt64?
+
+    init(_ commits: UInt64?) { self.commits = commits }
+
+    /// The worse of the two.
+    static func worse(_ a: MissingState?, _ b: MissingState?) -> MissingState? {
+        guard let a, let b else { return a ?? b }
+        guard let aCommits = a.commits, let bCommits = b.commits else { return MissingState(nil) }
+        return MissingState(max(aCommits, bCommits))
+    }
+
+    /// What anchors know that a file has not. Nil: nothing.
+    ///
+    /// - Parameters:
+    ///   - vaultID: of the file, as are the keys.
+    ///   - newest: the sequence number of its newest commit.
+    ///   - isSucceeded: whether the key that made an anchor was replaced by a rekey, and the file came after it.
+    ///   - isPassed: whether the file has passed through a state that its own key vouches for.
+    static func of(
+        _ anchors: [FoundAnchor], vaultID: [UInt8], _ keys: borrowing VaultKeys, newest: UInt64,
+        isSucceeded: (FoundAnchor) throws(StorageError) -> Bool, isPassed: (KnownState) -> Bool
+    ) throws(StorageError) -> MissingState? {
+        var missing: MissingState?
+        for found in anchors where found.counts(keys) {
+            guard found.anchor.vaultID == vaultID else { return MissingState(nil) }
+            guard found.isSigned(by: keys.anchor) else {
+                guard try isSucceeded(found) else { return MissingState(nil) }
+                continue
+            }
+            guard !isPassed(found.state) else { continue }
+            let sequence = found.anchor.sequence
+            missing = .worse(missing, MissingState(sequence > newest ? sequence - newest : nil))
+        }
+        return missing
+    }
+}
