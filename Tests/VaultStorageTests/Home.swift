@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Synchronization
 import SystemPackage
 import TestSupport
 import VaultCrypto
@@ -45,6 +46,25 @@ struct Home {
         guard let inode = disk.inode(name) else { throw StorageError.noVault }
         return inode.bytes
     }
+
+    /// A settled vault of two items.
+    func makeVault() throws -> [UInt8] {
+        let store = try create()
+        for value in ["one", "two"] { try store.put(value) }
+        try store.settleMarks()
+        return try bytes()
+    }
+
+    func change(number: Int = 2) throws {
+        let store = try open(number: number)
+        try store.put("more")
+        try store.settleMarks()
+    }
+
+    /// Makes one name a link to another.
+    func turn(_ name: String, to target: String) { disk.links.withLock { $0[path(name)] = path(target) } }
+
+    var anchorName: String? { get throws { try disk.openDirectory(disk.root).names().first { $0.hasSuffix(".anchor") } } }
 
     /// Whether nothing is left of what was being made.
     var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }

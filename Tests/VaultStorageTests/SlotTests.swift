@@ -195,4 +195,23 @@ struct SlotTests {
         let joined = try UnlockingSecret.passphraseAndKeyFile(.of("ab"), file).secret().exposed
         #expect(joined == [2, 0, 0, 0] + Array("ab".utf8) + file.secret.exposed)
     }
+
+    @Test func `what all slots would cost is added up before the first of them is tried`() throws {
+        let home = Home("hostile header")
+        _ = try home.create()
+        let locked = try home.locked()
+        var header = locked.header
+        var slot = header.slots[0]
+        slot.stretching = .argon2id(passes: 4, memoryBytes: 4 << 30)
+        header.slots = (0..<8).map { number in
+            slot.slotID[0] = UInt8(number)
+            return slot
+        }
+        let page = header.encoded() + [UInt8](repeating: 0, count: 32)
+        home.disk.put(page + KeyedHash.digest(page.span).bytes.span.array(0..<32) + [UInt8](repeating: 0, count: 8192), as: "v")
+        var environment = home.environment(3)
+        environment.forcesMemory = true
+        let hostile = try LockedStore(home.path(), environment: environment)
+        #expect(throws: StorageError.damaged(.header(.outOfBounds(.slotPasses)))) { _ = try hostile.unlock(with: Home.secret()) }
+    }
 }

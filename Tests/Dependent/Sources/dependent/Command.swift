@@ -60,6 +60,14 @@ final class Home {
         try write(Data(Home.passphrase.utf8), to: passphraseFile)
     }
 
+    /// With a vault that this process finds and unlocks by its environment.
+    convenience init(withVaultOf command: Command) throws {
+        try self.init()
+        try makeVault(command)
+        variables["VAULT_PASSPHRASE_FILE"] = passphraseFile
+        enter()
+    }
+
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     func write(_ data: Data, to path: String) throws {

@@ -8,10 +8,7 @@ import VaultAgent
 /// A program that names no access groups has one of its own: the first-launch wipe of an application takes nobody else's items.
 enum Groups {
     static func run(_ command: Command) throws -> [String] {
-        let home = try Home()
-        try home.makeVault(command)
-        home.variables["VAULT_PASSPHRASE_FILE"] = home.passphraseFile
-        home.enter()
+        let home = try Home(withVaultOf: command)
         Vault.setDefault(nil)
         var failures = Failures()
         try expect(Vault.processGroup == "dependent", &failures)
@@ -42,10 +39,7 @@ enum Groups {
 /// The sources in the mode of Swift 5.
 enum Older {
     static func run(_ command: Command) throws -> [String] {
-        let home = try Home()
-        try home.makeVault(command)
-        home.variables["VAULT_PASSPHRASE_FILE"] = home.passphraseFile
-        home.enter()
+        let home = try Home(withVaultOf: command)
         Vault.setDefault(nil)
         defer { Vault.setDefault(nil) }
         return try OlderSources.check(path: home.directory + "/older.vault", passphrase: Home.passphrase)

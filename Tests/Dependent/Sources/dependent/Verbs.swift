@@ -6,10 +6,7 @@ import VaultAgent
 /// The verbs of a vault in this process and of one in an agent, by one body: whoever takes an `OpenVault` cannot tell which it has.
 enum Verbs {
     static func run(_ command: Command) throws -> [String] {
-        let home = try Home()
-        try home.makeVault(command)
-        home.variables["VAULT_PASSPHRASE_FILE"] = home.passphraseFile
-        home.enter()
+        let home = try Home(withVaultOf: command)
         let (path, passphrase) = (FilePath(home.vault), try passphrase())
         var failures = Failures()
         let vault = try Vault.open(at: path, unlockingWith: passphrase)
