@@ -116,6 +116,26 @@ struct AnchorTests {
         #expect(throws: StorageError.rolledBack) { try other.open(number: 4) }
     }
 
+    @Test(arguments: [Errno.readOnlyFileSystem, .permissionDenied])
+    func `a device that may make no lock beside the vault remembers what it has read under one of its own`(refusal: Errno) throws {
+        let old = try home.makeVault()
+        try home.change()
+        let reader = Home("reader")
+        reader.disk.put(try home.bytes(), as: "v")
+        // The first is the vault's, the second the device's.
+        reader.disk.judge.withLock { judge in
+            judge = { [disk = reader.disk] step in
+                guard step == .lock else { return .done }
+                disk.judge.withLock { $0 = nil }
+                return .fails(refusal)
+            }
+        }
+        _ = try reader.open(number: 3)
+        #expect(reader.disk.judge.withLock { $0 == nil }, "it was asked for")
+        reader.disk.put(old, as: "v")
+        #expect(throws: StorageError.rolledBack) { try reader.open(number: 4) }
+    }
+
     @Test func `what a device remembers is never lowered by somebody who is behind`() throws {
         _ = try home.makeVault()
         let behind = try home.open(number: 3)

@@ -49,6 +49,25 @@ struct MissingStateTests {
         #expect(salvage.lacksStart && salvage.whole == 4)
     }
 
+    @Test func `what comes from before a rekey is asked about, whether it is salvaged or restored`() throws {
+        let old = try home.makeVault()
+        home.disk.put(old, as: "backup")
+        _ = try home.open(number: 3).rekey([SlotEntry(Home.secret(), name: "passphrase", cost: .weakest)]) { _ in }
+        let backup = try home.locked("backup").openAsBackup(with: Home.secret())
+        var asked: [MissingState] = []
+        #expect(throws: StorageError.rolledBack) {
+            try VaultStore.restore(backup, to: home.path(), replacing: true, environment: home.environment(4)) {
+                asked.append($0)
+                return false
+            } report: { _ in
+            }
+        }
+        #expect(asked == [MissingState(nil)])
+        home.disk.put(old[..<4096] + [UInt8](repeating: 0, count: 8192) + old[12288...], as: "v")
+        #expect(throws: StorageError.rolledBack) { try Self.salvage(home, accepting: false) }
+        #expect(try Self.salvage(home, accepting: true).asked == MissingState(nil))
+    }
+
     @Test func `a salvage of the newest file asks nothing, also after a rekey`() throws {
         _ = try home.makeVault()
         let store = try home.open(number: 2)
