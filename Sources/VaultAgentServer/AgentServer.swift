@@ -43,21 +43,10 @@ public final class AgentServer: Sendable {
         let policy = try AccessPolicy(settings.policy)
         settings.report(missing: policy.missingExecutables)
         state = Mutex(State(policy: policy))
-        let didLoad = Reload()
         answers = Answers(
             keeper: keeper, audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } },
-            auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory, willUnlock: { didLoad.run() })
+            auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory)
         turns = Turns { keeper.lockState != .unlocked }
-        didLoad.set { [weak self] in self?.reloadIfOutdated() }
-    }
-
-    /// What is to be done before an unlock; the server is made after those who ask for it.
-    private final class Reload: Sendable {
-        private let body = Mutex<(@Sendable () -> Void)?>(nil)
-
-        func set(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
-
-        func run() { body.withLock { $0 }?() }
     }
 
     // MARK: Life
@@ -81,6 +70,7 @@ public final class AgentServer: Sendable {
             .childChannelInitializer { channel in self.accept(channel) }
         let listener = try bootstrap.withBoundSocket(descriptor).wait()
         state.withLock { $0.listener = listener }
+        keeper.willUnlock.withLock { $0 = { [weak self] in self?.reloadIfOutdated() } }
         keeper.didLock.withLock { $0 = { [weak self] isByItself in self?.locked(isByItself) } }
         watch(place)
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }

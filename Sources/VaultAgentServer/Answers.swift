@@ -10,8 +10,6 @@ struct Answers: Sendable {
     let audit: AuditLog?
     /// Where the log is, or was before this agent began.
     let auditDirectory: FilePath?
-    /// Called before keys are derived.
-    let willUnlock: @Sendable () -> Void
 
     func answer(_ request: AgentRequest, of caller: Caller) -> [AgentReply] {
         do throws(VaultError) {
@@ -54,7 +52,6 @@ struct Answers: Sendable {
         // The connection answers these itself.
         case .hello, .status, .awaitTurn, .stop: throw .agent(.protocolViolation)
         case .unlock(let secret):
-            willUnlock()
             try keeper.unlock(with: secret)
             do throws(VaultError) {
                 try keeper.use(caller.groups) { vault throws(VaultError) in try audit?.begin(vault) }

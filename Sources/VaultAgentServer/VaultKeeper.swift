@@ -29,6 +29,8 @@ final class VaultKeeper: Sendable {
     private let state = Mutex(State())
     /// One derivation at a time: guessing is no faster with many connections.
     private let unlocking = Mutex(())
+    /// Told before keys are derived.
+    let willUnlock = Mutex<(@Sendable () -> Void)?>(nil)
     /// Told of every lock, and whether it came by itself: no client has asked for it.
     let didLock = Mutex<(@Sendable (_ isByItself: Bool) -> Void)?>(nil)
 
@@ -71,6 +73,7 @@ final class VaultKeeper: Sendable {
 
     /// - Throws: `.storage(.wrongPassphrase)` and what opening a vault throws. A wrong passphrase makes the next attempt wait.
     func unlock(with secret: UnlockingSecret) throws(VaultError) {
+        willUnlock.withLock { $0 }?()
         var result: Result<Void, VaultError> = .success(())
         unlocking.withLock { _ in
             let wait = state.withLock { $0.notBefore } - settings.clock.now

@@ -93,7 +93,7 @@ public protocol VaultFile: AnyObject, Sendable {
 
 extension VaultFile {
     /// Writes every byte, continuing after short writes.
-    func writeAll(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) {
+    package func writeAll(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) {
         var written = 0
         while written < bytes.count {
             written += try write(bytes.extracting(written..<bytes.count), at: offset + written)

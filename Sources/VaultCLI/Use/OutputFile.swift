@@ -44,7 +44,7 @@ struct OutputFile {
             let temporary = OutputFile.temporaryPath(beside: name)
             let file = try directory.createTemporary(temporary)
             do {
-                try file.writeWhole(bytes)
+                try file.writeAll(bytes, at: 0)
                 try file.synchronize()
                 try interruptions.check()
                 try directory.place(file, temporaryName: temporary, as: name, replacing: isThere)
@@ -76,13 +76,5 @@ struct OutputFile {
 
     private static func failure(_ errno: Errno) -> CommandError {
         CommandError(.inputOutput, "cannot write the file: \(errno.description.lowercased())")
-    }
-}
-
-extension VaultFile {
-    /// Writes every byte, continuing after short writes.
-    fileprivate func writeWhole(_ bytes: Span<UInt8>) throws(Errno) {
-        var written = 0
-        while written < bytes.count { written += try write(bytes.extracting(written..<bytes.count), at: written) }
     }
 }
