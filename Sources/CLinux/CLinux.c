@@ -76,10 +76,12 @@ void *clinux_map(size_t length) {
 }
 
 // libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the stack of its functions, which
-// returned before this one begins and took less than it clears. Swift has no frame of a size that the optimizer keeps.
+// returned before this one begins and took less than it clears. Swift has no frame of a size that the optimizer keeps. Lines of more than 16 bytes
+// would be aligned to more than the stack is, and what lies above the first of them would stay.
 __attribute__((noinline)) void clinux_wipe_stack(size_t length) {
-    typedef long long line __attribute__((vector_size(64)));
+    typedef long long line __attribute__((vector_size(16)));
     volatile line below[length / sizeof(line)];
+#pragma clang loop unroll_count(16)
     for (size_t index = 0; index < length / sizeof(line); index++) below[index] = (line){0};
     __asm__ __volatile__("" : : "r"(below) : "memory");
 }

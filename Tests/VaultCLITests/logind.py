@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of systemd-logind as an agent sees, on a bus of its own that ends with it: it owns the name, hands out delay locks, knows a session, and sends signals.
 
-    logind.py BUS-SOCKET USER    reads `sleep`, `wake`, `lock SESSION-USER` or `held` from standard input, a line each, and answers each
+    logind.py BUS-SOCKET    reads `sleep`, `wake`, `lock SESSION-USER` or `held COUNT` from standard input, a line each, and answers each with how
+                            many locks are held; `held` waits until there are so many
 """
 import ctypes, os, select, socket, struct, subprocess, sys
 
@@ -87,10 +88,13 @@ def messages(data):
 
 call("Hello")
 call("RequestName", "su", pad(text("org.freedesktop.login1"), 4) + struct.pack("<I", 0))
-locks, pending = [], b""
+locks, pending, awaited = [], b"", None  # awaited: how many locks; -1: whatever there is; None: nobody asks
 while True:
-    for ready in select.select([bus, sys.stdin], [], [], 60)[0] or sys.exit("nobody says anything"):
-        if ready is bus:
+    for ready in select.select([bus, sys.stdin] + locks, [], [], 60)[0] or sys.exit("nobody says anything"):
+        if ready in locks:
+            # A lock whose other end is closed reads as the end of a file.
+            locks.remove(ready)
+        elif ready is bus:
             pending += bus.recv(65536)
             found, pending = messages(pending)
             for kind, number, fields in found:
@@ -106,16 +110,16 @@ while True:
                     body = b"\4(uo)\0"
                     body = pad(body, 8) + struct.pack("<I", session_user) + text("/user")
                     send(2, answer, "v", body)
-            continue
-        command = sys.stdin.readline().split()
-        if not command:
-            sys.exit()
-        if command[0] in ("sleep", "wake"):
-            signal("/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForSleep", "b", struct.pack("<I", command[0] == "sleep"))
-        elif command[0] == "lock":
-            session_user = int(command[1])
-            signal("/org/freedesktop/login1/session/_31", "org.freedesktop.login1.Session", "Lock")
-        elif command[0] == "held":
-            # A lock whose other end is closed reads as the end of a file.
-            locks = [lock for lock in locks if not select.select([lock], [], [], 0)[0]]
+        else:
+            command = sys.stdin.readline().split()
+            if not command:
+                sys.exit()
+            awaited = int(command[1]) if command[0] == "held" else -1
+            if command[0] in ("sleep", "wake"):
+                signal("/org/freedesktop/login1", "org.freedesktop.login1.Manager", "PrepareForSleep", "b", struct.pack("<I", command[0] == "sleep"))
+            elif command[0] == "lock":
+                session_user = int(command[1])
+                signal("/org/freedesktop/login1/session/_31", "org.freedesktop.login1.Session", "Lock")
+    if awaited in (-1, len(locks)):
         print(len(locks), flush=True)
+        awaited = None
