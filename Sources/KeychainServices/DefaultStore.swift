@@ -100,7 +100,7 @@ extension VaultError {
         case .accessGroupDenied: errSecMissingEntitlement
         case .locked: errSecInteractionNotAllowed
         case .unimplemented: errSecUnimplemented
-        case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction, .outsideTransaction: errSecInternal
+        case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: errSecInternal
         case .closed: errSecNotAvailable
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement

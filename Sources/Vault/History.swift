@@ -23,7 +23,9 @@ extension Vault {
     /// - Throws: `.parameter(.limit)`.
     public func setHistoryLimit(_ limit: Int) throws(VaultError) {
         guard VaultSettings.historyLimits.contains(limit) else { throw .parameter(.limit) }
-        try core.change { engine throws(VaultError) in try engine.setHistoryLimit(limit) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.setHistoryLimit(limit, in: &session)
+        }
     }
 
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
@@ -40,7 +42,9 @@ extension Vault {
     }
 
     package func undo(_ key: StoredItem.Key, to version: UInt64?) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.undo(ItemID(key.id.span), to: version, self.accessGroups, for: self) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.undo(ItemID(key.id.span), to: version, self.accessGroups, for: self, in: &session)
+        }
     }
 
     @discardableResult
@@ -49,7 +53,9 @@ extension Vault {
     }
 
     package func restoreItem(_ key: StoredItem.Key) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.restore(ItemID(key.id.span), self.accessGroups, for: self) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.restore(ItemID(key.id.span), self.accessGroups, for: self, in: &session)
+        }
     }
 
     /// Takes the older versions of the items that match out of the file, and with them those that were deleted.

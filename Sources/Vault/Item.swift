@@ -73,9 +73,9 @@ public struct Item: Sendable {
     }
 
     /// The item of a record, without its secret.
-    init(_ operation: Operation, _ owner: any ItemStore) {
+    init(_ operation: Operation, _ source: any SecretSource) {
         let itemClass = ItemClass(operation.itemClass) ?? .genericPassword
-        self.init(itemClass, operation.attributes, operation.protection, ItemRecord(operation, itemClass, owner))
+        self.init(itemClass, operation.attributes, operation.protection, ItemRecord(operation, itemClass, source))
     }
 
     init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Protection, _ record: ItemRecord) {
@@ -129,7 +129,7 @@ public struct Item: Sendable {
     public func withSecret<R>(_ body: (Span<UInt8>) throws -> R) throws -> R? {
         if let secret { return try secret.withBytes(body) }
         guard let record, record.hasSecret else { return nil }
-        return try record.store.secret(of: record)?.withBytes(body)
+        return try record.source.secret(of: record)?.withBytes(body)
     }
 }
 
@@ -145,9 +145,9 @@ public struct ItemRecord: Sendable {
     public let modified: Date
     public let hasSecret: Bool
     let valueVersion: UInt64
-    let store: any ItemStore
+    let source: any SecretSource
 
-    init(_ operation: Operation, _ itemClass: ItemClass, _ store: any ItemStore) {
+    init(_ operation: Operation, _ itemClass: ItemClass, _ source: any SecretSource) {
         self.itemClass = itemClass
         itemID = operation.id
         version = operation.version
@@ -155,7 +155,7 @@ public struct ItemRecord: Sendable {
         modified = Date(timeIntervalSinceReferenceDate: operation.modified)
         hasSecret = operation.value != nil
         valueVersion = operation.valueVersion
-        self.store = store
+        self.source = source
     }
 
     /// 4 bytes of class and the 16 of the identifier: stable over every update.

@@ -7,30 +7,30 @@ internal import VaultStorage
 
 extension ItemEngine {
     /// Keeps an item as it is now, before it is changed or deleted.
-    func remember(_ old: Operation) throws(VaultError) {
+    func remember(_ old: Operation, in session: inout WriteSession) throws(VaultError) {
         guard store.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
-        try stage(past, .keep)
+        try stage(past, .keep, in: &session)
     }
 
-    func setHistoryLimit(_ limit: Int) throws(VaultError) {
+    func setHistoryLimit(_ limit: Int, in session: inout WriteSession) throws(VaultError) {
         let old = store.settings
         guard old != nil || limit > 0 else { return }
         var settings =
             old
             ?? Operation(
-                kind: .put, itemClass: .settings, protection: .always, id: store.makeItemID(), version: 0, valueVersion: 0,
-                ordinal: store.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
+                kind: .put, itemClass: .settings, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
+                ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
                 attributes: EncodedAttributes())
         settings.version += 1
         settings.modified = max(store.now, settings.modified)
         settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: old?.attributes)
-        try stage(settings, .none)
+        try stage(settings, .none, in: &session)
     }
 
     /// The versions of each item that matches, the newest first: the current one, then those that were kept.
-    func versions(matching query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [ItemVersion] {
+    func versions(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [ItemVersion] {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
@@ -38,26 +38,26 @@ extension ItemEngine {
             // A version of before the item came into the caller's groups is not the caller's to see.
             for operation in [current] + store.versions(of: current.id).reversed() where isVisible(operation, to: groups) {
                 if try isForeign(operation) { continue }
-                versions.append(try version(operation, of: query, owner, isCurrent: operation.kind == .put))
+                versions.append(try version(operation, of: query, source, isCurrent: operation.kind == .put))
             }
         }
         return versions
     }
 
     /// The last version of each deleted item that matches, in the order of their creation.
-    func deleted(matching query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [ItemVersion] {
+    func deleted(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [ItemVersion] {
         let found = try deletedOperations(matching: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
-        for operation in found { versions.append(try version(operation, of: query, owner, isCurrent: false)) }
+        for operation in found { versions.append(try version(operation, of: query, source, isCurrent: false)) }
         return versions
     }
 
     private func version(
-        _ operation: Operation, of query: Query, _ owner: any ItemStore, isCurrent: Bool
+        _ operation: Operation, of query: Query, _ source: any SecretSource, isCurrent: Bool
     ) throws(VaultError) -> ItemVersion {
         guard store.canUse(operation.protection) else { throw .locked }
-        var item = Item(operation, owner)
+        var item = Item(operation, source)
         if query.returnsSecrets { item.secret = try open(operation) }
         return ItemVersion(item: item, isCurrent: isCurrent)
     }
@@ -79,7 +79,9 @@ extension ItemEngine {
     /// Makes an older version the current one; what was current is kept in its turn.
     ///
     /// - Parameter version: nil: the one before.
-    func undo(_ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+    func undo(
+        _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place), !current.isTombstone,
             try !isForeign(current)
         else { throw .itemNotFound }
@@ -87,22 +89,24 @@ extension ItemEngine {
         guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }), isVisible(past, to: groups)
         else { throw .itemNotFound }
         guard store.canUse(current.protection) else { throw .locked }
-        try remember(current)
-        return try bringBack(past, after: current, groups, owner)
+        try remember(current, in: &session)
+        return try bringBack(past, after: current, groups, source, in: &session)
     }
 
     /// Adds a deleted item again, under the identifier that it had.
-    func restore(_ id: ItemID, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+    func restore(
+        _ id: ItemID, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         guard isDeleted(id), let past = store.versions(of: id).last, isVisible(past, to: groups) else {
             throw .itemNotFound
         }
         var last = store.place(of: id).flatMap { store.record(at: $0) } ?? past
         last.version = store.lastVersion(of: id)
-        return try bringBack(past, after: last, groups, owner)
+        return try bringBack(past, after: last, groups, source, in: &session)
     }
 
     private func bringBack(
-        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ owner: any ItemStore
+        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
         guard let itemClass = ItemClass(past.itemClass), try !isForeign(past) else { throw .itemNotFound }
         guard store.canUse(past.protection) else { throw .locked }
@@ -111,16 +115,18 @@ extension ItemEngine {
         let twins = try twins(of: draft, except: past.id)
         if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }
-            try remove(twin)
+            try remove(twin, in: &session)
         }
-        try removeForeign(twins.foreign)
+        try removeForeign(twins.foreign, in: &session)
         // Whoever merges must learn that the key is gone that the item had meanwhile.
-        if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: draft) { try leaveTombstone(of: last) }
+        if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: draft) {
+            try leaveTombstone(of: last, in: &session)
+        }
         var new = past
         new.kind = .put
         new.version = last.version + 1
         new.modified = max(store.now, last.modified + ItemEngine.tick)
-        return Item(try stage(new, .keep), owner)
+        return Item(try stage(new, .keep, in: &session), source)
     }
 
     /// The items that match, deleted ones among them, whose older versions are to go.

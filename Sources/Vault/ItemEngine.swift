@@ -18,7 +18,7 @@ final class ItemEngine {
 
     // MARK: Finding
 
-    func copyMatching(_ query: Query, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> [Item] {
+    func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item] {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
         var items: [Item] = []
         items.reserveCapacity(found.count)
@@ -27,7 +27,7 @@ final class ItemEngine {
                 if query.leavesOutLocked { continue }
                 throw .locked
             }
-            items.append(Item(operation, owner))
+            items.append(Item(operation, source))
             if query.returnsSecrets { items[items.count - 1].secret = try open(operation) }
         }
         guard !items.isEmpty else { throw .itemNotFound }
@@ -73,25 +73,29 @@ final class ItemEngine {
 
     // MARK: Adding
 
-    func add(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+    func add(
+        _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
         let twins = try twins(of: draft)
         if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }
-            return try revive(twin, as: draft, item.secret, owner)
+            return try revive(twin, as: draft, item.secret, source, in: &session)
         }
-        try removeForeign(twins.foreign)
-        return try insert(draft, item.secret, owner)
+        try removeForeign(twins.foreign, in: &session)
+        return try insert(draft, item.secret, source, in: &session)
     }
 
     /// Adds, or updates the item with the same primary key.
-    func set(_ item: Item, _ groups: AccessGroups, for owner: any ItemStore) throws(VaultError) -> Item {
+    func set(
+        _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         let draft = try parse(item, groups)
-        guard let twin = try twins(of: draft).own, !twin.isTombstone else { return try add(item, groups, for: owner) }
+        guard let twin = try twins(of: draft).own, !twin.isTombstone else { return try add(item, groups, for: source, in: &session) }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
-        let changed = try update(twin, with: changes, groups)
-        return Item(changed, owner)
+        let changed = try update(twin, with: changes, groups, in: &session)
+        return Item(changed, source)
     }
 
     private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ItemDraft {
@@ -120,11 +124,11 @@ final class ItemEngine {
     }
 
     /// What takes the key of another device's item takes its place.
-    func removeForeign(_ twins: [Operation]) throws(VaultError) {
+    func removeForeign(_ twins: [Operation], in session: inout WriteSession) throws(VaultError) {
         for operation in twins {
             // Without a look at this device's secret every such item seems to be another's.
             try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
-            try remove(operation)
+            try remove(operation, in: &session)
         }
     }
 
@@ -139,28 +143,32 @@ final class ItemEngine {
         }
     }
 
-    private func insert(_ draft: ItemDraft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
+    private func insert(
+        _ draft: ItemDraft, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         let now = store.now
         let operation = Operation(
-            kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: store.makeItemID(), version: 1,
-            valueVersion: 0,
-            ordinal: store.nextOrdinal, created: now, modified: now, value: nil, deviceID: try deviceID(for: draft.protection),
+            kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: session.makeItemID(), version: 1,
+            valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
+            deviceID: try deviceID(for: draft.protection, in: session),
             attributes: draft.encoded)
-        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none), owner)
+        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
-    private func revive(_ tombstone: Operation, as draft: ItemDraft, _ secret: Secret?, _ owner: any ItemStore) throws(VaultError) -> Item {
+    private func revive(
+        _ tombstone: Operation, as draft: ItemDraft, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+    ) throws(VaultError) -> Item {
         let now = max(store.now, tombstone.modified + ItemEngine.tick)
         var operation = tombstone
         operation.protection = draft.protection
-        operation.deviceID = try deviceID(for: draft.protection)
+        operation.deviceID = try deviceID(for: draft.protection, in: session)
         operation.version += 1
-        operation.ordinal = store.nextOrdinal
+        operation.ordinal = session.nextOrdinal
         operation.created = now
         operation.modified = now
         operation.attributes = draft.encoded
-        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none), owner)
+        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
     }
 
     // MARK: Updating
@@ -168,17 +176,22 @@ final class ItemEngine {
     /// Modification dates of an item rise by a millisecond at least.
     static let tick = 0.001
 
-    func update(matching query: Query, with changes: ItemChanges, _ groups: AccessGroups) throws(VaultError) -> Int {
+    func update(
+        matching query: Query, with changes: ItemChanges, _ groups: AccessGroups, in session: inout WriteSession
+    ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for operation in found { _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones) }
+        for operation in found {
+            _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones, in: &session)
+        }
         return found.count
     }
 
     /// - Parameter leavesTombstone: of the old primary key; nil: of a synchronizable item's.
     private func update(
-        _ old: Operation, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil
+        _ old: Operation, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil,
+        in session: inout WriteSession
     ) throws(VaultError) -> Operation {
         guard let itemClass = ItemClass(old.itemClass) else { throw .itemNotFound }
         guard store.canUse(old.protection) else { throw .locked }
@@ -194,20 +207,20 @@ final class ItemEngine {
         if case .date(let date)? = changes.attributes[.creationDate] { new.created = date.timeIntervalSinceReferenceDate }
         new.attributes = draft.encoded.keepingUnknown(of: old.attributes)
         new.protection = draft.protection
-        new.deviceID = draft.protection.isThisDeviceOnly ? try deviceID(for: draft.protection) : .init(repeating: 0)
+        new.deviceID = draft.protection.isThisDeviceOnly ? try deviceID(for: draft.protection, in: session) : .init(repeating: 0)
         if hasMoved(old, to: draft) {
             let twins = try twins(of: draft, except: old.id)
             if let twin = twins.own {
                 guard twin.isTombstone else { throw .duplicateItem }
-                try remove(twin)
+                try remove(twin, in: &session)
             }
-            try removeForeign(twins.foreign)
+            try removeForeign(twins.foreign, in: &session)
             // Whoever merges must learn that the old key is gone.
-            if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old) }
+            if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old, in: &session) }
         }
         let value = try valueChange(changes.secret, old, new)
-        try remember(old)
-        return try stage(new, value)
+        try remember(old, in: &session)
+        return try stage(new, value, in: &session)
     }
 
     private func valueChange(_ secret: Secret?, _ old: Operation, _ new: Operation) throws(VaultError) -> ValueChange {
@@ -224,34 +237,40 @@ final class ItemEngine {
         }
     }
 
-    func leaveTombstone(of old: Operation) throws(VaultError) {
+    func leaveTombstone(of old: Operation, in session: inout WriteSession) throws(VaultError) {
         var grave = tombstone(of: old)
-        grave.id = store.makeItemID()
+        grave.id = session.makeItemID()
         grave.version = 1
-        try stage(grave, .none)
+        try stage(grave, .none, in: &session)
     }
 
     // MARK: Deleting
 
-    func delete(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
+    func delete(
+        matching query: Query, _ groups: AccessGroups, in session: inout WriteSession
+    ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for operation in found {
-            try remember(operation)
+            try remember(operation, in: &session)
             let keepsTombstone = query.leavesTombstones ?? (operation.isSynchronizable && !operation.isTombstone)
-            if keepsTombstone { try stage(tombstone(of: operation), .none) } else { try remove(operation) }
+            if keepsTombstone {
+                try stage(tombstone(of: operation), .none, in: &session)
+            } else {
+                try remove(operation, in: &session)
+            }
         }
         return found.count
     }
 
-    func remove(_ operation: Operation) throws(VaultError) {
+    func remove(_ operation: Operation, in session: inout WriteSession) throws(VaultError) {
         var removal = operation
         removal.kind = .delete
         removal.version += 1
         removal.modified = max(store.now, operation.modified + ItemEngine.tick)
         removal.attributes = EncodedAttributes()
-        try stage(removal, .none)
+        try stage(removal, .none, in: &session)
     }
 
     /// What stays of a synchronizable item: its key, so that a later merge knows that it went.
@@ -267,13 +286,15 @@ final class ItemEngine {
         return grave
     }
 
-    private func deviceID(for protection: Protection) throws(VaultError) -> [16 of UInt8] {
+    private func deviceID(for protection: Protection, in session: borrowing WriteSession) throws(VaultError) -> [16 of UInt8] {
         guard protection.isThisDeviceOnly else { return .init(repeating: 0) }
-        do throws(StorageError) { return try store.deviceIdentifier() } catch { throw VaultError(error) }
+        do throws(StorageError) { return try session.deviceIdentifier() } catch { throw VaultError(error) }
     }
 
     @discardableResult
-    func stage(_ operation: Operation, _ value: ValueChange) throws(VaultError) -> Operation {
-        do throws(StorageError) { return try store.stage(operation, value: value) } catch { throw VaultError(error) }
+    func stage(
+        _ operation: Operation, _ value: ValueChange, in session: inout WriteSession
+    ) throws(VaultError) -> Operation {
+        do throws(StorageError) { return try session.stage(operation, value: value) } catch { throw VaultError(error) }
     }
 }

@@ -3,8 +3,16 @@ public import FoundationEssentials
 public import VaultCrypto
 public import VaultStorage
 
+/// What a record keeps of where it was found: it opens the item's secret when somebody wants it.
+public protocol SecretSource: AnyObject, Sendable {
+    /// Opens the secret of an item that was found.
+    ///
+    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`, `.storage(.damaged)`.
+    func secret(of record: ItemRecord) throws(VaultError) -> Secret?
+}
+
 /// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; whoever takes an `ItemStore` cannot tell which it has.
-public protocol ItemStore: AnyObject, Sendable {
+public protocol ItemStore: SecretSource {
     /// Adds an item.
     ///
     /// - Returns: the item as it was stored, with its defaults.
@@ -35,9 +43,6 @@ public protocol ItemStore: AnyObject, Sendable {
 
     /// Adds or sets all of the items in one transaction, or none.
     func store(_ items: [Item], replacing: Bool) throws(VaultError)
-
-    /// Opens the secret of an item that was found.
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret?
 }
 
 /// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a whole.

@@ -68,16 +68,16 @@ package struct StoredItem: Sendable {
 extension Item {
     /// The item of another process.
     ///
-    /// - Parameter owner: is asked for its secret when somebody wants it.
-    package init?(_ item: StoredItem, _ owner: any ItemStore) {
+    /// - Parameter source: is asked for its secret when somebody wants it.
+    package init?(_ item: StoredItem, _ source: any SecretSource) {
         guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else { return nil }
-        self.init(item.itemClass, attributes, item.accessibility.stored, ItemRecord(item, owner))
+        self.init(item.itemClass, attributes, item.accessibility.stored, ItemRecord(item, source))
         secret = item.secret
     }
 }
 
 extension ItemRecord {
-    fileprivate init(_ item: StoredItem, _ owner: any ItemStore) {
+    fileprivate init(_ item: StoredItem, _ source: any SecretSource) {
         itemClass = item.itemClass
         itemID = ItemID(item.id.span)
         version = item.version
@@ -85,7 +85,7 @@ extension ItemRecord {
         modified = item.modified
         hasSecret = item.hasSecret
         valueVersion = item.valueVersion
-        store = owner
+        self.source = source
     }
 }
 

@@ -183,18 +183,12 @@ public struct DamagedVault: Sendable {
         let salvage = try stored { () throws(StorageError) in
             try store.salvage(with: try store.unlock(with: secret), to: path, accepts: accepts, report: report)
         }
-        let nobody = NoStore()
-        return Result(salvage: salvage, damaged: salvage.damaged.map { (Item($0.operation, nobody), $0.loss) })
+        let source = NoSecrets()
+        return Result(salvage: salvage, damaged: salvage.damaged.map { (Item($0.operation, source), $0.loss) })
     }
 }
 
-/// Where the items of a report are: nowhere that could be asked.
-private final class NoStore: ItemStore {
-    func add(_ item: Item) throws(VaultError) -> Item { throw .unimplemented }
-    func set(_ item: Item) throws(VaultError) -> Item { throw .unimplemented }
-    func copyMatching(_ query: Query) throws(VaultError) -> [Item] { throw .unimplemented }
-    func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int { throw .unimplemented }
-    func delete(matching query: Query) throws(VaultError) -> Int { throw .unimplemented }
-    func store(_ items: [Item], replacing: Bool) throws(VaultError) { throw .unimplemented }
+/// Of the items of a report, which lie nowhere that could be asked.
+private final class NoSecrets: SecretSource {
     func secret(of record: ItemRecord) throws(VaultError) -> Secret? { throw .unimplemented }
 }

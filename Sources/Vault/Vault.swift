@@ -91,12 +91,16 @@ public final class Vault: OpenVault {
 
     @discardableResult
     public func add(_ item: Item) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.add(item, self.accessGroups, for: self) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.add(item, self.accessGroups, for: self, in: &session)
+        }
     }
 
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
-        try core.change { engine throws(VaultError) in try engine.set(item, self.accessGroups, for: self) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.set(item, self.accessGroups, for: self, in: &session)
+        }
     }
 
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
@@ -105,16 +109,20 @@ public final class Vault: OpenVault {
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try core.change { engine throws(VaultError) in try engine.update(matching: query, with: changes, self.accessGroups) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.update(matching: query, with: changes, self.accessGroups, in: &session)
+        }
     }
 
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int {
-        try core.change { engine throws(VaultError) in try engine.delete(matching: query, self.accessGroups) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.delete(matching: query, self.accessGroups, in: &session)
+        }
     }
 
     public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
-        try transaction { transaction throws(VaultError) in
+        try transaction { (transaction: inout Transaction) throws(VaultError) in
             for item in items { _ = replacing ? try transaction.set(item) : try transaction.add(item) }
         }
     }
@@ -124,7 +132,7 @@ public final class Vault: OpenVault {
     }
 
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        try secret(of: record.itemID, valueVersion: record.valueVersion)
+        try core.lookAt { engine throws(VaultError) in try engine.secret(of: record.itemID, valueVersion: record.valueVersion) }
     }
 
     func secret(ofVisible id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
@@ -134,28 +142,30 @@ public final class Vault: OpenVault {
         }
     }
 
-    func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
-        try core.read { engine throws(VaultError) in try engine.secret(of: id, valueVersion: valueVersion) }
-    }
-
     /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
     @discardableResult
-    public func transaction<R>(_ body: (Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
-        try core.change { engine throws(VaultError) in
-            let scope = TransactionScope(engine, self)
-            defer { scope.end() }
-            return try body(Transaction(scope, self.accessGroups))
+    public func transaction<R>(_ body: (inout Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            var transaction = Transaction(engine, self.accessGroups, self, session)
+            do throws(VaultError) {
+                let result = try body(&transaction)
+                session = transaction.end()
+                return result
+            } catch {
+                session = transaction.end()
+                throw error
+            }
         }
     }
 
     /// As ``transaction(_:)-(_)``, for a body that also throws errors of its own: any of them takes everything back.
     @_disfavoredOverload
     @discardableResult
-    public func transaction<R>(_ body: (Transaction) throws -> R) throws -> R {
+    public func transaction<R>(_ body: (inout Transaction) throws -> R) throws -> R {
         var own: (any Error)?
         do throws(VaultError) {
-            return try transaction { transaction throws(VaultError) in
-                do { return try body(transaction) } catch {
+            return try transaction { (transaction: inout Transaction) throws(VaultError) in
+                do { return try body(&transaction) } catch {
                     own = error
                     throw error as? VaultError ?? .itemChanged
                 }

@@ -54,11 +54,11 @@ final class VaultCore: @unchecked Sendable {
     /// A change that waits; its thread waits with it. What becomes of it is written under the queue's lock.
     private final class Change: @unchecked Sendable {
         /// Nil once it was carried out: the closure must not outlive the call that made it. A thread that wakes before that leads.
-        var run: ((ItemEngine) throws(VaultError) -> Void)?
+        var run: ((ItemEngine, inout WriteSession) throws(VaultError) -> Void)?
         var failure: StorageError?
         private let turn = DispatchSemaphore(value: 0)
 
-        init(_ run: @escaping (ItemEngine) throws(VaultError) -> Void) { self.run = run }
+        init(_ run: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) { self.run = run }
 
         func wait() { turn.wait() }
 
@@ -98,6 +98,11 @@ final class VaultCore: @unchecked Sendable {
         return try result.get()
     }
 
+    /// As ``read(_:)``, and inside a transaction too, which then is what is looked at.
+    func lookAt<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        isInside ? try body(engine) : try read(body)
+    }
+
     /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
     func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
         try checkOutside()
@@ -116,12 +121,12 @@ final class VaultCore: @unchecked Sendable {
         return try result?.get()
     }
 
-    func change<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R {
         try checkOutside()
         var result: Result<R, VaultError>?
         let failure = withoutActuallyEscaping(body) { body in
-            let change = Change { engine throws(VaultError) in
-                do throws(VaultError) { result = .success(try body(engine)) } catch {
+            let change = Change { (engine, session: inout WriteSession) throws(VaultError) in
+                do throws(VaultError) { result = .success(try body(engine, &session)) } catch {
                     result = .failure(error)
                     throw error
                 }
@@ -177,11 +182,11 @@ final class VaultCore: @unchecked Sendable {
     private func carryOut(_ batch: [Change]) {
         guard !isClosed else { return }
         do throws(StorageError) {
-            try engine.store.write {
+            try engine.store.write { session in
                 for change in batch {
                     // A change that fails takes itself back and leaves the others alone; its thread hears why.
                     do throws(VaultError) {
-                        try engine.store.transaction { () throws(VaultError) in try change.run?(engine) }
+                        try session.transaction { (session: inout WriteSession) throws(VaultError) in try change.run?(engine, &session) }
                     } catch { continue }
                 }
             }
@@ -210,12 +215,12 @@ final class VaultCore: @unchecked Sendable {
         exclusively {
             do throws(VaultError) {
                 guard !isClosed else { throw .closed }
-                try engine.store.purge(
-                    { () throws(VaultError) in
-                        let purged = try select(engine)
-                        result = .success(purged)
-                        return purged
-                    }, converting: { VaultError($0) })
+                try stored { () throws(StorageError) in
+                    try engine.store.purge {
+                        do throws(VaultError) { result = .success(try select(engine)) } catch { result = .failure(error) }
+                        return try? result.get()
+                    }
+                }
             } catch {
                 result = .failure(error)
             }
@@ -242,11 +247,12 @@ final class VaultCore: @unchecked Sendable {
         guard !engine.store.isForked else { throw VaultError(.forked) }
         compaction.wait()
         defer { compaction.signal() }
-        let rewriter = try manage { store throws(StorageError) in isWanted(store) ? try store.makeRewriter() : nil }
-        guard let rewriter else { return }
+        var wanted: Compactor?
+        try manage { store throws(StorageError) in if isWanted(store) { wanted = try store.makeCompactor() } }
+        guard let compactor = wanted.take() else { return }
         var failure: StorageError?
-        do throws(StorageError) { try rewriter.compact() } catch { failure = error }
-        exclusively { engine.store.rejoin(rewriter, after: failure) }
+        do throws(StorageError) { try compactor.compact() } catch { failure = error }
+        exclusively { engine.store.rejoin(compactor, after: failure) }
         if let failure { throw VaultError(failure) }
     }
 

@@ -20,7 +20,6 @@ extension VaultError: LocalizedError {
         case .itemChanged: "The item has another value than when it was found."
         case .closed: "The vault was closed."
         case .insideTransaction: "The vault was called inside a transaction of its own: call the transaction instead."
-        case .outsideTransaction: "The transaction has ended."
         case .storage(let error): error.errorDescription
         case .agent(let flaw): "The agent cannot be asked: \(flaw.phrase)."
         }
@@ -82,7 +81,6 @@ extension StorageError: LocalizedError {
         case .valueTooLarge: "A secret has at most 16 MiB."
         case .attributesTooLarge: "The attributes of an item have at most 64 KiB."
         case .noStateDirectory: "There is nowhere to keep the secret of this device."
-        case .outsideTransaction: "The transaction has ended."
         }
     }
 }

@@ -30,8 +30,6 @@ public enum VaultError: Error, Equatable, Sendable {
     case closed
     /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the transaction.
     case insideTransaction
-    /// The transaction has ended. What it was to do is not done.
-    case outsideTransaction
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)
     /// The agent that keeps the vault open cannot be asked, or will not answer: errSecNotAvailable, -25291.
@@ -74,7 +72,6 @@ extension VaultError {
     init(_ error: StorageError) {
         switch error {
         case .locked: self = .locked
-        case .outsideTransaction: self = .outsideTransaction
         default: self = .storage(error)
         }
     }

@@ -49,7 +49,7 @@ extension VaultError {
         case (let name?, 0):
             let plain: [VaultError] = [
                 .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented, .versionMismatch, .itemChanged,
-                .notADeviceIdentifier, .closed, .insideTransaction, .outsideTransaction,
+                .notADeviceIdentifier, .closed, .insideTransaction,
             ]
             guard let error = plain.first(where: { "\($0)" == name }) else { return nil }
             self = error
@@ -139,7 +139,6 @@ extension StorageError {
             let plain: [StorageError] = [
                 .noVault, .alreadyExists, .wrongPassphrase, .unacceptableKeyFile, .noMatchingSlot, .busy, .resourceUnavailable, .poisoned,
                 .rekeyed, .rolledBack, .locked, .forked, .valueTooLarge, .attributesTooLarge, .noStateDirectory,
-                .outsideTransaction,
             ]
             guard let error = plain.first(where: { "\($0)" == name }) else { return nil }
             self = error

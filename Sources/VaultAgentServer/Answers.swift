@@ -76,12 +76,14 @@ struct Answers: Sendable {
         case .add(let item): return try store(item, .add, caller) { vault throws(VaultError) in try vault.add(item) }
         case .set(let item): return try store(item, .set, caller) { vault throws(VaultError) in try vault.set(item) }
         case .update(let query, let changes):
-            let count = try change(query, .update, caller) { transaction throws(VaultError) in
+            let count = try change(query, .update, caller) { (transaction: inout Transaction) throws(VaultError) in
                 try transaction.update(matching: query, with: changes)
             }
             return [.count(UInt64(count))]
         case .delete(let query):
-            let count = try change(query, .delete, caller) { transaction throws(VaultError) in try transaction.delete(matching: query) }
+            let count = try change(query, .delete, caller) { (transaction: inout Transaction) throws(VaultError) in
+                try transaction.delete(matching: query)
+            }
             return [.count(UInt64(count))]
         case .store(let items, let replacing, _):
             try keeper.use(caller.groups) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
@@ -144,14 +146,14 @@ struct Answers: Sendable {
 
     /// Runs a change of everything that matches. Whoever keeps a log needs to know what that was.
     private func change(
-        _ query: Query, _ verb: AuditLog.Verb, _ caller: Caller, _ body: (Transaction) throws(VaultError) -> Int
+        _ query: Query, _ verb: AuditLog.Verb, _ caller: Caller, _ body: (inout Transaction) throws(VaultError) -> Int
     ) throws(VaultError) -> Int {
         var items: [UUID] = []
         let count = try keeper.use(caller.groups) { vault throws(VaultError) in
-            try vault.transaction { transaction throws(VaultError) in
+            try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
                 // A query that is wrong is for the verb to refuse.
                 if audit != nil { items = (try? transaction.identifiers(matching: query)) ?? [] }
-                return try body(transaction)
+                return try body(&transaction)
             }
         }
         try afterwards { audit throws(VaultError) in try audit.note(verb, items, by: caller) }

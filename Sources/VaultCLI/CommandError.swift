@@ -86,7 +86,7 @@ extension CommandError {
             self.init(
                 .failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
-        case .closed, .insideTransaction, .outsideTransaction: self.init(.failure, "the vault was used out of turn")
+        case .closed, .insideTransaction: self.init(.failure, "the vault was used out of turn")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
         }
@@ -160,7 +160,6 @@ extension CommandError {
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
         case .noStateDirectory:
             self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
-        case .outsideTransaction: self.init(.failure, "the vault was used out of turn")
         }
     }
 

@@ -200,7 +200,7 @@ public struct Operation: Equatable, Sendable {
         // Whatever was checked is one of the cases.
         kind = OperationKind(rawValue: bytes[0]) ?? .put
         itemClass = Operation.itemClass(of: bytes)
-        protection = Protection(rawValue: bytes[2]) ?? .whenUnlocked
+        protection = Operation.protection(of: bytes)
         id = Operation.id(of: bytes)
         version = Operation.version(of: bytes)
         valueVersion = bytes.integer(at: 32)
@@ -217,6 +217,8 @@ public struct Operation: Equatable, Sendable {
     public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
 
     public static func itemClass(of bytes: Span<UInt8>) -> ItemClass { ItemClass(rawValue: bytes[1]) ?? .settings }
+
+    public static func protection(of bytes: Span<UInt8>) -> Protection { Protection(rawValue: bytes[2]) ?? .whenUnlocked }
 
     public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
 
@@ -236,16 +238,19 @@ public struct Operation: Equatable, Sendable {
         for index in 0..<8 { bytes[start + 64 + index] = UInt8(truncatingIfNeeded: offset >> UInt64(8 * index)) }
     }
 
-    /// Whether both are the same but for where their values lie.
-    public static func areEqualButForOffset(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
-        a.count == b.count && a.extracting(0..<64).elementsEqual(b.extracting(0..<64))
-            && a.extracting(72..<a.count).elementsEqual(b.extracting(72..<b.count))
+    /// Visits the two parts of an operation between which it says where its value lies.
+    public static func forEachPartButOffset(of bytes: Span<UInt8>, _ body: (Span<UInt8>) -> Void) {
+        body(bytes.extracting(0..<64))
+        body(bytes.extracting(72..<bytes.count))
     }
 
     public static func value(of bytes: Span<UInt8>) -> ValueLocation? {
         guard hasValue(bytes) else { return nil }
         return ValueLocation(offset: offset(of: bytes), length: bytes.integer(at: 72), tag: bytes.sixteen(at: 76))
     }
+
+    /// Nonce and box of the operation's value, in bytes; 0 without one.
+    public static func boxLength(of bytes: Span<UInt8>) -> Int { hasValue(bytes) ? Int(bytes.integer(at: 72, as: UInt32.self)) : 0 }
 
     /// The length of the operation that begins with these bytes.
     public static func length(of bytes: Span<UInt8>) -> Int { Layout.operationLength + Int(bytes.integer(at: 4, as: UInt32.self)) }

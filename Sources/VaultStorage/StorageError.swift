@@ -53,8 +53,6 @@ public enum StorageError: Error, Equatable, Sendable {
     case attributesTooLarge
     /// There is nowhere to keep the secret of this device.
     case noStateDirectory
-    /// A change was staged where no transaction is open. Nothing changed.
-    case outsideTransaction
 }
 
 extension StorageError {

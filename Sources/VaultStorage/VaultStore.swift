@@ -1,33 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
+internal import SystemPackage
 public import VaultCrypto
 public import VaultFormat
-
-/// What a vault needs of the world around it.
-public struct VaultEnvironment: Sendable {
-    public var fileSystem: any VaultFileSystem
-    public var clock: any VaultClock
-    public var random: any RandomSource
-    /// Where the secret of this device is kept: `$XDG_STATE_HOME/vault`. Nil: nothing can be bound to this device.
-    public var stateDirectory: FilePath?
-    /// Whether this device writes down what it has seen of a vault.
-    package var remembersStates = true
-    /// How long a writer waits for another one.
-    public var patience = Duration.seconds(30)
-    /// Files above this size are copied without the lock when they are rewritten.
-    package var lockFreeCopyLength = 4 << 20
-    /// Whether an unlock makes a passphrase slot as dear as a new one where it is cheaper.
-    public var strengthensSlots = false
-    /// Whether key derivations may take more than half of the available memory.
-    public var forcesMemory = false
-
-    public init(fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?) {
-        self.fileSystem = fileSystem
-        self.clock = clock
-        self.random = random
-        self.stateDirectory = stateDirectory
-    }
-}
 
 /// One vault file, unlocked: its records, and the commits that change them.
 ///
@@ -36,122 +10,70 @@ public final class VaultStore {
     let environment: VaultEnvironment
     let location: VaultLocation
     let lock: WriterLock
-    var file: any VaultFile
-    var identity: FileStatus
-    public internal(set) var header: Header
-    var page: HeaderPage
-    var keys: VaultKeys
-    var generationKeys: GenerationKeys
-    /// Looked for when the first item asks that is bound to a device.
-    var device: DeviceSecret?
+    let health: Health
+    private let process = ForkMark.process
 
+    var log: Log
     public internal(set) var records = RecordTable()
     public weak var observer: (any RecordObserver)?
+    /// Boxes of values that are staged and not in the file yet, by the version at which they were sealed.
+    var unwritten: [VersionKey: [UInt8]] = [:]
+    /// Whether changes are being staged, while which the file is not looked at again.
+    public internal(set) var isWriting = false
 
-    /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
-    var base: Commit
-    /// The marks as they were read last, or written since; under the writer lock nobody else writes them.
-    var marksRead: Marks?
-    /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
-    var syncedMark: LogPosition?
-    /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
-    var unsettled: [Commit] = []
-    var sizeSeen = 0
-    var reservedThrough = 0
-    var isNameDurable = false
-    var hasCommitted = false
-    /// Whether this handle ever changed something: one that only read has nothing to tidy up when it goes.
-    var isWriter = false
-    var isPoisoned = false
-    private let process = ForkMark.process
-    /// Why the file can only be read; nil when it can be written.
-    private var readOnlyReason: Errno?
+    var keys: VaultKeys
+    /// Looked for when the first item asks that is bound to a device.
+    var device: DeviceSecret?
+    /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
+    public internal(set) var openedBy: [UInt8]?
+
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: KnownState?
-    /// The size at which a compaction failed; the next try comes when the file has grown by half.
-    var failedCompactionSize = 0
+    var compaction = CompactionPolicy()
+    /// What was written beside this handle.
+    let handovers = HandoverSlot()
     /// Bytes of an unfinished commit that were cut off since the last look.
-    public var discardedBytes = 0
-    /// Frames at which the next compaction for their number is due.
-    var frameThreshold = VaultStore.leastFrameThreshold
-    static let leastFrameThreshold = 4096
+    public internal(set) var discardedBytes = 0
 
-    /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
-    public var openedBy: [UInt8]?
-
-    var draft: Draft?
-
-    /// Where a rewrite that was made beside this handle leaves its result.
-    let handover = Handover()
-    /// The handle that this one makes a rewrite for; nil once the two no longer have the same records in the same places.
-    var recipient: Handover?
-
-    /// The newest commit that was applied.
-    var tip: Commit { unsettled.last ?? base }
-
-    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault.
+    /// - Parameters:
+    ///   - acceptsOlderCopy: whatever this device has seen of the vault.
+    ///   - isNameDurable: whether the directory was synced since the file got its name.
     init(
         _ location: VaultLocation, page: HeaderPage, keys: consuming VaultKeys, environment: VaultEnvironment,
-        acceptsOlderCopy: Bool = false
+        acceptsOlderCopy: Bool = false, isNameDurable: Bool = false
     ) throws(StorageError) {
         self.environment = environment
         self.location = location
         lock = WriterLock(location, clock: environment.clock, patience: environment.patience)
-        (file, readOnlyReason) = try VaultStore.openFile(location)
-        identity = try attempt(.open) { [file] () throws(Errno) in try file.status() }
-        self.page = page
-        header = page.header
-        do throws(CryptoError) {
-            generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header)
-        } catch {
-            throw StorageError(error)
-        }
+        health = Health()
+        let (file, readOnlyReason) = try Log.open(location)
+        log = try Log(unread: file, page, root: keys.generationRoot, readOnlyReason: readOnlyReason, health)
         self.keys = keys
-        base = Commit(position: LogPosition(sequence: 0, end: Layout.firstFrame, tag: Digest()), tagOffset: 0, count: 0, frames: 0)
         if acceptsOlderCopy {
-            try withWritersKeptOut { () throws(StorageError) in try reopen() }
+            try lock.keepingWritersOut { () throws(StorageError) in try reopen() }
         } else {
             try openFirst()
         }
+        if isNameDurable { log.noteNameIsDurable() }
     }
 
-    /// A second handle with the same file and records, which rewrites the file while the first one is used.
-    ///
-    /// It opens no values, so it has none of the keys that a locked vault has not.
-    ///
-    /// - Parameter store: goes on with the new file once it is there.
-    init(rewritingFor store: VaultStore) throws(StorageError) {
+    /// A second handle with the same file and records, and with the keys of a locked vault.
+    init(twinOf store: VaultStore) throws(StorageError) {
         environment = store.environment
         location = store.location
+        health = store.health
         lock = WriterLock(location, clock: environment.clock, patience: store.patience)
-        (file, identity, readOnlyReason) = (store.file, store.identity, store.readOnlyReason)
-        (page, header) = (store.page, store.header)
-        do throws(CryptoError) {
-            generationKeys = try GenerationKeys(root: store.keys.generationRoot, header: store.header)
-            keys = try store.keys.lockedCopy()
-        } catch {
-            throw StorageError(error)
-        }
-        (records, base, unsettled) = (store.records, store.base, store.unsettled)
-        (sizeSeen, newestDurable) = (store.sizeSeen, store.newestDurable)
-        recipient = store.handover
+        log = try store.log.copy(root: store.keys.generationRoot)
+        do throws(CryptoError) { keys = try store.keys.lockedCopy() } catch { throw StorageError(error) }
+        (records, newestDurable) = (store.records, store.newestDurable)
     }
 
-    private func loadDevice() throws(StorageError) -> DeviceSecret? {
-        try DeviceSecret.load(
-            vaultID: header.vaultID, identification: keys.deviceIdentification, from: environment.stateDirectory,
-            on: environment.fileSystem)
-    }
+    public var header: Header { log.header }
 
-    private static func openFile(_ location: VaultLocation) throws(StorageError) -> (any VaultFile, readOnlyReason: Errno?) {
-        do throws(StorageError) { return (try location.open(writable: true), nil) } catch {
-            // A read-only file system or file can still be read.
-            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
-                throw error
-            }
-            return (try location.open(writable: false), errno)
-        }
-    }
+    /// The newest commit that was applied.
+    var tip: Commit { log.tip }
+
+    public var sequence: UInt64 { tip.position.sequence }
 
     /// How long this handle waits for another writer.
     public var patience: Duration {
@@ -159,62 +81,57 @@ public final class VaultStore {
         set { lock.patience = newValue }
     }
 
-    public var sequence: UInt64 { tip.position.sequence }
-
-    /// Whether a person can open the vault with something that they know.
-    public var hasPassphrase: Bool { header.hasPassphrase }
-
-    /// Whether the item is absent here: sealed under the secret of another device, or bound to a passphrase that the vault no longer has.
-    ///
-    /// - Throws: when this device has a secret that cannot be read: the item is then not known to be another's.
-    public func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
-        guard operation.protection.isThisDeviceOnly else { return false }
-        guard operation.protection != .whenPasscodeSetThisDeviceOnly || hasPassphrase else { return true }
-        guard let device = try currentDevice() else { return true }
-        return !device.identifier.span.elementsEqual(operation.deviceID.span)
-    }
-
-    /// The secret of this device, looked for again until there is one.
-    private func currentDevice() throws(StorageError) -> DeviceSecret? {
-        if device == nil { device = try loadDevice() }
-        return device
-    }
-
-    /// Makes sure that what ``isForeign(_:)`` says is known and not only feared: an item is not replaced because its device cannot be told.
-    public func checkDeviceIsKnown() throws(StorageError) {
-        guard environment.stateDirectory != nil else { throw .noStateDirectory }
-        _ = try currentDevice()
-    }
-
-    // MARK: Reading
-
     /// Whether this process is a child of the one that opened the vault: the memory of the keys is not there.
     public var isForked: Bool { process != ForkMark.process }
 
     func check() throws(StorageError) {
         guard !isForked else { throw .forked }
-        guard !isPoisoned else { throw .poisoned }
+        guard !health.isPoisoned else { throw .poisoned }
     }
 
     func checkWritable() throws(StorageError) {
-        if let readOnlyReason { throw .inputOutput(readOnlyReason, .write) }
+        try check()
+        if let reason = log.readOnlyReason { throw .inputOutput(reason, .write) }
     }
 
-    func readMarks() throws(StorageError) -> Marks {
-        guard let marks = try attempt(.read, { () throws(Errno) in try marks() }) else { throw .damaged(.notAVault) }
-        return marks
-    }
+    // MARK: Following the file
 
-    /// Nil: the file is too short to have marks.
-    func marks() throws(Errno) -> Marks? {
-        if let marksRead {
-            let bytes = try file.read(Marks.headsLength, at: Layout.markOffsets[0])
-            if bytes.count == Marks.headsLength, marksRead.areStill(bytes.span) { return marksRead }
+    /// Catches up with what other processes wrote, without a lock.
+    public func refresh() throws(StorageError) {
+        try check()
+        do throws(StorageError) {
+            let named = try namedFile()
+            if try log.isUnchanged(named) { return }
+            try followAsItIsNow()
+        } catch {
+            // A file that is behind is behind something, which is written down before anybody hears of it.
+            if error.isOfAnotherFile { rememberNewest() }
+            throw error
         }
-        let length = Layout.firstFrame - Layout.markOffsets[0]
-        let bytes = try file.read(length, at: Layout.markOffsets[0])
-        guard bytes.count == length else { return nil }
-        return Marks(bytes.span, generation: header.generation, keys: generationKeys)
+    }
+
+    /// A writer may disturb a read: an error is only believed when it comes again with all writers kept out.
+    private func followAsItIsNow() throws(StorageError) {
+        do throws(StorageError) {
+            let named = try namedFile()
+            if log.isNamed(named), try log.isUnbroken() { return try follow() }
+            if try takeOver(named) { try follow() } else { try reopen() }
+            return
+        } catch {
+            switch error {
+            case .damaged, .unsupported, .rekeyed, .rolledBack: break
+            default: throw error
+            }
+        }
+        try reopenKeepingWritersOut()
+    }
+
+    /// - Throws: `.noVault` when the path names nothing.
+    func namedFile() throws(StorageError) -> FileStatus {
+        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
+            throw .noVault
+        }
+        return named
     }
 
     /// Reads what lies behind the tip.
@@ -223,133 +140,53 @@ public final class VaultStore {
     ///   - knownSize: of the file, when all writers are kept out.
     ///   - known: states that must be among those that are read, if they are of this generation.
     func follow(knownSize: Int? = nil, through known: [KnownState] = []) throws(StorageError) {
-        do throws(StorageError) {
-            // Marks before size before frames: what a mark names is then within the size.
-            let marks = try readMarks()
-            marksRead = marks
-            guard let highest = marks.highest else { throw .damaged(.marks) }
-            let size: Int
-            if let knownSize { size = knownSize } else { size = try attempt(.read) { () throws(Errno) in try file.status() }.size }
-            var reader = LogReader(file: file, size: size, generation: header.generation)
-            let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: generationKeys) {
-                (operations, sequence) throws(StorageError) in try self.apply(operations, of: sequence)
+        try log.follow(knownSize: knownSize, through: known) { (operations, sequence) throws(StorageError) in
+            let observer = observer?.isIndexing == true ? observer : nil
+            try operations.forEach { (operation) throws(StorageError) in
+                let old = observer == nil ? nil : records[Operation.id(of: operation)]
+                let place: Int?
+                do throws(FormatError) { place = try records.follow(operation) } catch {
+                    throw .damaged(.frame(sequence: sequence, error))
+                }
+                if let place { observer?.record(at: place, changedFrom: old, to: records[place]) }
             }
-            for state in known where !state.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
-            unsettled += found
-            for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
-                throw .damaged(.markMismatch(sequence: highest.sequence))
-            }
-            settle(through: highest.sequence)
-            sizeSeen = size
-        } catch {
-            forgetFile()
-            throw error
         }
-    }
-
-    /// The table may have got half of what was there, or the file is not to be believed: the next look starts over.
-    func forgetFile() {
-        sizeSeen = -1
-        identity.inode = .max
-    }
-
-    var isForgotten: Bool { sizeSeen < 0 }
-
-    /// Moves the base to the newest applied commit that the mark names or that lies below it.
-    func settle(through sequence: UInt64) {
-        while let next = unsettled.first, next.position.sequence <= sequence {
-            base = next
-            unsettled.removeFirst()
-        }
-        noteDurable(base.position)
-    }
-
-    func noteDurable(_ position: LogPosition) {
-        if let known = newestDurable, known.sequence > position.sequence { return }
-        newestDurable = KnownState(generation: header.generation, sequence: position.sequence, tag: position.tag)
-    }
-
-    private func apply(_ operations: FrameOperations, of sequence: UInt64) throws(StorageError) {
-        let observer = observer?.isIndexing == true ? observer : nil
-        try operations.forEach { (operation) throws(StorageError) in
-            let old = observer == nil ? nil : records[Operation.id(of: operation)]
-            let place: Int?
-            do throws(FormatError) { place = try records.follow(operation) } catch { throw .damaged(.frame(sequence: sequence, error)) }
-            if let place { observer?.record(at: place, changedFrom: old, to: records[place]) }
-        }
+        noteDurable()
     }
 
     /// Goes on with the file that a rewrite beside this handle has put in the place of its own, without reading it.
     ///
     /// - Returns: false when the new file is not of that making; this handle has to start over.
     func takeOver(_ named: FileStatus) throws(StorageError) -> Bool {
-        guard let rewritten = handover.take(for: named), !isForgotten else { return false }
+        guard !log.isLost, let handover = handovers.take(for: named) else { return false }
         // The old file still has all that the new one was made of, and nobody writes to it any more.
         try follow()
-        return try goOn(with: rewritten)
-    }
-
-    /// - Returns: false when the records are not those that the file was made of.
-    func goOn(with rewritten: Rewritten) throws(StorageError) -> Bool {
-        guard tip.position == rewritten.source, records.move(to: rewritten.moved) else { return false }
-        try adopt(rewritten.file, rewritten.page)
-        base = rewritten.tip
-        noteDurable(base.position)
-        sizeSeen = base.position.end
-        failedCompactionSize = 0
-        frameThreshold = max(VaultStore.leastFrameThreshold, tip.frames * 2)
-        return true
+        return try goOn(with: handover)
     }
 
     /// Starts over with the file that the path names now.
     ///
     /// - Parameter seen: states that the file must have passed, beside what this handle knows.
     func reopen(through seen: [KnownState] = []) throws(StorageError) {
-        recipient = nil
-        handover.withdraw()
-        let known = newestDurable
-        let (file, readOnlyReason) = try VaultStore.openFile(location)
         do throws(StorageError) {
-            try adopt(file, try HeaderPage(of: file))
-            self.readOnlyReason = readOnlyReason
-            forgetRecords()
-            try follow(through: seen + (known.map { [$0] } ?? []))
+            log = try Log.following(header, at: location, root: keys.generationRoot, health)
+            compaction.noteOtherFile()
+            records = RecordTable()
+            observer?.recordsWereReset()
+            try follow(through: seen + (newestDurable.map { [$0] } ?? []))
         } catch {
-            newestDurable = known
-            forgetFile()
+            log.lose()
             throw error
         }
     }
 
-    /// Makes the file this handle's own; its records are yet to be read.
-    func adopt(_ file: any VaultFile, _ page: HeaderPage) throws(StorageError) {
-        guard page.header.vaultID == header.vaultID else { throw .rekeyed }
-        let fresh: GenerationKeys
-        do throws(CryptoError) { fresh = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch {
-            throw StorageError(error)
-        }
-        guard page.hasMAC(fresh) else {
-            if page.header.generation > header.generation { throw .rekeyed }
-            throw .damaged(.headerMAC)
-        }
-        generationKeys = fresh
-        self.file = file
-        self.page = page
-        header = page.header
-        identity = try attempt(.open) { () throws(Errno) in try file.status() }
-        let genesis = LogPosition(
-            sequence: header.baseSequence, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
-        base = Commit(position: genesis, tagOffset: 0, count: 0, frames: 0)
-        syncedMark = nil
-        marksRead = nil
-        unsettled = []
-        reservedThrough = 0
-        isNameDurable = false
-        frameThreshold = VaultStore.leastFrameThreshold
+    func reopenKeepingWritersOut() throws(StorageError) {
+        try lock.keepingWritersOut { () throws(StorageError) in try reopen() }
     }
 
-    func forgetRecords() {
-        records = RecordTable()
-        observer?.recordsWereReset()
+    /// After the log has moved on.
+    func noteDurable() {
+        if let known = newestDurable, known.sequence > log.durable.sequence { return }
+        newestDurable = log.durable
     }
 }

@@ -59,9 +59,7 @@ final class TestWorld: CaseWorld {
         // A key file alone is no way in for people, which the library would not allow.
         let slot = try KeySlot.sealing(
             vaultKey, for: .keyFile(keyFile), cost: .weakest, vaultID: locked.header.vaultID, name: "", random: environment.random)
-        try store.lock.lock()
-        try store.rewrite(slots: [HeldSlot(slot)])
-        store.lock.unlock()
+        try store.withWriterLock { () throws(StorageError) in try store.rewrite(slots: [HeldSlot(slot)]) }
         secret = .keyFile(keyFile)
         vault = try LockedVault(at: path, environment: environment).unlock(with: secret)
         bind()

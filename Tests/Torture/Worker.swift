@@ -97,7 +97,7 @@ struct Worker: Sendable {
     /// Three items that are always the same: whoever sees them differ sees a half state.
     private func setTogether(_ value: String, _ vault: Vault) throws {
         let secret = try Secret(text: value)
-        try vault.transaction { transaction throws(VaultError) in
+        try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             for account in ["a", "b", "c"] {
                 try transaction.set(Item(.genericPassword(service: "together", account: account), secret: secret))
             }

@@ -87,9 +87,9 @@ struct MessageTests {
         .storage(.unacceptablePassphrase(.tooLong)), .storage(.unacceptableKeyFile), .storage(.noMatchingSlot), .storage(.busy),
         .storage(.resourceUnavailable), .storage(.inputOutput(.noSpace, .write)), .storage(.indeterminate(.ioError)), .storage(.poisoned),
         .storage(.rekeyed), .storage(.rolledBack), .storage(.locked), .storage(.forked), .storage(.valueTooLarge),
-        .storage(.attributesTooLarge), .storage(.noStateDirectory), .storage(.outsideTransaction), .storage(.slot(.cost)),
+        .storage(.attributesTooLarge), .storage(.noStateDirectory), .storage(.slot(.cost)),
         .storage(.slot(.lastForPeople)), .storage(.machineSecret(.failed)), .storage(.unacceptableRecoveryCode(.group(3))),
-        .notADeviceIdentifier, .closed, .insideTransaction, .outsideTransaction,
+        .notADeviceIdentifier, .closed, .insideTransaction,
     ]) func `every error comes back as it was thrown`(error: VaultError) throws {
         guard case .failure(let returned) = try AgentReply(parse(FuzzedMessage.bytes(AgentReply.failure(error).frame(1)))) else {
             Issue.record("no failure")

@@ -13,22 +13,22 @@ struct BatchTests {
         try store.keepHistory(3)
         let secrets = try ["one", "two", "three"].map { try Secret(text: $0) }
         var opened: [[UInt8]?] = []
-        try store.write {
+        try store.write { session in
             var current: Operation?
             for secret in secrets {
-                try? store.transaction { () throws(StorageError) in
+                try? session.transaction { (session: inout WriteSession) throws(StorageError) in
                     if var past = current {
                         past.kind = .past
-                        try store.stage(past, value: .keep)
+                        try session.stage(past, value: .keep)
                     }
                     var operation =
                         current
                         ?? Operation(
-                            kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: store.makeItemID(), version: 0,
-                            valueVersion: 0, ordinal: store.nextOrdinal, created: 0, modified: 0, value: nil,
+                            kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 0,
+                            valueVersion: 0, ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil,
                             deviceID: .init(repeating: 0), attributes: .init())
                     operation.version += 1
-                    current = try store.stage(operation, value: .set(secret))
+                    current = try session.stage(operation, value: .set(secret))
                 }
                 current = current.flatMap { store.records[$0.id] }
             }

@@ -40,8 +40,8 @@ struct CostTests {
 
     @Test func `sixteen transactions of one batch share a mark, a write and a sync`() throws {
         let steps = try steps { store in
-            try store.write {
-                for number in 0..<16 { Self.add(number, to: store) }
+            try store.write { session in
+                for number in 0..<16 { Self.add(number, in: &session) }
             }
         }
         #expect(steps.filter { $0 != .read && $0 != .lock } == [.write, .write, .dataSync])
@@ -56,14 +56,14 @@ struct CostTests {
         #expect(disk.bytesRead < 300_000, "\(disk.bytesRead) bytes")
     }
 
-    private static func add(_ number: Int, to store: VaultStore) {
-        try? store.transaction { () throws(StorageError) in
+    private static func add(_ number: Int, in session: inout WriteSession) {
+        try? session.transaction { (session: inout WriteSession) throws(StorageError) in
             let attributes = EncodedAttributes([AttributeTag(rawValue: 0x10): .string("\(number)")], user: [:])
             let operation = Operation(
-                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: store.makeItemID(), version: 1, valueVersion: 0,
-                ordinal: store.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
+                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 1, valueVersion: 0,
+                ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
                 attributes: attributes)
-            try store.stage(operation, value: .none)
+            try session.stage(operation, value: .none)
         }
     }
 }

@@ -136,14 +136,14 @@ final class CrashWorld {
         var made: [Int] = []
         let before = history.count
         do throws(StorageError) {
-            try store.write {
+            try store.write { session in
                 var parent = self.identify(store)
                 for _ in 0..<self.random.element(of: [1, 1, 2]) {
                     let name = self.history.count
                     var content = self.history[parent].content
-                    try? store.transaction { () throws(StorageError) in
+                    try? session.transaction { (session: inout WriteSession) throws(StorageError) in
                         for (index, id) in self.items.enumerated() where index == 0 || self.random.chance(40) {
-                            try self.change(id, in: store, &content, marker: index == 0 ? name : nil)
+                            try self.change(id, in: &session, &content, marker: index == 0 ? name : nil)
                         }
                     }
                     self.history.append((parent, content))
@@ -162,15 +162,15 @@ final class CrashWorld {
 
     /// The first item's value is the commit's own name.
     private func change(
-        _ id: ItemID, in store: VaultStore, _ content: inout [ItemID: [UInt8]], marker: Int?
+        _ id: ItemID, in session: inout WriteSession, _ content: inout [ItemID: [UInt8]], marker: Int?
     ) throws(StorageError) {
-        let old = store.records.place(of: id).flatMap { store.records[$0] }
+        let old = session.store.records[id]
         if marker == nil, let old, random.chance(30) {
             var removal = old
             removal.kind = .delete
             removal.version += 1
             removal.attributes = EncodedAttributes()
-            try store.stage(removal, value: .none)
+            try session.stage(removal, value: .none)
             content[id] = nil
             return
         }
@@ -180,11 +180,11 @@ final class CrashWorld {
             old
             ?? Operation(
                 kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: id, version: 0, valueVersion: 0,
-                ordinal: store.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+                ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
         operation.version += 1
         // A deleted item that comes again goes on with its versions.
         operation.version = max(operation.version, UInt64(history.count) + 10)
-        try store.stage(operation, value: .set(secret))
+        try session.stage(operation, value: .set(secret))
         content[id] = value
     }
 
@@ -203,7 +203,7 @@ final class CrashWorld {
     private func checkView(of store: VaultStore) throws(StorageError) {
         do throws(StorageError) { try check(store, "in a process's view") } catch {
             guard case .damaged(.value) = error else { throw error }
-            try store.withWritersKeptOut { () throws(StorageError) in try store.reopen() }
+            try store.reopenKeepingWritersOut()
             try check(store, "in a process's second view")
         }
     }
@@ -241,11 +241,9 @@ final class CrashWorld {
     /// Whoever comes after a crash can write, and what they wrote is there at the next opening.
     private func goOn(_ store: VaultStore, _ disk: SimulatedDisk) throws(StorageError) {
         let marker = history.count + 1_000_000
-        try store.write {
-            try? store.transaction { () throws(StorageError) in
-                var content: [ItemID: [UInt8]] = [:]
-                try self.change(self.items[0], in: store, &content, marker: marker)
-            }
+        try store.change { (session: inout WriteSession) throws(StorageError) in
+            var content: [ItemID: [UInt8]] = [:]
+            try self.change(self.items[0], in: &session, &content, marker: marker)
         }
         guard identify(try open(disk, "after")) == marker else { return report("a write after a crash is lost") }
     }

@@ -116,14 +116,12 @@ struct FaultTests {
         case .add: try VaultBuilder.add("four", to: store, account: "account 3")
         case .replace: try VaultBuilder.replace(1, with: "two again", in: store)
         case .delete:
-            try store.write {
-                try? store.transaction { () throws(StorageError) in
-                    guard var operation = store.records[2] else { return }
-                    operation.kind = .delete
-                    operation.version += 1
-                    operation.attributes = EncodedAttributes()
-                    try store.stage(operation, value: .none)
-                }
+            try store.change { (session: inout WriteSession) throws(StorageError) in
+                guard var operation = store.records[2] else { return }
+                operation.kind = .delete
+                operation.version += 1
+                operation.attributes = EncodedAttributes()
+                try session.stage(operation, value: .none)
             }
         case .settle: try store.settleMarks()
         case .compact: try store.compact()
@@ -131,20 +129,14 @@ struct FaultTests {
         case .changePassphrase:
             try store.changeSecret(from: .passphrase(.of(VaultBuilder.passphrase)), to: .passphrase(.of("another")), cost: .weakest)
         case .bindToDevice:
-            var failure: StorageError?
-            try store.write {
-                do throws(StorageError) {
-                    try store.transaction { () throws(StorageError) in
-                        guard var operation = store.records[0] else { return }
-                        operation.protection = .whenUnlockedThisDeviceOnly
-                        operation.deviceID = try store.deviceIdentifier()
-                        operation.version += 1
-                        guard let secret = try? Secret(text: "bound") else { return }
-                        try store.stage(operation, value: .set(secret))
-                    }
-                } catch { failure = error }
+            try store.change { (session: inout WriteSession) throws(StorageError) in
+                guard var operation = store.records[0] else { return }
+                operation.protection = .whenUnlockedThisDeviceOnly
+                operation.deviceID = try session.deviceIdentifier()
+                operation.version += 1
+                guard let secret = try? Secret(text: "bound") else { return }
+                try session.stage(operation, value: .set(secret))
             }
-            if let failure { throw failure }
         }
     }
 

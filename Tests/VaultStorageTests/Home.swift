@@ -80,58 +80,48 @@ extension VaultStore {
     /// Adds an item, or another version of the one at a place.
     func put(_ value: String, at place: Int? = nil, protection: Protection = .whenUnlocked, keepingOld: Bool = false) throws {
         let secret = try Secret(text: value)
-        var failure: StorageError?
-        try write {
-            do throws(StorageError) {
-                try self.transaction { () throws(StorageError) in
-                    let old = place.flatMap { self.records[$0] }
-                    if var past = old, keepingOld {
-                        past.kind = .past
-                        try self.stage(past, value: .keep)
-                    }
-                    var operation =
-                        old
-                        ?? Operation(
-                            kind: .put, itemClass: .genericPassword, protection: protection, id: self.makeItemID(), version: 0,
-                            valueVersion: 0, ordinal: self.nextOrdinal, created: 0, modified: 0, value: nil,
-                            deviceID: .init(repeating: 0), attributes: .init())
-                    if operation.protection.isThisDeviceOnly { operation.deviceID = try self.deviceIdentifier() }
-                    operation.version += 1
-                    try self.stage(operation, value: .set(secret))
-                }
-            } catch { failure = error }
+        try change { (session: inout WriteSession) throws(StorageError) in
+            let old = place.flatMap { self.records[$0] }
+            if var past = old, keepingOld {
+                past.kind = .past
+                try session.stage(past, value: .keep)
+            }
+            var operation =
+                old
+                ?? Operation(
+                    kind: .put, itemClass: .genericPassword, protection: protection, id: session.makeItemID(), version: 0,
+                    valueVersion: 0, ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil,
+                    deviceID: .init(repeating: 0), attributes: .init())
+            if operation.protection.isThisDeviceOnly { operation.deviceID = try session.deviceIdentifier() }
+            operation.version += 1
+            try session.stage(operation, value: .set(secret))
         }
-        if let failure { throw failure }
     }
 
     func remove(_ place: Int, keepingOld: Bool = false) throws {
-        try write {
-            try? self.transaction { () throws(StorageError) in
-                guard let old = self.records[place] else { return }
-                var past = old
-                past.kind = .past
-                if keepingOld { try self.stage(past, value: .keep) }
-                var removal = old
-                removal.kind = .delete
-                removal.version += 1
-                removal.attributes = EncodedAttributes()
-                try self.stage(removal, value: .none)
-            }
+        try change { (session: inout WriteSession) throws(StorageError) in
+            guard let old = self.records[place] else { return }
+            var past = old
+            past.kind = .past
+            if keepingOld { try session.stage(past, value: .keep) }
+            var removal = old
+            removal.kind = .delete
+            removal.version += 1
+            removal.attributes = EncodedAttributes()
+            try session.stage(removal, value: .none)
         }
     }
 
     func keepHistory(_ limit: Int) throws {
-        try write {
-            try? self.transaction { () throws(StorageError) in
-                var settings =
-                    self.settings
-                    ?? Operation(
-                        kind: .put, itemClass: .settings, protection: .always, id: self.makeItemID(), version: 0, valueVersion: 0,
-                        ordinal: self.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
-                settings.version += 1
-                settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)
-                try self.stage(settings, value: .none)
-            }
+        try change { (session: inout WriteSession) throws(StorageError) in
+            var settings =
+                self.settings
+                ?? Operation(
+                    kind: .put, itemClass: .settings, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
+                    ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+            settings.version += 1
+            settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)
+            try session.stage(settings, value: .none)
         }
     }
 }

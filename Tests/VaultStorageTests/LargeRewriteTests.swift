@@ -46,14 +46,12 @@ struct LargeRewriteTests {
             do {
                 try VaultBuilder.add("meanwhile", to: writer, account: "new")
                 try VaultBuilder.replace(1, with: "two again", in: writer)
-                try writer.write {
-                    try? writer.transaction { () throws(StorageError) in
-                        guard var removal = writer.records[2] else { return }
-                        removal.kind = .delete
-                        removal.version += 1
-                        removal.attributes = EncodedAttributes()
-                        try writer.stage(removal, value: .none)
-                    }
+                try writer.change { (session: inout WriteSession) throws(StorageError) in
+                    guard var removal = writer.records[2] else { return }
+                    removal.kind = .delete
+                    removal.version += 1
+                    removal.attributes = EncodedAttributes()
+                    try session.stage(removal, value: .none)
                 }
             } catch { Issue.record("\(error)") }
         }

@@ -37,7 +37,7 @@ struct RecoveryRuleTests {
             let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
             let found = store.sequence
             guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "a reader wrote" }
-            try store.write {}
+            try store.write { _ in }
             guard store.sequence == found, store.tip.position.end == disk.inode(VaultBuilder.name)?.bytes.count else {
                 return "a writer disagrees"
             }

@@ -191,7 +191,7 @@ struct RekeyTests {
         case .rekey: _ = try store.rekey(entries()) { _ in }
         case .addSlot: try store.addSlot(for: .keyFile(KeyFile(SecretBytes(zeroed: 64))))
         case .removeSlot: try store.removeSlot(store.header.slots[1].slotID)
-        case .purge: try store.purge({ () throws(StorageError) in .init(histories: Set(store.records.past.keys)) }, converting: { $0 })
+        case .purge: try store.purge { .init(histories: Set(store.records.past.keys)) }
         case .accept: try store.acceptAsNewest()
         case .backUp: _ = try store.backUp(to: home.path("b"), replacing: true)
         case .restore:

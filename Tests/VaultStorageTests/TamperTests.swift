@@ -120,12 +120,10 @@ struct FixtureTests {
         try VaultBuilder.add("", to: store, account: "none")
         try VaultBuilder.add("third", to: store, account: "ü")
         try VaultBuilder.replace(0, with: "first", in: store)
-        try store.write {
-            try? store.transaction { () throws(StorageError) in
-                guard var operation = store.records[1] else { return }
-                operation.version += 1
-                try store.stage(operation, value: .none)
-            }
+        try store.change { (session: inout WriteSession) throws(StorageError) in
+            guard var operation = store.records[1] else { return }
+            operation.version += 1
+            try session.stage(operation, value: .none)
         }
         try store.compact()
         try VaultBuilder.add(String(repeating: "x", count: 5000), to: store, account: "long")

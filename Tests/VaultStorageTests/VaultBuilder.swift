@@ -56,31 +56,23 @@ struct VaultBuilder: Sendable {
     }
 
     static func add(_ value: String, to store: VaultStore, account: String, unknown: [UInt8] = []) throws {
-        var failure: StorageError?
         let secret = try Secret(text: value)
-        try store.write {
-            do throws(StorageError) {
-                try store.transaction { () throws(StorageError) in
-                    let attributes = EncodedAttributes([AttributeTag(rawValue: 0x10): .string(account)], user: [:])
-                    let operation = Operation(
-                        kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: store.makeItemID(), version: 1,
-                        valueVersion: 0, ordinal: store.nextOrdinal, created: store.now, modified: store.now, value: nil,
-                        deviceID: .init(repeating: 0), attributes: attributes)
-                    try store.stage(operation, value: .set(secret))
-                }
-            } catch { failure = error }
+        try store.change { (session: inout WriteSession) throws(StorageError) in
+            let attributes = EncodedAttributes([AttributeTag(rawValue: 0x10): .string(account)], user: [:])
+            let operation = Operation(
+                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 1,
+                valueVersion: 0, ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil,
+                deviceID: .init(repeating: 0), attributes: attributes)
+            try session.stage(operation, value: .set(secret))
         }
-        if let failure { throw failure }
     }
 
     static func replace(_ place: Int, with value: String, in store: VaultStore) throws {
         let secret = try Secret(text: value)
-        try store.write {
-            try? store.transaction { () throws(StorageError) in
-                guard var operation = store.records[place] else { return }
-                operation.version += 1
-                try store.stage(operation, value: .set(secret))
-            }
+        try store.change { (session: inout WriteSession) throws(StorageError) in
+            guard var operation = store.records[place] else { return }
+            operation.version += 1
+            try session.stage(operation, value: .set(secret))
         }
     }
 
@@ -248,10 +240,19 @@ extension VaultStore {
 extension VaultStore {
     /// As a vault does it whose other threads go on.
     func compactBeside() throws(StorageError) {
-        let rewriter = try makeRewriter()
+        let compactor = try makeCompactor()
         var failure: StorageError?
-        do throws(StorageError) { try rewriter.compact() } catch { failure = error }
-        rejoin(rewriter, after: failure)
+        do throws(StorageError) { try compactor.compact() } catch { failure = error }
+        rejoin(compactor, after: failure)
+        if let failure { throw failure }
+    }
+
+    /// One transaction.
+    func change(_ body: (inout WriteSession) throws(StorageError) -> Void) throws(StorageError) {
+        var failure: StorageError?
+        try write { session in
+            do throws(StorageError) { try session.transaction(body) } catch { failure = error }
+        }
         if let failure { throw failure }
     }
 }

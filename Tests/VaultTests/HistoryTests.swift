@@ -157,7 +157,7 @@ struct HistoryTests {
 
     @Test func `several changes in one transaction, and several transactions at once, keep what they should`() throws {
         try vault.setHistoryLimit(4)
-        try vault.transaction { transaction throws(VaultError) in
+        try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             for secret in ["one", "two", "three"] as [Secret] {
                 try transaction.set(Item(.genericPassword(service: "s", account: "a"), secret: secret))
             }
@@ -220,7 +220,7 @@ struct HistoryTests {
         try vault.setHistoryLimit(1)
         try set("one", "two")
         #expect(throws: VaultError.duplicateItem) {
-            try vault.transaction { transaction throws(VaultError) in
+            try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
                 try transaction.update(matching: query, with: ItemChanges(attributes: [.label: "l"]))
                 try transaction.add(Item(.genericPassword(service: "s", account: "a"), secret: "x"))
             }

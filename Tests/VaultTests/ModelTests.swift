@@ -76,7 +76,7 @@ struct ModelTests {
             case 9:
                 // A transaction that fails at its end leaves nothing.
                 #expect(throws: VaultError.itemNotFound) {
-                    try vault.transaction { transaction throws(VaultError) in
+                    try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
                         try transaction.set(Item(.genericPassword(service: key.service, account: key.account), secret: "lost"))
                         try transaction.add(Item(.genericPassword(service: "other", account: "\(step)"), secret: "lost"))
                         try transaction.delete(matching: Query(.genericPassword, service: "none"))

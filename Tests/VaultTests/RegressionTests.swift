@@ -12,7 +12,7 @@ struct TransactionTests {
     @Test func `a transaction sees and reads what it did itself`() throws {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "old", "before"))
-        try test.vault.transaction { transaction throws(VaultError) in
+        try test.vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             try transaction.add(Item(.genericPassword(service: "s", account: "a"), secret: "staged"))
             // Another protection class opens the value, which is not in the file yet, and seals it again.
             try transaction.update(matching: Query(.genericPassword, account: "a"), with: ItemChanges(attributes: [.accessible: "ck"]))
@@ -27,7 +27,7 @@ struct TransactionTests {
 
     @Test func `an item that was found in a transaction is read after it too`() throws {
         let test = try TestVault()
-        let item = try test.vault.transaction { transaction throws(VaultError) in
+        let item = try test.vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             try transaction.add(Item(.genericPassword(service: "s", account: "a"), secret: "later"))
         }
         #expect(try item.text == "later")
@@ -36,7 +36,7 @@ struct TransactionTests {
     @Test func `a verb that fails in a transaction leaves nothing of itself, and the rest goes on`() throws {
         let test = try TestVault()
         for name in ["a", "b", "c"] { try test.vault.add(Item.generic("s", name, name)) }
-        try test.vault.transaction { transaction throws(VaultError) in
+        try test.vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             try transaction.add(Item(.genericPassword(service: "t", account: "first"), secret: "1"))
             do {
                 try transaction.update(

@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
-
-/// A state of the log: what a mark names.
-struct LogPosition: Equatable {
-    var sequence: UInt64
-    var end: Int
-    var tag: Digest
-}
-
-/// A commit in the log, or the state before the first.
-struct Commit {
-    var position: LogPosition
-    /// Where its chain tag lies; 0 for the state before the first, whose tag is in no file.
-    var tagOffset: Int
-    /// How many commits this file has up to it.
-    var count: Int
-    /// How many frames this file has up to it.
-    var frames: Int
-}
 
 /// The two marks as a file has them; nil where one is not valid.
 struct Marks {
@@ -29,7 +12,15 @@ struct Marks {
     /// From the first mark to the end of the second one's bytes.
     static let headsLength = Layout.markOffsets[1] - Layout.markOffsets[0] + CommitMark.length
 
-    init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
+    /// Nil: the file is too short to have marks.
+    init?(of file: any VaultFile, generation: UInt64, keys: borrowing GenerationKeys) throws(Errno) {
+        let length = Layout.firstFrame - Layout.markOffsets[0]
+        let bytes = try file.read(length, at: Layout.markOffsets[0])
+        guard bytes.count == length else { return nil }
+        self.init(bytes.span, generation: generation, keys: keys)
+    }
+
+    private init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
         for offset in Layout.markOffsets {
             let start = offset - Layout.markOffsets[0]
             let area = bytes.extracting(start..<start + Layout.markAreaLength)
@@ -77,6 +68,16 @@ struct Marks {
         guard let first = found[0] else { return true }
         guard let second = found[1] else { return false }
         return first.sequence <= second.sequence
+    }
+
+    /// Header and marks of a file whose only commit, or whose start, this is.
+    static func page(_ page: HeaderPage, naming position: LogPosition, keys: borrowing GenerationKeys) -> [UInt8] {
+        var bytes = page.bytes
+        for _ in Layout.markOffsets {
+            bytes += encode(position, generation: page.header.generation, clean: true, keys: keys)
+            bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
+        }
+        return bytes
     }
 
     static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys) -> [UInt8] {

@@ -59,20 +59,9 @@ struct AnchorFiles {
         try fileSystem.createDirectories(state)
         let directory = try fileSystem.openDirectory(state)
         let fileName = Self.fileName(name)
-        let prefix = ".\(fileName).tmp-"
-        // Those of a process that was killed; the holder of the lock is the only one who makes them.
-        for leftover in try directory.names() where leftover.hasPrefix(prefix) { try? directory.remove(leftover) }
-        let temporary = prefix + hexadecimal(random.bytes(8))
-        let file = try directory.createTemporary(temporary)
-        do throws(Errno) {
-            try file.writeAll(FoundAnchor.sealed(anchor, keys).span, at: 0)
-            try file.synchronize()
-            try directory.place(file, temporaryName: temporary, as: fileName, replacing: true)
-        } catch {
-            try? directory.remove(temporary)
-            throw error
-        }
-        try directory.synchronize()
+        // Those of a process that was killed.
+        DurableFile.removeLeftovers(of: fileName, in: directory, ownedBy: fileSystem.user)
+        try DurableFile.write(FoundAnchor.sealed(anchor, keys).span, to: fileName, in: directory, replacing: true, random)
     }
 
     /// Removes what this device remembers of the place, also what it remembers under other paths that led there.

@@ -63,8 +63,7 @@ private struct Salvager: ~Copyable {
     private let keys: VaultKeys
     private let generationKeys: GenerationKeys
     private let device: DeviceSecret?
-    private let file: any VaultFile
-    private let size: Int
+    private var parser: FrameParser
     private var result = Salvage()
     /// By sequence number.
     private var frames: [UInt64: (isCommit: Bool, operations: FrameOperations)] = [:]
@@ -82,7 +81,8 @@ private struct Salvager: ~Copyable {
             vaultID: page.header.vaultID, identification: keys.deviceIdentification, from: store.environment.stateDirectory,
             on: store.environment.fileSystem)
         let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
-        (self.file, self.size, header, environment) = (file, size, page.header, store.environment)
+        parser = FrameParser(file: file, size: size, generation: page.header.generation)
+        (header, environment) = (page.header, store.environment)
         self.device = device
         self.generationKeys = generationKeys
         self.keys = keys
@@ -91,20 +91,20 @@ private struct Salvager: ~Copyable {
 
     // MARK: Reading
 
+    private var file: any VaultFile { parser.file }
+
+    private var size: Int { parser.size }
+
     /// Looks for frames at every place where one could begin.
     mutating func scan(_ report: (Double) -> Void) throws(StorageError) {
-        var window: [UInt8] = []
-        var (start, offset) = (0, Layout.firstFrame)
+        var (offset, reported) = (Layout.firstFrame, 0)
         while size - offset >= Layout.frameHeadLength {
-            if offset < start || offset + Layout.frameHeadLength > start + window.count {
-                window = try attempt(.read) { [file, size] () throws(Errno) in try file.read(min(1 << 20, size - offset), at: offset) }
-                start = offset
+            if offset >= reported {
                 report(Double(offset) / Double(size))
-                guard window.count >= Layout.frameHeadLength else { break }
+                reported = offset + Salvager.reportLength
             }
-            let bytes = window.span.extracting(offset - start..<offset - start + Layout.frameHeadLength)
             // The end of the last frame may be cut off.
-            if let head = try? FrameHead(parsing: bytes, available: Layout.frameLengths.upperBound), try take(head, at: offset) {
+            if let head = try parser.head(at: offset, isWhole: false), try take(head, at: offset) {
                 offset += head.length
             } else {
                 result.unreadableBytes += min(16, size - offset)
@@ -113,17 +113,14 @@ private struct Salvager: ~Copyable {
         }
     }
 
+    private static let reportLength = 1 << 20
+
     /// - Returns: false when the key has made no such frame.
     private mutating func take(_ head: FrameHead, at offset: Int) throws(StorageError) -> Bool {
         let start = offset + Layout.frameHeadLength
         guard size - start >= head.metadataLength, frames[head.sequence] == nil else { return false }
-        let box = try attempt(.read) { [file] () throws(Errno) in try file.read(head.metadataLength, at: start) }
         var plain: [UInt8] = []
-        do throws(CryptoError) {
-            try SecretBox.open(box.span, nonce: head.nonce.span, key: generationKeys.metadata, into: &plain)
-        } catch {
-            return false
-        }
+        guard try parser.open(head, at: offset, generationKeys, into: &plain) else { return false }
         let operations: FrameOperations
         do throws(StorageError) {
             operations = try FrameOperations(of: head, endingAt: offset + head.length, generation: header.generation, plain)
@@ -137,12 +134,7 @@ private struct Salvager: ~Copyable {
         result.frames += 1
         let values = start + head.metadataLength + 32
         guard values + head.valueLength <= size else { return true }
-        let area = try attempt(.read) { [file] () throws(Errno) in try file.read(head.valueLength, at: values) }
-        var digest = KeyedHash(key: generationKeys.digest)
-        digest.update(area)
-        if isEqualInConstantTime(digest.digest().bytes.span, head.valueDigest.span) {
-            wholeValues.append(values..<values + head.valueLength)
-        }
+        if try parser.hasValues(head, at: offset, generationKeys) { wholeValues.append(values..<values + head.valueLength) }
         return true
     }
 
@@ -197,30 +189,12 @@ private struct Salvager: ~Copyable {
             throw .damaged(result.isHeaderWhole ? .missingCommits(found: base, expected: base + 1) : .headerMAC)
         }
         target.removeLeftovers()
-        var copy = try RewriteCopy(
-            header: next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment: environment)
-        do throws(StorageError) {
-            var written: [[UInt8]] = []
-            for versions in histories() {
-                for (operation, box) in try whole(of: versions) {
-                    let encoded = operation.encoded()
-                    written.append(encoded)
-                    try copy.append(encoded, box: box)
-                }
-            }
-            var index = 0
-            try copy.finish { (operation) throws(StorageError) in
-                let expected = index < written.count ? written[index] : []
-                guard Operation.areEqualButForOffset(operation, expected.span) else { throw .damaged(.readBack) }
-                index += 1
-            }
-            guard index == written.count else { throw .damaged(.readBack) }
-            try copy.settle(as: target, replacing: false, anchoredBy: keys, environment)
-        } catch {
-            if case .indeterminate = error { throw error }
-            try? target.directory.remove(copy.name)
-            throw error
+        var copy = try NewFile(next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment)
+        for versions in histories() {
+            for (operation, box) in try whole(of: versions) { try copy.append(operation.encoded(), box: box) }
         }
+        try copy.finish()
+        try copy.place(at: target, replacing: false, anchoredBy: keys, environment)
         return result
     }
 
@@ -233,9 +207,8 @@ private struct Salvager: ~Copyable {
         }
         let last = max(numbers.last ?? 0, base)
         result.missingFrames = last - base - UInt64(numbers.count)
-        if let page = try? file.read(Layout.firstFrame - Layout.markOffsets[0], at: Layout.markOffsets[0]),
-            page.count == Layout.firstFrame - Layout.markOffsets[0],
-            let marked = Marks(page.span, generation: header.generation, keys: generationKeys).highest?.sequence, marked > last
+        if let marks = try? Marks(of: file, generation: header.generation, keys: generationKeys), let marked = marks.highest?.sequence,
+            marked > last
         {
             result.missingFrames += marked - last
         }
@@ -281,19 +254,16 @@ private struct Salvager: ~Copyable {
     /// Nonce and box of a value that opens; empty where there is none. Nil: it was changed, or is not there.
     private func wholeBox(of operation: Operation) throws(StorageError) -> [UInt8]? {
         guard let value = operation.value else { return [] }
-        let (offset, length) = (Int(value.offset), Int(value.length))
-        guard offset <= size - length else { return nil }
-        let bytes = try attempt(.read) { [file] () throws(Errno) in try file.read(length, at: offset) }
-        guard bytes.count == length,
-            isEqualInConstantTime(bytes.span.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span)
-        else { return nil }
+        var values = ValueReader(file)
+        guard let box = try values.box(at: value) else { return nil }
+        let (first, last) = (Int(value.offset), Int(value.offset) + Int(value.length) - 1)
         let isOwn = !operation.protection.isThisDeviceOnly || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
-        guard isOwn else { return wholeValues.contains { $0.contains(offset) && $0.contains(offset + length - 1) } ? bytes : nil }
+        guard isOwn else { return wholeValues.contains { $0.contains(first) && $0.contains(last) } ? box : nil }
         let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
         do throws(CryptoError) {
-            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
-            _ = try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<length), nonce: nonce, key: key)
-            return bytes
+            let nonce = box.span.extracting(0..<Layout.nonceLength)
+            _ = try SecretBox.open(box.span.extracting(Layout.nonceLength..<box.count), nonce: nonce, key: key)
+            return box
         } catch {
             if error == .authenticationFailed { return nil }
             throw StorageError(error)

@@ -12,7 +12,7 @@ public protocol RecordObserver: AnyObject {
 }
 
 /// The current state of every item: what the operations of the log add up to.
-public struct RecordTable {
+public struct RecordTable: Sendable {
     private var arena = OperationArena()
     private var locations: [OperationArena.Location] = []
     private var free: [Int] = []
@@ -148,9 +148,9 @@ public struct RecordTable {
     }
 
     /// Fills in where the value of an older version lies that was just written.
-    mutating func setPastOffset(_ offset: UInt64, of id: ItemID, version: UInt64) {
-        guard let index = past[id]?.lastIndex(where: { $0.version == version }) else { return }
-        past[id]?[index].value?.offset = offset
+    mutating func setPastOffset(_ offset: UInt64, of version: VersionKey) {
+        guard let index = past[version.id]?.lastIndex(where: { $0.version == version.version }) else { return }
+        past[version.id]?[index].value?.offset = offset
     }
 
     // MARK: Taking back
@@ -306,7 +306,7 @@ public struct RecordTable {
     }
 
     private static func size(_ operation: Span<UInt8>) -> Int {
-        operation.count + (operation[3] == 1 ? Int(operation.integer(at: 72, as: UInt32.self)) : 0)
+        operation.count + Operation.boxLength(of: operation)
     }
 
     /// - Parameter neighbour: the version before or after it, whose value may be the same.

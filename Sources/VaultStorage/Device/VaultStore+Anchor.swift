@@ -18,7 +18,7 @@ extension VaultStore {
             case .damaged, .unsupported, .rekeyed, .rolledBack: break
             default: throw error
             }
-            try withWritersKeptOut { () throws(StorageError) in try openBesideAnchors() }
+            try lock.keepingWritersOut { () throws(StorageError) in try openBesideAnchors() }
         }
         keepAnchors()
     }
@@ -52,25 +52,22 @@ extension VaultStore {
         guard !unsigned.isEmpty else { return }
         let succession = try self.succession()
         for anchor in unsigned where try succession?.passes(anchor) != true {
-            forgetFile()
+            log.lose()
             throw .rolledBack
         }
     }
 
     /// Brings the anchors up to the newest state that is durable, unless another process is at the vault.
     private func keepAnchors() {
-        guard let anchorFiles, anchorFiles.names.contains(where: { wantsAnchor($0, base.position, header.generation, anchorFiles) })
+        guard let anchorFiles, anchorFiles.names.contains(where: { wantsAnchor($0, log.base.position, header.generation, anchorFiles) })
         else { return }
         withAnchorsLocked { () throws(StorageError) in
             try catchUp(repairing: false)
             try checkSuccession(of: foundAnchors())
-            // What a mark names that was only read may be in the page cache alone.
-            try attempt(.synchronize) { () throws(Errno) in
-                try file.synchronizeData()
-            }
+            try log.synchronize()
             // Not every mount knows how; the name was there before.
             try? location.directory.synchronize()
-            moveAnchors(to: base.position)
+            moveAnchors(to: log.base.position)
         }
     }
 
@@ -78,14 +75,12 @@ extension VaultStore {
     /// process is at it; what fails is tried again at the next opening.
     private func withAnchorsLocked(_ body: () throws(StorageError) -> Void) {
         do throws(StorageError) {
-            try lock.lock(patience: .zero)
+            try lock.holding(patience: .zero) { try? body() }
         } catch {
             guard error != .busy, let own = anchorFiles?.lock() else { return }
             defer { own.unlock() }
-            return (try? body()) ?? ()
+            try? body()
         }
-        defer { lock.unlock() }
-        try? body()
     }
 
     /// Whether what is under the name says less than the state.
@@ -141,14 +136,11 @@ extension VaultStore {
     /// Makes an older copy, or whatever vault is at the path now, the state that everybody goes on from: the file is written anew, so that two
     /// histories never share a generation.
     public func acceptAsNewest() throws(StorageError) {
-        try check()
-        try checkWritable()
-        try lock.lock()
-        defer { lock.unlock() }
-        try catchUp(repairing: false)
-        try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
-        if isForgotten { try reopen() }
-        replaceAnchors()
+        try withWriterLock { () throws(StorageError) in
+            try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
+            if log.isLost { try reopen() }
+            replaceAnchors()
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
 internal import VaultCrypto
-internal import VaultFormat
 
 /// Where a vault is: a directory that was opened once, and a name in it. Nothing looks at the path again.
 struct VaultLocation {
@@ -75,24 +74,11 @@ struct VaultLocation {
 
     var lockName: String { ".\(name).lock" }
 
-    var temporaryPrefix: String { ".\(name).tmp-" }
-
-    func temporaryName(_ random: any RandomSource) -> String { temporaryPrefix + hexadecimal(random.bytes(8)) }
+    /// The file that will be the vault.
+    func newFile(_ random: any RandomSource) throws(Errno) -> DurableFile { try DurableFile(name, in: directory, random) }
 
     /// Removes temporary files that a killed process left; only the holder of the writer lock may.
-    func removeLeftovers() {
-        guard let names = try? directory.names() else { return }
-        for name in names where name.hasPrefix(temporaryPrefix) {
-            // Exactly the names that this program makes: a user may call another vault nearly the same.
-            let tag = name.dropFirst(temporaryPrefix.count).utf8
-            guard tag.count == 16, tag.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
-                let status = try? directory.status(of: name), status.kind == .regular, status.owner == fileSystem.user
-            else { continue }
-            // One that is being written is locked by its writer.
-            guard let file = try? directory.open(name, writable: true), (try? file.tryLock(exclusive: true)) == true else { continue }
-            try? directory.remove(name)
-        }
-    }
+    func removeLeftovers() { DurableFile.removeLeftovers(of: name, in: directory, ownedBy: fileSystem.user) }
 }
 
 extension FilePath {
@@ -101,42 +87,4 @@ extension FilePath {
         let whole = pushing(path)
         return FilePath(root: whole.root, whole.components.filter { $0.kind != .currentDirectory })
     }
-}
-
-/// Reads the header of a file and checks all that needs no key.
-struct HeaderPage {
-    let header: Header
-    let bytes: [UInt8]
-
-    /// - Parameter isDamaged: neither the checksum nor what comes behind the header has to be there.
-    init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
-        let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
-        let status = try attempt(.read) { () throws(Errno) in try file.status() }
-        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else { throw .damaged(.notAVault) }
-        do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
-        let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
-        guard isDamaged || isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
-            throw .damaged(.headerChecksum)
-        }
-        do throws(FormatError) { header = try Header(parsing: page.span) } catch {
-            if case .unsupported(let field) = error { throw .unsupported(field) }
-            throw .damaged(.header(error))
-        }
-        bytes = page
-    }
-
-    /// The page of a header that is yet to be written.
-    init(sealing header: Header, keys: borrowing GenerationKeys) {
-        var page = header.encoded()
-        page.append(keys.headerMAC(page.span).bytes)
-        page.append(KeyedHash.digest(page.span).bytes)
-        self.header = header
-        bytes = page
-    }
-
-    func hasMAC(_ keys: borrowing GenerationKeys) -> Bool {
-        let mac = keys.headerMAC(bytes.span.extracting(0..<Layout.headerMACOffset))
-        return isEqualInConstantTime(mac.bytes.span, bytes.span.extracting(Layout.headerMACOffset..<Layout.headerSumOffset))
-    }
-
 }

@@ -25,42 +25,24 @@ extension VaultStore {
         var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
         let entry = SlotEntry(secret, name: secret.kind.label, cost: cost)
         let keys = try makeKeys(for: [entry] + entries, header: &header, environment)
-        let generationKeys = try secured { () throws(CryptoError) in try GenerationKeys(root: keys.generationRoot, header: header) }
-        let page = HeaderPage(sealing: header, keys: generationKeys)
-        let genesis = LogPosition(sequence: 0, end: Layout.firstFrame, tag: generationKeys.genesisTag(page.bytes.span))
-        var bytes = page.bytes
-        for _ in Layout.markOffsets {
-            bytes += Marks.encode(genesis, generation: 1, clean: true, keys: generationKeys)
-            bytes.appendZeros(Layout.markAreaLength - CommitMark.length)
-        }
         guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
             throw .alreadyExists
         }
         // What this device remembers is of a vault that is no longer there.
         try attempt(.remove) { () throws(Errno) in try AnchorFiles(of: location, environment)?.removeAll() }
-        guard bytes.count <= fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
-        let name = location.temporaryName(random)
-        do throws(Errno) {
-            let file = try location.directory.createTemporary(name)
-            do throws(Errno) {
-                try file.writeAll(bytes.span, at: 0)
-                guard try file.read(bytes.count, at: 0) == bytes else { throw .ioError }
-                // For a delete on a full disk; a disk that is that full already may do without.
-                try? file.reserve(VaultStore.reserve, at: bytes.count)
-                try file.synchronize()
-                try location.directory.place(file, temporaryName: name, as: location.name, replacing: false)
-            } catch {
-                try? location.directory.remove(name)
-                throw error
-            }
-        } catch {
-            throw error == .fileExists ? .alreadyExists : .inputOutput(error, .write)
-        }
-        do throws(Errno) { try location.directory.synchronize() } catch { throw .indeterminate(error) }
+        let page: HeaderPage
         do throws(StorageError) {
-            let store = try VaultStore(location, page: page, keys: keys, environment: environment)
-            store.isNameDurable = true
-            return store
+            var file = try NewFile(header, root: keys.generationRoot, length: 0, in: location, environment)
+            try file.finish()
+            page = file.page
+            try file.place(replacing: false)
+        } catch {
+            // Nothing was there before, so that it makes no difference what it was that did not work.
+            guard case .inputOutput(let errno, _) = error else { throw error }
+            throw .inputOutput(errno, .write)
+        }
+        do throws(StorageError) {
+            return try VaultStore(location, page: page, keys: keys, environment: environment, isNameDurable: true)
         } catch {
             // The vault is made, and cannot be read.
             if case .inputOutput(let errno, _) = error { throw .indeterminate(errno) }

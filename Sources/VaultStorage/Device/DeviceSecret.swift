@@ -56,18 +56,15 @@ final class DeviceSecret: Sendable {
         let directory = try attempt(.openDirectory) { () throws(Errno) in try fileSystem.openDirectory(state) }
         let name = fileName(vaultID)
         let secret = try secured { () throws(CryptoError) in try random.secret(length) }
-        let temporary = ".\(name).tmp-\(hexadecimal(random.bytes(8)))"
         try attempt(.write) { () throws(Errno) in
-            let file = try directory.createTemporary(temporary)
             do throws(Errno) {
-                try secret.withBytes { bytes throws(Errno) in try file.writeAll(bytes, at: 0) }
-                try file.synchronize()
-                try directory.place(file, temporaryName: temporary, as: name, replacing: false)
+                try secret.withBytes { bytes throws(Errno) in
+                    try DurableFile.write(bytes, to: name, in: directory, replacing: false, random)
+                }
             } catch {
-                try? directory.remove(temporary)
-                if error != .fileExists { throw error }
+                guard error == .fileExists else { throw error }
+                try directory.synchronize()
             }
-            try directory.synchronize()
         }
         guard let made = try load(vaultID: vaultID, identification: identification, from: state, on: fileSystem) else {
             throw .inputOutput(.ioError, .read)

@@ -18,20 +18,18 @@ extension VaultStore {
         for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil,
         blob: [UInt8] = []
     ) throws(StorageError) -> KeySlot {
-        try check()
         try checkWritable()
         try checkRoom(for: name)
         // The derivation takes long, and the lock is never held over one.
         var slot = try makeSlot(for: secret, cost: cost, name: name ?? "")
         slot.provider = provider
-        try lock.lock()
-        defer { lock.unlock() }
-        try catchUp(repairing: false)
-        try checkRoom(for: name)
-        // The name is not among what the box is bound to.
-        slot.name = name ?? freeName(provider?.label ?? secret.kind.label)
-        try rewrite(slots: header.heldSlots + [HeldSlot(slot, blob: blob)])
-        return slot
+        return try withWriterLock { () throws(StorageError) in
+            try checkRoom(for: name)
+            // The name is not among what the box is bound to.
+            slot.name = name ?? freeName(provider?.label ?? secret.kind.label)
+            try rewrite(slots: header.heldSlots + [HeldSlot(slot, blob: blob)])
+            return slot
+        }
     }
 
     /// Adds a slot whose secret this machine alone gives back.
@@ -56,19 +54,16 @@ extension VaultStore {
     /// - Throws: `.slot(.lastForPeople)` when no person could open the vault any more; `.slot(.noSuchSlot)`.
     @discardableResult
     public func removeSlot(_ slotID: [UInt8]) throws(StorageError) -> Int {
-        try check()
-        try checkWritable()
-        try lock.lock()
-        defer { lock.unlock() }
-        try catchUp(repairing: false)
-        guard let removed = header.slots.first(where: { $0.slotID == slotID }) else { throw .slot(.noSuchSlot) }
-        let rest = header.heldSlots.filter { $0.slot.slotID != slotID }
-        let isForOthers = !removed.kind.isForPeople && !rest.isEmpty
-        guard isForOthers || rest.contains(where: { $0.slot.kind.isForPeople }) else { throw .slot(.lastForPeople) }
-        let losesPassphrase = header.hasPassphrase && !rest.contains { $0.slot.kind.takesPassphrase }
-        let lost = losesPassphrase ? records.sortedPlaces.count { records[$0.place]?.protection == .whenPasscodeSetThisDeviceOnly } : 0
-        try rewrite(slots: rest)
-        return lost
+        try withWriterLock { () throws(StorageError) in
+            guard let removed = header.slots.first(where: { $0.slotID == slotID }) else { throw .slot(.noSuchSlot) }
+            let rest = header.heldSlots.filter { $0.slot.slotID != slotID }
+            let isForOthers = !removed.kind.isForPeople && !rest.isEmpty
+            guard isForOthers || rest.contains(where: { $0.slot.kind.isForPeople }) else { throw .slot(.lastForPeople) }
+            let losesPassphrase = header.hasPassphrase && !rest.contains { $0.slot.kind.takesPassphrase }
+            let lost = losesPassphrase ? records.sortedPlaces.count { records[$0.place]?.protection == .whenPasscodeSetThisDeviceOnly } : 0
+            try rewrite(slots: rest)
+            return lost
+        }
     }
 
     /// Puts another secret of the same kind into the place of a slot's own, under the same name.
@@ -81,22 +76,20 @@ extension VaultStore {
     public func replaceSlot(
         _ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil
     ) throws(StorageError) -> KeySlot {
-        try check()
         try checkWritable()
         guard let before = header.slots.first(where: { $0.slotID == slotID && $0.kind == secret.kind }) else {
             throw .slot(.noSuchSlot)
         }
         let cost = cost ?? before.cost ?? .moderate
         let fresh = try makeSlot(for: secret, cost: cost, name: before.name)
-        try lock.lock()
-        defer { lock.unlock() }
-        try catchUp(repairing: false)
-        // Another process may have changed the slots meanwhile; its secret is then no longer this one.
-        guard let index = header.slots.firstIndex(of: before) else { throw .wrongPassphrase }
-        var slots = header.heldSlots
-        slots[index] = HeldSlot(fresh)
-        try rewrite(slots: slots)
-        return fresh
+        return try withWriterLock { () throws(StorageError) in
+            // Another process may have changed the slots meanwhile; its secret is then no longer this one.
+            guard let index = header.slots.firstIndex(of: before) else { throw .wrongPassphrase }
+            var slots = header.heldSlots
+            slots[index] = HeldSlot(fresh)
+            try rewrite(slots: slots)
+            return fresh
+        }
     }
 
     /// Replaces the slot that one secret opens by one for another of the same kind; no value is opened.
@@ -105,7 +98,6 @@ extension VaultStore {
     public func changeSecret(
         from current: UnlockingSecret, to new: UnlockingSecret, cost: KeyDerivationCost?
     ) throws(StorageError) {
-        try check()
         try checkWritable()
         if let cost { try environment.checkMemory(for: cost.memoryBytes) }
         try replaceSlot(try header.open(with: current, environment).slot.slotID, with: new, cost: cost)

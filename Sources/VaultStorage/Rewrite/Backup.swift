@@ -24,32 +24,27 @@ extension VaultStore {
         guard target.path != location.path else { throw .alreadyExists }
         let slots = try entries.map { entries throws(StorageError) in try makeSlots(entries) }
         target.removeLeftovers()
-        let copy: RewriteCopy
+        let copy: NewFile
         do throws(StorageError) {
             try refresh()
             copy = try writeCopy(slots, in: target)
         } catch {
             guard case .damaged = error else { throw error }
             // A reader believes in damage when it is still there with all writers kept out.
-            copy = try withWritersKeptOut { () throws(StorageError) in
+            copy = try lock.keepingWritersOut { () throws(StorageError) in
                 try reopen()
                 return try writeCopy(slots, in: target)
             }
         }
-        do throws(StorageError) {
-            try copy.settle(as: target, replacing: replacing, anchoredBy: keys, environment)
-        } catch {
-            discard(copy.name, after: error, in: target)
-            throw error
-        }
+        try copy.place(at: target, replacing: replacing, anchoredBy: keys, environment)
         return itemCount
     }
 
-    private func writeCopy(_ slots: [HeldSlot]?, in target: VaultLocation) throws(StorageError) -> RewriteCopy {
-        try checkEverything()
+    private func writeCopy(_ slots: [HeldSlot]?, in target: VaultLocation) throws(StorageError) -> NewFile {
+        try log.check()
         var next = header
         next.fileSalt = environment.random.bytes(32)
-        next.baseSequence = tip.position.sequence
+        next.baseSequence = sequence
         if let slots { try next.place(slots) }
         return try write(next, in: target)
     }
@@ -73,31 +68,25 @@ extension VaultStore {
         let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
         if let existing {
             guard replacing, existing.kind == .regular else { throw .alreadyExists }
-            guard !existing.isSameFile(as: backup.identity) else { throw .alreadyExists }
+            guard !backup.log.isNamed(existing) else { throw .alreadyExists }
         }
-        let commits = try backup.checkEverything()
+        let commits = try backup.log.check()
         let missing = try backup.missing(commits, at: target, environment)
         if let missing, !accepts(missing) { throw .rolledBack }
         try backup.openEveryValue(report)
         let lock = WriterLock(target, clock: environment.clock, patience: environment.patience)
-        try lock.lock()
-        defer { lock.unlock() }
-        // Nobody is asked with the lock held; what was seen meanwhile has not been accepted.
-        guard try backup.missing(commits, at: target, environment) == missing else { throw .rolledBack }
-        target.removeLeftovers()
-        let past = AnchorFiles(of: target, environment)?.found() ?? []
-        var next = try backup.nextHeader(above: past.map(\.anchor))
-        // What somebody has open may be further than what this device wrote down.
-        if let old = try? backup.sibling(in: target) {
-            next.generation = max(next.generation, old.header.generation + 1)
-            next.baseSequence = max(next.baseSequence, old.sequence)
-        }
-        let copy = try backup.write(next, in: target)
-        do throws(StorageError) {
-            try copy.settle(as: target, replacing: replacing, anchoredBy: backup.keys, environment)
-        } catch {
-            backup.discard(copy.name, after: error, in: target)
-            throw error
+        try lock.holding { () throws(StorageError) in
+            // Nobody is asked with the lock held; what was seen meanwhile has not been accepted.
+            guard try backup.missing(commits, at: target, environment) == missing else { throw .rolledBack }
+            target.removeLeftovers()
+            let past = AnchorFiles(of: target, environment)?.found() ?? []
+            var next = try backup.nextHeader(above: past.map(\.anchor))
+            // What somebody has open may be further than what this device wrote down.
+            if let old = try? backup.sibling(in: target) {
+                next.generation = max(next.generation, old.header.generation + 1)
+                next.baseSequence = max(next.baseSequence, old.sequence)
+            }
+            try backup.write(next, in: target).place(at: target, replacing: replacing, anchoredBy: backup.keys, environment)
         }
         return backup.itemCount
     }
@@ -118,20 +107,11 @@ extension VaultStore {
         }
     }
 
-    /// Everything that is alive as one transaction of a new file, read back and synced, that has no name yet.
-    func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> RewriteCopy {
-        var copy = try makeCopy(header, in: target)
-        do throws(StorageError) {
-            let layout = layOut(hasPassphrase: header.hasPassphrase)
-            try appendLive(layout, to: &copy)
-            var readBack = ReadBack(layout, of: records)
-            try copy.finish { (operation) throws(StorageError) in try readBack.take(operation) }
-            _ = try readBack.end()
-            return copy
-        } catch {
-            discard(copy.name, after: error, in: target)
-            throw error
-        }
+    /// Everything that is alive as one transaction of a new file, read back, that has no name yet.
+    private func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> NewFile {
+        var rewriter = try makeRewriter(header, in: target)
+        try rewriter.copy()
+        return try rewriter.finish()
     }
 
     /// The vault at another place, opened with the keys of this one, while its writers are kept out.
@@ -162,28 +142,24 @@ extension VaultStore {
     }
 }
 
-extension RewriteCopy {
-    /// Gives the file its name and makes it durable. What this device remembers of the place is of another file, and goes.
+extension NewFile {
+    /// Makes the file durable under its name. What this device remembers of the place is of another file, and goes.
     ///
     /// - Parameters:
     ///   - keys: those of the new file.
     ///   - environment: of the place.
-    func settle(
-        as target: VaultLocation, replacing: Bool, anchoredBy keys: borrowing VaultKeys, _ environment: VaultEnvironment
+    consuming func place(
+        at target: VaultLocation, replacing: Bool, anchoredBy keys: borrowing VaultKeys, _ environment: VaultEnvironment
     ) throws(StorageError) {
         let anchors = AnchorFiles(of: target, environment)
+        let (header, position) = (page.header, tip.position)
         // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One that it can keeps watch.
-        let isOwn = anchors?.found().allSatisfy { $0.anchor.vaultID == page.header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
+        let isOwn = anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
         if !isOwn { try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() } }
-        do throws(Errno) { try target.directory.place(file, temporaryName: name, as: target.name, replacing: replacing) } catch {
-            throw error == .fileExists ? .alreadyExists : .inputOutput(error, .rename)
-        }
-        do throws(Errno) { try target.directory.synchronize() } catch { throw .indeterminate(error) }
+        try place(replacing: replacing)
         guard let anchors, let _ = try? anchors.removeAll() else { return }
-        let header = page.header
         for name in anchors.names {
-            let anchor = Anchor(
-                of: header.vaultID, generation: header.generation, at: tip.position, resolvedName: anchors.resolved)
+            let anchor = Anchor(of: header.vaultID, generation: header.generation, at: position, resolvedName: anchors.resolved)
             try? anchors.replace(name, with: anchor, keys: keys, environment.random)
         }
     }

@@ -20,22 +20,28 @@ final class WriterLock {
         self.patience = patience
     }
 
-    /// Takes the lock for writing, waiting at most the patience.
+    /// Runs the body with the lock for writing.
     ///
+    /// - Parameter patience: how long to wait for another writer; nil for as long as the lock was made with.
     /// - Throws: `.busy`.
-    ///
-    /// - Parameters:
-    ///   - patience: nil for as long as the lock was made with.
-    ///   - creating: whether the side file is made when it is not there.
-    func lock(patience: Duration? = nil, creating: Bool = true) throws(StorageError) {
+    func holding<R: ~Copyable>(patience: Duration? = nil, _ body: () throws(StorageError) -> R) throws(StorageError) -> R {
         try wait(patience ?? self.patience) { () throws(StorageError) in
-            let file = try self.opened(creating: creating, writable: true)
+            let file = try self.opened(creating: true)
             return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
         }
+        defer { unlock() }
+        return try body()
+    }
+
+    /// Runs the body while no other process writes.
+    func keepingWritersOut<R: ~Copyable>(_ body: () throws(StorageError) -> R) throws(StorageError) -> R {
+        let isLocked = try lockShared()
+        defer { if isLocked { unlock() } }
+        return try body()
     }
 
     /// Takes the lock for reading. Returns false where there can be no writer: the directory takes no files and has no lock file.
-    func lockShared() throws(StorageError) -> Bool {
+    private func lockShared() throws(StorageError) -> Bool {
         do throws(StorageError) { _ = try opened(creating: true) } catch {
             guard case .inputOutput = error else { throw error }
             do throws(StorageError) { _ = try opened(creating: false) } catch { return false }
@@ -47,7 +53,7 @@ final class WriterLock {
         return true
     }
 
-    func unlock() { file?.unlock() }
+    private func unlock() { file?.unlock() }
 
     private func wait(_ patience: Duration, _ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
         let start = clock.uptime
@@ -70,14 +76,14 @@ final class WriterLock {
         }
     }
 
-    private func opened(creating: Bool, writable: Bool = false) throws(StorageError) -> any VaultFile {
+    private func opened(creating: Bool) throws(StorageError) -> any VaultFile {
         if let file { return file }
         let made: any VaultFile
         do throws(Errno) {
             made =
                 creating
                 ? try location.directory.openOrCreate(location.lockName)
-                : try location.directory.open(location.lockName, writable: writable)
+                : try location.directory.open(location.lockName, writable: false)
         } catch {
             // A file can be made in every directory but one that was removed.
             throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)

@@ -39,16 +39,16 @@ extension VaultStore {
     /// - Throws: the first damage found.
     public func verify(deep: Bool) throws(StorageError) -> Verification {
         try check()
-        return try withWritersKeptOut { () throws(StorageError) in try verified(deep: deep) }
+        return try lock.keepingWritersOut { () throws(StorageError) in try verified(deep: deep) }
     }
 
     private func verified(deep: Bool) throws(StorageError) -> Verification {
         try reopen()
-        try checkEverything()
+        try log.check()
         var result = Verification()
         result.commits = tip.count
-        result.unfinishedBytes = sizeSeen - tip.position.end
-        result.invalidMarks = try readMarks().found.count { $0 == nil }
+        result.unfinishedBytes = log.unfinishedBytes
+        result.invalidMarks = try log.invalidMarks()
         for place in 0..<records.end {
             guard let operation = records[place], operation.itemClass != .settings else { continue }
             result.items += 1

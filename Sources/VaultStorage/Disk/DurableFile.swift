@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+
+/// A file in the making: it gets its name once all of it is on the disk, or goes.
+struct DurableFile: ~Copyable {
+    /// What did not work, and how far the file had come.
+    struct Failure: Error {
+        let errno: Errno
+        let task: FileTask
+        /// Whether it had its name already, which a crash may take away again.
+        let isPlaced: Bool
+    }
+
+    let file: any VaultFile
+    private let directory: any VaultDirectory
+    private let name: String
+    private let temporaryName: String
+    private var isPlaced = false
+
+    /// - Parameter name: that it will have.
+    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource) throws(Errno) {
+        let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
+        let file = try directory.createTemporary(temporaryName)
+        // Whoever cleans up leaves a file alone that somebody has locked.
+        do throws(Errno) { _ = try file.tryLock(exclusive: true) } catch {
+            try? directory.remove(temporaryName)
+            throw error
+        }
+        self.file = file
+        self.directory = directory
+        self.name = name
+        self.temporaryName = temporaryName
+    }
+
+    deinit { if !isPlaced { try? directory.remove(temporaryName) } }
+
+    /// Makes its content durable, gives it its name, and makes that durable.
+    consuming func place(replacing: Bool) throws(Failure) {
+        try step(.synchronize) { () throws(Errno) in try file.synchronize() }
+        try step(.rename) { () throws(Errno) in
+            try directory.place(file, temporaryName: temporaryName, as: name, replacing: replacing)
+        }
+        isPlaced = true
+        try step(.synchronize) { () throws(Errno) in try directory.synchronize() }
+    }
+
+    /// Makes a file of these bytes.
+    static func write(
+        _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool, _ random: any RandomSource
+    ) throws(Errno) {
+        let made = try DurableFile(name, in: directory, random)
+        try made.file.writeAll(bytes, at: 0)
+        do throws(Failure) { try made.place(replacing: replacing) } catch { throw error.errno }
+    }
+
+    private borrowing func step(_ task: FileTask, _ call: () throws(Errno) -> Void) throws(Failure) {
+        do throws(Errno) { try call() } catch { throw Failure(errno: error, task: task, isPlaced: isPlaced) }
+    }
+
+    private static func prefix(_ name: String) -> String { ".\(name).tmp-" }
+
+    /// Removes what killed processes left of files that were to have the name; only who may make one may call this.
+    static func removeLeftovers(of name: String, in directory: any VaultDirectory, ownedBy user: UInt32) {
+        guard let names = try? directory.names() else { return }
+        let prefix = prefix(name)
+        for leftover in names where leftover.hasPrefix(prefix) {
+            // Exactly the names that this program makes: a user may call another vault nearly the same.
+            let tag = leftover.dropFirst(prefix.count).utf8
+            guard tag.count == 16, tag.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
+                let status = try? directory.status(of: leftover), status.kind == .regular, status.owner == user
+            else { continue }
+            // One that is being written is locked by its writer.
+            guard let file = try? directory.open(leftover, writable: true), (try? file.tryLock(exclusive: true)) == true else { continue }
+            try? directory.remove(leftover)
+        }
+    }
+}

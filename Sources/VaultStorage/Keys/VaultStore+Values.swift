@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+public import VaultCrypto
+public import VaultFormat
+
+extension VaultStore {
+    /// Nonce and box of the item's value.
+    func box(of operation: Operation) throws(StorageError) -> [UInt8] {
+        guard let value = operation.value else { return [] }
+        if isWriting, let own = unwritten[VersionKey(operation.id, operation.valueVersion)] { return own }
+        var reader = ValueReader(log.file)
+        guard let box = try reader.box(at: value) else { throw .damaged(.value(operation.id)) }
+        return box
+    }
+
+    /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never acknowledged.
+    ///
+    /// - Returns: nil when the item is gone or has got another value.
+    public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
+        try lock.keepingWritersOut { () throws(StorageError) in
+            try reopen()
+            guard let current = records[operation.id], current.valueVersion == operation.valueVersion else { return nil }
+            guard let bytes = try openValue(of: current) else { return nil }
+            return Secret(bytes)
+        }
+    }
+
+    /// Opens the current value of an item straight into locked memory.
+    ///
+    /// - Returns: nil when the item has no value.
+    /// - Throws: `.locked`; `.damaged(.value)` for any changed byte, and for an older box of the same item.
+    public func openValue(of operation: Operation) throws(StorageError) -> SecretBytes? {
+        try check()
+        guard let padded = try openPadded(operation) else { return nil }
+        let content: Range<Int>
+        do throws(FormatError) {
+            content = try padded.withBytes { bytes throws(FormatError) in try Padding.content(of: bytes, minimum: Layout.valueMinimum) }
+        } catch {
+            throw .damaged(.value(operation.id))
+        }
+        return padded.narrowed(to: content)
+    }
+
+    /// The value with its length before it and its padding behind.
+    func openPadded(_ operation: Operation) throws(StorageError) -> SecretBytes? {
+        guard operation.value != nil else { return nil }
+        let bytes = try box(of: operation)
+        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        do throws(CryptoError) {
+            let nonce = bytes.span.extracting(0..<Layout.nonceLength)
+            return try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<bytes.count), nonce: nonce, key: key)
+        } catch {
+            if error == .authenticationFailed { throw .damaged(.value(operation.id)) }
+            throw StorageError(error)
+        }
+    }
+
+    /// Seals a value for the version of the item that the operation makes.
+    ///
+    /// - Returns: nonce and box.
+    func seal(_ secret: Secret, _ operation: Operation, _ keys: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
+        let key = try keys.itemKey(operation.id, version: operation.version, protection: operation.protection, device: device)
+        let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
+        var padded: SecretBytes
+        do throws(CryptoError) { padded = try SecretBytes(zeroed: length) } catch { throw StorageError(error) }
+        var prefix: [UInt8] = []
+        prefix.append(integer: UInt32(secret.count))
+        padded.replace(at: 0, with: prefix.span)
+        secret.withBytes { padded.replace(at: 4, with: $0) }
+        var box = environment.random.bytes(Layout.nonceLength)
+        let nonce = box
+        padded.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
+        return box
+    }
+}
+
+extension ValueLocation {
+    /// Of a box whose place in the file is not known yet.
+    static func unplaced(_ box: [UInt8]) -> ValueLocation {
+        ValueLocation(offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
+    }
+}

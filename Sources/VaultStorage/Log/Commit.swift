@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// A state of the log: what a mark names.
+struct LogPosition: Equatable {
+    var sequence: UInt64
+    var end: Int
+    var tag: Digest
+}
+
+/// A commit in the log, or the state before the first.
+struct Commit {
+    var position: LogPosition
+    /// Where its chain tag lies; 0 for the state before the first, whose tag is in no file.
+    var tagOffset: Int
+    /// How many commits this file has up to it.
+    var count: Int
+    /// How many frames this file has up to it.
+    var frames: Int
+
+    init(position: LogPosition, tagOffset: Int, count: Int, frames: Int) {
+        self.position = position
+        self.tagOffset = tagOffset
+        self.count = count
+        self.frames = frames
+    }
+
+    /// The state before the first commit of a file with this header.
+    init(genesisOf page: HeaderPage, keys: borrowing GenerationKeys) {
+        let tag = keys.genesisTag(page.bytes.span)
+        position = LogPosition(sequence: page.header.baseSequence, end: Layout.firstFrame, tag: tag)
+        (tagOffset, count, frames) = (0, 0, 0)
+    }
+}

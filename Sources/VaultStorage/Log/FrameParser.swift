@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The operations of one frame, checked and not yet taken apart.
+struct FrameOperations {
+    private let bytes: [UInt8]
+    private let ranges: [Range<Int>]
+
+    init(_ bytes: [UInt8], _ ranges: [Range<Int>]) { (self.bytes, self.ranges) = (bytes, ranges) }
+
+    var count: Int { ranges.count }
+
+    func forEach<E: Error>(_ body: (Span<UInt8>) throws(E) -> Void) throws(E) {
+        let span = bytes.span
+        for range in ranges { try body(span.extracting(range)) }
+    }
+}
+
+extension FrameOperations {
+    /// Takes the metadata of a frame apart that the key has made: what is unacceptable here no writer of this version has written.
+    ///
+    /// - Parameters:
+    ///   - end: where the frame ends; no value of it lies behind that.
+    ///   - plain: the opened metadata; nil when its box did not open.
+    /// - Throws: `.unsupported`, `.damaged(.frame)`.
+    init(of head: FrameHead, endingAt end: Int, generation: UInt64, _ plain: [UInt8]?) throws(StorageError) {
+        do throws(FormatError) {
+            try head.checkMeaning()
+            guard let plain else { throw .invalid(.metadata) }
+            let content = try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)
+            var reader = ByteReader(plain, content)
+            let metadata = try FrameMetadata(parsing: &reader)
+            guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
+            var ranges: [Range<Int>] = []
+            ranges.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
+            for _ in 0..<metadata.operationCount {
+                let range = try Operation.check(&reader)
+                if let value = Operation.value(of: plain.span.extracting(range)), Int(value.offset) > end - Int(value.length) {
+                    throw .outOfBounds(.value)
+                }
+                ranges.append(range)
+            }
+            guard reader.remaining == 0 else { throw .invalid(.metadata) }
+            self.init(plain, ranges)
+        } catch {
+            if case .unsupported(let field) = error { throw .unsupported(field) }
+            throw .damaged(.frame(sequence: head.sequence, error))
+        }
+    }
+}
+
+/// Takes the frames of one file apart: whether the key made one, what it says, and whether its values are whole. Who walks the log and who looks
+/// for what is left of one ask here.
+struct FrameParser {
+    let file: any VaultFile
+    let size: Int
+    let generation: UInt64
+    private var window: [UInt8] = []
+    private var windowStart = 0
+    private static let windowLength = 65_536
+    private static let digestedAtOnce = 1 << 20
+
+    /// - Parameter window: bytes that were read already, from `start` on; they are not read again.
+    init(file: any VaultFile, size: Int, generation: UInt64, window: [UInt8] = [], at start: Int = 0) {
+        self.file = file
+        self.size = size
+        self.generation = generation
+        self.window = window
+        windowStart = start
+    }
+
+    /// The head of the frame at `offset`. Nil: there is none.
+    ///
+    /// - Parameter isWhole: whether all of the frame has to be there.
+    mutating func head(at offset: Int, isWhole: Bool = true) throws(StorageError) -> FrameHead? {
+        guard size - offset >= Layout.frameHeadLength else { return nil }
+        let start = try load(offset, Layout.frameHeadLength)
+        let bytes = window.span.extracting(start..<start + Layout.frameHeadLength)
+        return try? FrameHead(parsing: bytes, available: isWhole ? size - offset : Layout.frameLengths.upperBound)
+    }
+
+    /// The chain tag of a frame that follows the one with the tag `previous`. Nil: it does not.
+    mutating func tag(
+        of head: FrameHead, at offset: Int, after previous: Digest, _ keys: borrowing GenerationKeys
+    ) throws(StorageError) -> Digest? {
+        let covered = Layout.frameHeadLength + head.metadataLength
+        let start = try load(offset, covered + 32)
+        let tag = keys.frameTag(after: previous, window.span.extracting(start..<start + covered))
+        return isEqualInConstantTime(tag.bytes.span, window.span.extracting(start + covered..<start + covered + 32)) ? tag : nil
+    }
+
+    /// Opens the metadata of a frame.
+    ///
+    /// - Returns: whether the box opened; `plain` is of no use otherwise.
+    mutating func open(
+        _ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys, into plain: inout [UInt8]
+    ) throws(StorageError) -> Bool {
+        let start = try load(offset + Layout.frameHeadLength, head.metadataLength)
+        do throws(CryptoError) {
+            let box = window.span.extracting(start..<start + head.metadataLength)
+            try SecretBox.open(box, nonce: head.nonce.span, key: keys.metadata, into: &plain)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Whether the values of a frame are those that were written with it.
+    mutating func hasValues(_ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys) throws(StorageError) -> Bool {
+        var hash = KeyedHash(key: keys.digest)
+        let first = offset + Layout.frameOverhead + head.metadataLength
+        var done = 0
+        while done < head.valueLength {
+            let length = min(head.valueLength - done, FrameParser.digestedAtOnce)
+            let start = try load(first + done, length)
+            hash.update(window.span.extracting(start..<start + length))
+            done += length
+        }
+        return isEqualInConstantTime(hash.digest().bytes.span, head.valueDigest.span)
+    }
+
+    /// Brings bytes of the file into the window; returns where in it they begin.
+    private mutating func load(_ offset: Int, _ count: Int) throws(StorageError) -> Int {
+        if offset < windowStart || offset + count > windowStart + window.count {
+            let length = min(max(count, FrameParser.windowLength), size - offset)
+            window = try attempt(.read) { () throws(Errno) in try file.read(length, at: offset) }
+            windowStart = offset
+            // The file became shorter than it was: what was there is torn or gone, and zeros are neither.
+            if window.count < count { window.appendZeros(count - window.count) }
+        }
+        return offset - windowStart
+    }
+}

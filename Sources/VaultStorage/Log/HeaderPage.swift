@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Reads the header of a file and checks all that needs no key.
+struct HeaderPage {
+    let header: Header
+    let bytes: [UInt8]
+
+    /// - Parameter isDamaged: neither the checksum nor what comes behind the header has to be there.
+    init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
+        let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
+        let status = try attempt(.read) { () throws(Errno) in try file.status() }
+        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else { throw .damaged(.notAVault) }
+        do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
+        let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
+        guard isDamaged || isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
+            throw .damaged(.headerChecksum)
+        }
+        do throws(FormatError) { header = try Header(parsing: page.span) } catch {
+            if case .unsupported(let field) = error { throw .unsupported(field) }
+            throw .damaged(.header(error))
+        }
+        bytes = page
+    }
+
+    /// The page of a header that is yet to be written.
+    init(sealing header: Header, keys: borrowing GenerationKeys) {
+        var page = header.encoded()
+        page.append(keys.headerMAC(page.span).bytes)
+        page.append(KeyedHash.digest(page.span).bytes)
+        self.header = header
+        bytes = page
+    }
+
+    func hasMAC(_ keys: borrowing GenerationKeys) -> Bool {
+        let mac = keys.headerMAC(bytes.span.extracting(0..<Layout.headerMACOffset))
+        return isEqualInConstantTime(mac.bytes.span, bytes.span.extracting(Layout.headerMACOffset..<Layout.headerSumOffset))
+    }
+}

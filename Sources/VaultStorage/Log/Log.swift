@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The log of one file as a handle follows it: what is in it, how much of that is durable, and the one way to add to it.
+struct Log: ~Copyable {
+    private enum Sight {
+        /// What was read may be half of what is there, or the file is not to be believed: the handle starts over with the next look.
+        case lost
+        /// All that the file held when it had this size.
+        case through(size: Int)
+    }
+
+    let file: any VaultFile
+    let page: HeaderPage
+    let keys: GenerationKeys
+    /// Why the file can only be read; nil when it can be written.
+    let readOnlyReason: Errno?
+    private let identity: FileStatus
+    private let health: Health
+
+    /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
+    private(set) var base: Commit
+    /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
+    private var unsettled: [Commit] = []
+    /// The marks as they were read last, or written since; under the writer lock nobody else writes them.
+    private var marksRead: Marks?
+    /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
+    private var syncedMark: LogPosition?
+    private var sight = Sight.lost
+    private var reserve = DiskReserve()
+    private var isNameDurable = false
+    /// Whether this handle has committed something since the marks both named the last commit.
+    private var hasCommitted = false
+
+    /// A file of which nothing has been read but its header.
+    init(
+        unread file: any VaultFile, _ page: HeaderPage, root: borrowing SecretBytes, readOnlyReason: Errno?, _ health: Health
+    ) throws(StorageError) {
+        let keys: GenerationKeys
+        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: page.header) } catch { throw StorageError(error) }
+        identity = try attempt(.open) { () throws(Errno) in try file.status() }
+        self.file = file
+        self.page = page
+        self.readOnlyReason = readOnlyReason
+        self.health = health
+        base = Commit(genesisOf: page, keys: keys)
+        self.keys = keys
+    }
+
+    /// The file that the path names now.
+    ///
+    /// - Parameter known: the header as the handle knew it last.
+    /// - Throws: `.rekeyed` for a file of other keys.
+    static func following(
+        _ known: Header, at location: VaultLocation, root: borrowing SecretBytes, _ health: Health
+    ) throws(StorageError) -> Log {
+        let (file, readOnlyReason) = try Log.open(location)
+        let page = try HeaderPage(of: file)
+        guard page.header.vaultID == known.vaultID else { throw .rekeyed }
+        let log = try Log(unread: file, page, root: root, readOnlyReason: readOnlyReason, health)
+        guard page.hasMAC(log.keys) else {
+            if page.header.generation > known.generation { throw .rekeyed }
+            throw .damaged(.headerMAC)
+        }
+        return log
+    }
+
+    /// The file that a rewrite has put in the place of another.
+    init(of handover: Handover, root: borrowing SecretBytes, _ health: Health) throws(StorageError) {
+        try self.init(unread: handover.file, handover.page, root: root, readOnlyReason: nil, health)
+        base = handover.tip
+        sight = .through(size: base.position.end)
+    }
+
+    static func open(_ location: VaultLocation) throws(StorageError) -> (file: any VaultFile, readOnlyReason: Errno?) {
+        do throws(StorageError) { return (try location.open(writable: true), nil) } catch {
+            // A read-only file system or file can still be read.
+            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
+                throw error
+            }
+            return (try location.open(writable: false), errno)
+        }
+    }
+
+    var header: Header { page.header }
+
+    /// A second log of the same file, as far as this one was followed.
+    func copy(root: borrowing SecretBytes) throws(StorageError) -> Log {
+        var log = try Log(unread: file, page, root: root, readOnlyReason: readOnlyReason, health)
+        (log.base, log.unsettled, log.sight) = (base, unsettled, sight)
+        return log
+    }
+
+    /// The newest commit that was applied.
+    var tip: Commit { unsettled.last ?? base }
+
+    /// The newest state that is durable.
+    var durable: KnownState {
+        KnownState(generation: header.generation, sequence: base.position.sequence, tag: base.position.tag)
+    }
+
+    /// Of the file when it was looked at last; 0 once it is lost.
+    var size: Int {
+        switch sight {
+        case .through(let size): size
+        case .lost: 0
+        }
+    }
+
+    /// Bytes behind the last commit, of one that was never finished.
+    var unfinishedBytes: Int { max(0, size - tip.position.end) }
+
+    // MARK: Looking
+
+    mutating func lose() { sight = .lost }
+
+    var isLost: Bool {
+        switch sight {
+        case .through: false
+        case .lost: true
+        }
+    }
+
+    /// Whether this is the file that a path names.
+    func isNamed(_ named: FileStatus) -> Bool { !isLost && named.isSameFile(as: identity) }
+
+    /// Whether the file is as it was left, to its last byte.
+    func isUnchanged(_ named: FileStatus) throws(StorageError) -> Bool {
+        guard isNamed(named), named.size == size else { return false }
+        return try isInPlace(tip)
+    }
+
+    /// Whether all commits that were applied are still where they were.
+    func isUnbroken() throws(StorageError) -> Bool {
+        guard try isInPlace(base) else { return false }
+        guard let last = unsettled.last else { return true }
+        return try isInPlace(last)
+    }
+
+    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it was.
+    private func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
+        guard commit.tagOffset > 0 else { return true }
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
+        return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
+    }
+
+    /// How many of the two commit marks are not valid.
+    func invalidMarks() throws(StorageError) -> Int { try readMarks().found.count { $0 == nil } }
+
+    private func readMarks() throws(StorageError) -> Marks {
+        guard let marks = try attempt(.read, { () throws(Errno) in try marks() }) else { throw .damaged(.notAVault) }
+        return marks
+    }
+
+    /// Nil: the file is too short to have marks.
+    private func marks() throws(Errno) -> Marks? {
+        if let marksRead {
+            let bytes = try file.read(Marks.headsLength, at: Layout.markOffsets[0])
+            if bytes.count == Marks.headsLength, marksRead.areStill(bytes.span) { return marksRead }
+        }
+        return try Marks(of: file, generation: header.generation, keys: keys)
+    }
+
+    /// Reads what lies behind the tip.
+    ///
+    /// - Parameters:
+    ///   - knownSize: of the file, when all writers are kept out.
+    ///   - known: states that must be among those that are read, if they are of this generation.
+    ///   - apply: takes the operations of each frame, once it is certain that its commit is complete.
+    mutating func follow(
+        knownSize: Int? = nil, through known: [KnownState] = [],
+        apply: (_ operations: FrameOperations, _ sequence: UInt64) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        sight = .lost
+        // Marks before size before frames: what a mark names is then within the size.
+        let marks = try readMarks()
+        marksRead = marks
+        guard let highest = marks.highest else { throw .damaged(.marks) }
+        let size: Int
+        if let knownSize { size = knownSize } else { size = try attempt(.read) { () throws(Errno) in try file.status() }.size }
+        var reader = LogReader(file: file, size: size, generation: header.generation)
+        let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: keys, apply: apply)
+        for state in known where !state.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
+        unsettled += found
+        for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
+            throw .damaged(.markMismatch(sequence: highest.sequence))
+        }
+        settle(through: highest.sequence)
+        sight = .through(size: size)
+    }
+
+    /// Moves the base to the newest applied commit that a mark names or that lies below it.
+    private mutating func settle(through sequence: UInt64) {
+        while let next = unsettled.first, next.position.sequence <= sequence {
+            base = next
+            unsettled.removeFirst()
+        }
+    }
+
+    /// Checks every byte of the file up to the tip.
+    ///
+    /// - Returns: the commits of the file, and before them the state that it began with.
+    @discardableResult
+    func check() throws(StorageError) -> [Commit] { try LogReader.check(file, page, keys, through: tip) }
+
+    /// The file as it is now, with the records that it adds up to.
+    func snapshot(_ records: RecordTable, root: borrowing SecretBytes) throws(StorageError) -> LogSnapshot {
+        let keys: GenerationKeys
+        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch { throw StorageError(error) }
+        return LogSnapshot(file: file, page: page, keys: keys, tip: tip, records: records)
+    }
+
+    /// The frames behind a commit of this file, all of which have to be there.
+    func frames(after commit: Commit) throws(StorageError) -> [FrameOperations] {
+        var frames: [FrameOperations] = []
+        var reader = LogReader(file: file, size: tip.position.end, generation: header.generation)
+        let collect = { (operations: FrameOperations, _: UInt64) throws(StorageError) in frames.append(operations) }
+        _ = try reader.walk(from: commit, highest: tip.position, depth: .everything, keys: keys, apply: collect)
+        return frames
+    }
+
+    // MARK: Writing, under the writer lock
+
+    /// What became of a file that was made ready to be written to.
+    enum Repair {
+        /// Bytes of an unfinished commit that were cut off.
+        case ready(cutOff: Int)
+        /// What was applied is no longer there: the table has to forget it.
+        case isOther
+    }
+
+    /// Makes everything durable that was read, before anything is built on it, and cuts off what was never finished.
+    mutating func repair(in directory: any VaultDirectory) throws(StorageError) -> Repair {
+        if tip.count <= 1, !isNameDurable {
+            try health.synchronizing { () throws(Errno) in try directory.synchronize() }
+            isNameDurable = true
+        }
+        let cutOff = unfinishedBytes
+        if cutOff > 0 {
+            try attempt(.truncate) { () throws(Errno) in try file.truncate(to: tip.position.end) }
+            try health.synchronizing { () throws(Errno) in try file.synchronizeData() }
+            sight = .through(size: tip.position.end)
+            reserve.forget()
+        }
+        return try settleUnsettled() ? .ready(cutOff: cutOff) : .isOther
+    }
+
+    /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their writer, since gone, may have
+    /// acknowledged them.
+    ///
+    /// - Returns: false when they were replaced since they were applied.
+    private mutating func settleUnsettled() throws(StorageError) -> Bool {
+        guard !unsettled.isEmpty else { return true }
+        let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
+        let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
+        // What is checked is what is written: both come from this read.
+        let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
+        let marks = try readMarks()
+        guard bytes.count == end - start, let highest = marks.highest else { throw .damaged(.marks) }
+        var reader = LogReader(file: file, size: end, generation: header.generation, window: bytes, at: start)
+        let found = try reader.walk(from: base, highest: highest, depth: .everything, keys: keys, apply: ignore)
+        guard found.last?.position.tag == tag else { return false }
+        try health.synchronizing { () throws(Errno) in
+            try file.writeAll(marks.newer.span, at: marks.newerOffset)
+            try file.writeAll(bytes.span, at: start)
+            try file.synchronizeData()
+        }
+        syncedMark = highest
+        settle(through: .max)
+        return true
+    }
+
+    /// Writes frames behind the tip and makes them durable with one sync.
+    ///
+    /// - Parameters:
+    ///   - transactions: how many there are in the frames.
+    ///   - isDelete: whether they may use up what is kept ready for deletes.
+    ///   - limit: of a file's size, in bytes.
+    mutating func append(
+        _ frames: borrowing FrameBuilder, transactions: Int, isDelete: Bool, limit: Int
+    ) throws(StorageError) {
+        let tip = tip
+        let (start, end) = (tip.position.end, frames.position.end)
+        guard end <= limit else { throw .inputOutput(.fileTooLarge, .write) }
+        try reserve.take(through: end, from: start, of: file, isDelete: isDelete)
+        var task = FileTask.write
+        let marked: LogPosition
+        do throws(Errno) {
+            marked = try writeMark(naming: base.position, clean: false)
+            try file.writeAll(frames.bytes.span, at: start)
+            task = .synchronize
+            try file.synchronizeData()
+        } catch {
+            try cutBack(to: start, after: error, task)
+        }
+        base = Commit(
+            position: frames.position, tagOffset: frames.lastTagOffset, count: tip.count + transactions, frames: tip.frames + frames.frames)
+        syncedMark = marked
+        unsettled = []
+        sight = .through(size: end)
+        hasCommitted = true
+    }
+
+    /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the writing of a mark can be
+    /// interrupted, and the other one must hold then.
+    ///
+    /// - Returns: what the written mark names once it is synced.
+    private mutating func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
+        if marksRead == nil { marksRead = try marks() }
+        // Until the writing is done nobody knows what is there.
+        guard let marks = marksRead.take(), let newest = marks.highest else { throw .ioError }
+        guard newest == syncedMark else {
+            try file.writeAll(marks.newer.span, at: marks.newerOffset)
+            marksRead = marks
+            return newest
+        }
+        let mark = Marks.encode(position, generation: header.generation, clean: clean, keys: keys)
+        try file.writeAll(mark.span, at: marks.olderOffset)
+        marksRead = marks.replacingOlder(with: mark, naming: position)
+        return position
+    }
+
+    /// Takes back what a failed commit wrote. Always throws: the commit failed, or nobody knows.
+    private mutating func cutBack(to start: Int, after error: Errno, _ task: FileTask) throws(StorageError) -> Never {
+        if task == .synchronize { health.poison() }
+        reserve.forget()
+        do throws(Errno) {
+            try file.truncate(to: start)
+            try file.synchronizeData()
+        } catch {
+            health.poison()
+            throw .indeterminate(error)
+        }
+        sight = .through(size: start)
+        // Without a reserve a delete could fail on the full disk.
+        try? reserve.take(through: start, from: start, of: file, isDelete: false)
+        throw .inputOutput(error, task)
+    }
+
+    /// Whether a mark is behind a commit of this handle.
+    var hasMarksToSettle: Bool { hasCommitted }
+
+    /// Makes both marks name the last commit, so that any truncation of the file shows.
+    mutating func settleMarks() throws(StorageError) {
+        try health.synchronizing { () throws(Errno) in
+            for _ in 0..<3 {
+                let position = tip.position
+                guard try marks()?.found != [position, position] else { break }
+                syncedMark = try writeMark(naming: position, clean: true)
+                try file.synchronizeData()
+            }
+        }
+        hasCommitted = false
+    }
+
+    mutating func noteNameIsDurable() { isNameDurable = true }
+
+    /// Makes what was only read durable, for whoever writes it down elsewhere.
+    func synchronize() throws(StorageError) {
+        // What a mark names that was only read may be in the page cache alone.
+        try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }
+    }
+}

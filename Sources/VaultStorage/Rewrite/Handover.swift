@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import VaultFormat
+
+/// A file that has taken the place of another, with all that a handle on the old one needs to go on without reading it.
+struct Handover {
+    let file: any VaultFile
+    let identity: FileStatus
+    let page: HeaderPage
+    /// The last commit of the old file.
+    let source: LogPosition
+    /// The only commit of the new one.
+    let tip: Commit
+    let moved: MovedValues
+}
+
+/// Where a rewrite beside a handle leaves its result, for the handle to take when it finds its file replaced.
+final class HandoverSlot: Sendable {
+    private let slot = Mutex<Handover?>(nil)
+
+    func offer(_ handover: Handover) { slot.withLock { $0 = handover } }
+
+    func withdraw() { slot.withLock { $0 = nil } }
+
+    /// - Parameter status: of the file that is there now; the result is dropped when it is another.
+    func take(for status: FileStatus) -> Handover? {
+        guard let handover = slot.withLock({ $0.take() }), handover.identity.isSameFile(as: status) else { return nil }
+        return handover
+    }
+}
+
+/// Where a rewrite has laid the values of a table's records.
+struct MovedValues {
+    /// By the record's place: where its value lay, and where it lies; 0 for none.
+    var places: [(old: UInt64, new: UInt64)] = []
+    private(set) var past: [VersionKey: (old: UInt64, new: UInt64)] = [:]
+    /// What was committed while the file was copied.
+    private(set) var later: [ItemID: (version: UInt64, offset: UInt64)] = [:]
+    /// Items that were deleted meanwhile.
+    private(set) var deleted: Set<ItemID> = []
+    /// Whether the new file has the box of a value that was replaced meanwhile.
+    private(set) var hasSuperseded = false
+
+    /// - Parameter operation: as it was in the old file.
+    mutating func note(_ operation: Span<UInt8>, _ origin: NewFile.Origin, isAt offset: UInt64) {
+        let way = (old: Operation.offset(of: operation), new: offset)
+        switch origin {
+        case .none: break
+        case .current(let place): places[place] = way
+        case .past: past[VersionKey(Operation(checked: operation))] = way
+        case .later where Operation.kind(of: operation) == .past: past[VersionKey(Operation(checked: operation))] = way
+        case .later: later[Operation.id(of: operation)] = (Operation.valueVersion(of: operation), offset)
+        }
+    }
+
+    /// What a change that came while the file was copied makes of it.
+    mutating func noteLater(_ operation: Span<UInt8>) {
+        switch Operation.kind(of: operation) {
+        case .past: break
+        case .put: hasSuperseded = true
+        case .delete:
+            hasSuperseded = true
+            deleted.insert(Operation.id(of: operation))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultFormat
+
+/// A vault file as it was at one commit, for whoever reads it while others go on writing.
+struct LogSnapshot: ~Copyable {
+    let file: any VaultFile
+    let page: HeaderPage
+    let keys: GenerationKeys
+    let tip: Commit
+    let records: RecordTable
+
+    func check() throws(StorageError) { _ = try LogReader.check(file, page, keys, through: tip) }
+}
+
+/// Writes what is alive in a vault file as one transaction of another.
+struct Rewriter: ~Copyable {
+    /// A record as it goes into the new file, with nonce and box of its value; empty when the record before it has the same.
+    typealias Record = (operation: [UInt8], box: [UInt8])
+
+    private let source: LogSnapshot
+    private var file: NewFile
+    /// Whether it pays to sync the copy once more than others have to wait for.
+    private let isLarge: Bool
+
+    init(
+        _ source: consuming LogSnapshot, _ header: Header, root: borrowing SecretBytes, in location: VaultLocation,
+        _ environment: VaultEnvironment
+    ) throws(StorageError) {
+        file = try NewFile(
+            header, root: root, length: Layout.firstFrame + source.records.liveBytes + 4096, places: source.records.end, in: location,
+            environment)
+        isLarge = source.tip.position.end > environment.lockFreeCopyLength
+        self.source = source
+    }
+
+    /// The commit that the copy is of.
+    var sourceTip: Commit { source.tip }
+
+    /// Whether this is a copy of that file.
+    func isOf(_ log: borrowing Log) -> Bool { source.file === log.file }
+
+    mutating func append(_ operation: [UInt8], box: [UInt8]) throws(StorageError) { try file.append(operation, box: box) }
+
+    /// Checks and copies the file while others go on writing to it; of a large one little is left to do then.
+    mutating func copyBesideWriters() throws(StorageError) {
+        try source.check()
+        try copy()
+        if isLarge { try file.settle() }
+    }
+
+    /// Copies the records that stay, and the boxes of their values as they are.
+    mutating func copy(without purged: VaultStore.Purge = VaultStore.Purge()) throws(StorageError) {
+        var boxes = ValueReader(source.file)
+        var last: ValueLocation?
+        try copy(without: purged) { (operation, _) throws(StorageError) in
+            let value = Operation.value(of: operation.span)
+            defer { last = value }
+            // Versions of an item that share a value go on sharing it.
+            return (operation, value == last ? [] : try boxes.box(of: operation.span))
+        }
+    }
+
+    /// Copies the records that stay: the settings, then the items by identifier, the older versions of each before the one that is current.
+    ///
+    /// - Parameter convert: is given each record, and how much is done, from 0 to 1. Nil leaves the record out.
+    mutating func copy(
+        without purged: VaultStore.Purge = VaultStore.Purge(),
+        _ convert: (_ operation: [UInt8], _ progress: Double) throws(StorageError) -> Record?
+    ) throws(StorageError) {
+        let layout = layOut(without: purged)
+        for (index, (operation, origin)) in layout.enumerated() {
+            let operation = operation.encoded(in: source.records)
+            guard let operation, let record = try convert(operation, Double(index) / Double(layout.count)) else { continue }
+            try file.append(record.operation, box: record.box, origin)
+        }
+    }
+
+    /// A record that stays.
+    private enum Live {
+        /// By its place in the table.
+        case current(Int)
+        /// An older version, by its index among those of its item.
+        case past(ItemID, Int)
+
+        func encoded(in records: borrowing RecordTable) -> [UInt8]? {
+            switch self {
+            case .current(let place): records.read(place) { $0.array($0.indices) }
+            case .past(let id, let index): records.past[id]?[index].encoded()
+            }
+        }
+    }
+
+    private func layOut(without purged: VaultStore.Purge) -> [(Live, NewFile.Origin)] {
+        let records = source.records
+        // Items that are bound to a passphrase go when there will be none.
+        let hasPassphrase = file.page.header.hasPassphrase
+        func stays(_ operation: Span<UInt8>) -> Bool {
+            hasPassphrase || Operation.protection(of: operation) != .whenPasscodeSetThisDeviceOnly
+        }
+        var past = records.past.filter { !purged.histories.contains($0.key) }.keys.sorted()[...]
+        var (settings, layout): ([(Live, NewFile.Origin)], [(Live, NewFile.Origin)]) = ([], [])
+        layout.reserveCapacity(records.count + past.count)
+        func append(past id: ItemID) {
+            for (index, version) in (records.past[id] ?? []).enumerated()
+            where hasPassphrase || version.protection != .whenPasscodeSetThisDeviceOnly {
+                layout.append((.past(id, index), .past))
+            }
+        }
+        for (id, place) in records.sortedPlaces {
+            while let older = past.first, older <= id { append(past: past.removeFirst()) }
+            guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
+            let isSettings = records.read(place) { Operation.itemClass(of: $0) } == .settings
+            if isSettings { settings.append((.current(place), .current(place))) } else { layout.append((.current(place), .current(place))) }
+        }
+        for id in past { append(past: id) }
+        return settings + layout
+    }
+
+    /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others have seen.
+    mutating func append(later frames: [FrameOperations]) throws(StorageError) {
+        var boxes = ValueReader(source.file)
+        for operations in frames {
+            try file.endFrame()
+            try operations.forEach { (operation) throws(StorageError) in
+                try file.append(operation.array(operation.indices), box: try boxes.box(of: operation), .later)
+            }
+        }
+    }
+
+    /// The file, read back, that has no name yet.
+    consuming func finish() throws(StorageError) -> NewFile {
+        try file.finish()
+        return file
+    }
+
+    /// Puts the file into the place of the one that it was made of.
+    ///
+    /// - Parameters:
+    ///   - tip: the last commit that is in it.
+    ///   - recipient: of another handle that goes on with it.
+    consuming func finish(after tip: LogPosition, _ health: Health, for recipient: HandoverSlot? = nil) throws(StorageError) -> Handover {
+        let file = try finish()
+        let identity = try attempt(.open) { [file = file.file] () throws(Errno) in try file.status() }
+        let handover = Handover(file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
+        // Before it has its name: from then on the other handle looks for it.
+        recipient?.offer(handover)
+        do throws(StorageError) { try file.place(replacing: true) } catch {
+            recipient?.withdraw()
+            if case .indeterminate = error { health.poison() }
+            throw error
+        }
+        return handover
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension VaultStore {
+    /// Runs the body with the writer lock, behind everything that others have written.
+    ///
+    /// - Parameter repairing: whether that is made durable first, since something is to be built on it.
+    func withWriterLock<R: ~Copyable>(
+        repairing: Bool = false, _ body: () throws(StorageError) -> R
+    ) throws(StorageError) -> R {
+        try checkWritable()
+        return try lock.holding { () throws(StorageError) in
+            try catchUp(repairing: repairing)
+            return try body()
+        }
+    }
+
+    /// Under the writer lock: reads what others wrote.
+    ///
+    /// - Parameter repairing: whether it is made durable too, since something is to be built on it.
+    func catchUp(repairing: Bool) throws(StorageError) {
+        do throws(StorageError) {
+            let named = try namedFile()
+            let isOwn = try log.isNamed(named) ? log.isUnbroken() : false
+            // With writers kept out, a new walk from the start has the last word.
+            do throws(StorageError) {
+                let isFollowed = isOwn ? true : try takeOver(named)
+                if isFollowed { try follow(knownSize: named.size) } else { try reopen() }
+            } catch { try reopen() }
+            if repairing { try repair() }
+        } catch {
+            // A file that is behind is behind something, which is written down before anybody hears of it.
+            if error.isOfAnotherFile { writeNewest() }
+            throw error
+        }
+    }
+
+    private func repair() throws(StorageError) {
+        while true {
+            let repaired = try log.repair(in: location.directory)
+            noteDurable()
+            switch repaired {
+            case .ready(let cutOff): return discardedBytes += cutOff
+            case .isOther: try reopen()
+            }
+        }
+    }
+
+    /// Runs transactions under the writer lock and makes all of them durable with one sync.
+    ///
+    /// When `body` returns, its transactions are durable; when this throws, nothing of them remains.
+    public func write(_ body: (inout WriteSession) -> Void) throws(StorageError) {
+        try withWriterLock(repairing: true) { () throws(StorageError) in
+            isWriting = true
+            defer {
+                isWriting = false
+                unwritten = [:]
+            }
+            var session = WriteSession(self)
+            body(&session)
+            try session.commit()
+        }
+    }
+
+    /// After a commit, once there is nothing more to do: both marks name the last commit, so that any truncation shows.
+    ///
+    /// - Parameter patience: how long to wait for another writer; nil for as long as a commit would.
+    public func settleMarks(patience: Duration? = nil) throws(StorageError) {
+        guard log.hasMarksToSettle else { return }
+        try check()
+        try lock.holding(patience: patience) { () throws(StorageError) in
+            try catchUp(repairing: true)
+            try log.settleMarks()
+            moveAnchors(to: tip.position)
+        }
+    }
+}
