@@ -39,34 +39,32 @@ enum DefaultStore {
         }
     }
 
-    /// The vault that was bound; the agent, if it is unlocked; what this process can unlock itself; the agent, for what a locked one still has.
+    /// The vault that was bound, else who serves the one of the environment.
     private static func get() throws(VaultError) -> any ItemStore {
         // Said when the lock has been given back: a log may itself look for a secret.
         var unreadable: VaultError?
         defer { if let unreadable { log.error("what should unlock the vault cannot be read: \(unreadable)") } }
         return try DefaultVault.get { groups throws(VaultError) in
             guard let path = Vault.defaultPath else { throw .storage(.noVault) }
-            let locked = try LockedVault(at: path)
             // A program's own group is not named: a policy of the agent's may have another one for it.
-            let client = try agent(of: locked.path, groups == .ofProcess ? nil : groups)
-            if let client, client.greeting.state == .unlocked { return client }
-            let secret: UnlockingSecret?
-            do throws(VaultError) { secret = client == nil ? try .ofProcess(for: locked) : try .ofProcess() } catch {
-                unreadable = error
-                throw .locked
+            let finder = try VaultFinder(
+                LockedVault(at: path), groups: groups == .ofProcess ? nil : groups, doWithout: { _ in })
+            var secret: UnlockingSecret?
+            let way = try finder.way { () throws(VaultError) in
+                do throws(VaultError) {
+                    secret = finder.client == nil ? try .ofProcess(for: finder.vault) : try .ofProcess()
+                } catch {
+                    unreadable = error
+                    throw .locked
+                }
+                return VaultFinder.Means(hasSource: secret != nil)
             }
-            if let secret { return try locked.unlock(with: secret, accessGroups: groups) }
-            guard let client, client.greeting.state == .locked else { throw .locked }
-            return client
-        }
-    }
-
-    private static func agent(of vault: FilePath, _ groups: AccessGroups?) throws(VaultError) -> AgentClient? {
-        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups) } catch {
-            // Another vault's, or another user's: it is not for this process.
-            // Or one that does not answer.
-            guard case .agent = error else { throw error }
-            return nil
+            switch way {
+            case .ownKey: if let secret { return try finder.vault.unlock(with: secret, accessGroups: groups) }
+            case .agent: if let client = finder.client { return client }
+            case .agentOncePersonUnlocks, .nothing: break
+            }
+            throw .locked
         }
     }
 

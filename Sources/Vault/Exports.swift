@@ -10,6 +10,9 @@
 @_exported public import enum VaultCrypto.RecoveryCodeFlaw
 @_exported public import class VaultCrypto.Secret
 @_exported public import struct VaultCrypto.SecretBytes
+@_exported public import enum VaultFormat.Accessibility
+@_exported public import enum VaultFormat.Attribute
+@_exported public import enum VaultFormat.ItemClass
 @_exported public import struct VaultFormat.KeySlot
 @_exported public import struct VaultStorage.KeyDerivationCost
 @_exported public import struct VaultStorage.Salvage

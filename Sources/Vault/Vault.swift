@@ -11,7 +11,7 @@ public final class Vault: OpenVault {
     let core: VaultCore
     let accessGroups: AccessGroups
 
-    init(_ store: VaultStore, _ accessGroups: AccessGroups) {
+    init(_ store: sending VaultStore, _ accessGroups: AccessGroups) {
         core = VaultCore(store)
         self.accessGroups = accessGroups
     }

@@ -28,45 +28,36 @@ struct VaultAccess {
         unlocking = options.unlocking
         self.groups = groups
         self.onlyReads = onlyReads
-        // What is named on the command line is meant.
+        // What is named on the command line is meant, and no agent has to be looked for.
         guard !unlocking.isNamed else {
             way = .ownKey
             return
         }
-        let client = try VaultAccess.agent(of: locked.path, groups, purpose)
-        let state = client?.greeting.state
-        if let client, state == .unlocked {
-            way = .agent(client)
-        } else if unlocking.hasSource {
-            way = .ownKey
-        } else if let client, Terminal() != nil {
-            way = .lockedAgent(client)
-        } else if let client {
-            guard state == .locked else {
-                throw CommandError(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
-            }
-            way = .agent(client)
-        } else {
-            try unlocking.checkAvailable(for: UnlockTarget(locked, isAgentOfUse: true))
-            way = .ownKey
+        let target = UnlockTarget(locked, isAgentOfUse: true)
+        let finder = try VaultFinder(locked, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
+        let chosen = finder.way {
+            VaultFinder.Means(
+                hasSource: options.unlocking.hasSource, canAskMachine: target.canAskMachine, canAskPerson: Terminal() != nil)
+        }
+        switch (chosen, finder.client) {
+        case (.agent, let client?): way = .agent(client)
+        case (.agentOncePersonUnlocks, let client?): way = .lockedAgent(client)
+        case (.nothing, nil): throw target.noSource
+        case (.nothing, _): throw CommandError(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
+        case (.ownKey, _), (_, nil): way = .ownKey
         }
     }
 
     /// Nil: no agent has this vault.
-    static func agent(
-        of vault: FilePath?, _ groups: AccessGroups = .ofCommand, _ purpose: AgentClient.Purpose = .reveal
-    ) throws -> AgentClient? {
-        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups, purpose: purpose) } catch {
-            switch error {
-            case .agent(.otherVault): return nil
-            case .agent(.refused):
-                Output.warn("whoever listens at the agent's socket is another user, and is not asked")
-                return nil
-            case .agent(.busy):
-                Output.warn("the agent does not answer, and is not asked")
-                return nil
-            default: throw error
-            }
+    static func agent(of vault: FilePath?) throws -> AgentClient? {
+        try VaultFinder.agent(of: vault, .ofCommand, doWithout: warn)
+    }
+
+    private static func warn(of error: VaultError) throws(VaultError) {
+        switch error {
+        case .agent(.refused): Output.warn("whoever listens at the agent's socket is another user, and is not asked")
+        case .agent(.busy): Output.warn("the agent does not answer, and is not asked")
+        default: throw error
         }
     }
 

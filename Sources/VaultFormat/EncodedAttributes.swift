@@ -10,12 +10,7 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     public static let user = AttributeTag(rawValue: 0x4000)
 
     /// Whether this version defines the tag.
-    public var isKnown: Bool {
-        switch rawValue {
-        case 0x0001...0x0009, 0x0010...0x001B, 0x0020...0x0025, 0x0030...0x0036, 0x0040...0x0056, AttributeTag.user.rawValue: true
-        default: false
-        }
-    }
+    public var isKnown: Bool { self == .user || Attribute(self) != nil }
 
     public var isCritical: Bool { rawValue & 0x8000 != 0 }
 

@@ -6,33 +6,6 @@ public enum OperationKind: UInt8, Sendable {
     case past
 }
 
-/// The class of an item. Class 0 holds the vault's own settings.
-public enum ItemClass: UInt8, Sendable, CaseIterable {
-    case settings = 0, genericPassword, internetPassword, certificate, key
-
-    static let last = ItemClass.key.rawValue
-}
-
-/// When an item can be read: Apple's `kSecAttrAccessible`, with its raw value in each description.
-public enum Protection: UInt8, Sendable, CaseIterable {
-    /// `ak`: while unlocked.
-    case whenUnlocked = 1
-    /// `ck`: after the first unlock, also while locked again.
-    case afterFirstUnlock
-    /// `dk`: as `ck` here.
-    case always
-    /// `aku`
-    case whenUnlockedThisDeviceOnly
-    /// `cku`
-    case afterFirstUnlockThisDeviceOnly
-    /// `dku`
-    case alwaysThisDeviceOnly
-    /// `akpu`: as `aku`, while the vault has a passphrase slot.
-    case whenPasscodeSetThisDeviceOnly
-
-    public var isThisDeviceOnly: Bool { rawValue >= Protection.whenUnlockedThisDeviceOnly.rawValue }
-}
-
 /// Where a value's box lies.
 public struct ValueLocation: Equatable, Sendable {
     /// Of the nonce, from the start of the file.
@@ -84,8 +57,9 @@ public struct ItemID: Hashable, Comparable, Sendable {
 /// One change of one item: 108 bytes, then its attributes.
 public struct Operation: Equatable, Sendable {
     public var kind: OperationKind
-    public var itemClass: ItemClass
-    public var protection: Protection
+    /// Nil for the vault's own records, which are no items.
+    public var itemClass: ItemClass?
+    public var protection: Accessibility
     public var id: ItemID
     /// 1 at creation, one more at each change.
     public var version: UInt64
@@ -102,7 +76,7 @@ public struct Operation: Equatable, Sendable {
     public var attributes: EncodedAttributes
 
     public init(
-        kind: OperationKind, itemClass: ItemClass, protection: Protection, id: ItemID, version: UInt64, valueVersion: UInt64,
+        kind: OperationKind, itemClass: ItemClass?, protection: Accessibility, id: ItemID, version: UInt64, valueVersion: UInt64,
         ordinal: UInt64, created: Double, modified: Double, value: ValueLocation?, deviceID: [16 of UInt8], attributes: EncodedAttributes
     ) {
         self.kind = kind
@@ -130,8 +104,8 @@ public struct Operation: Equatable, Sendable {
 
     public func append(to output: inout [UInt8]) {
         output.append(kind.rawValue)
-        output.append(itemClass.rawValue)
-        output.append(protection.rawValue)
+        output.append(itemClass?.number ?? 0)
+        output.append(protection.number)
         output.append(value == nil ? 0 : 1)
         output.append(integer: UInt32(attributes.bytes.count))
         output.append(id.bytes)
@@ -163,8 +137,8 @@ public struct Operation: Equatable, Sendable {
         let source = reader.bytes
         let bytes = source.span
         guard let kind = OperationKind(rawValue: bytes[start]) else { throw .unsupported(.operationKind) }
-        guard bytes[start + 1] <= ItemClass.last else { throw .invalid(.itemClass) }
-        guard let protection = Protection(rawValue: bytes[start + 2]) else { throw .invalid(.protection) }
+        guard bytes[start + 1] == 0 || ItemClass(number: bytes[start + 1]) != nil else { throw .invalid(.itemClass) }
+        guard let protection = Accessibility(number: bytes[start + 2]) else { throw .invalid(.protection) }
         let hasValue = bytes[start + 3]
         guard hasValue <= 1 else { throw .invalid(.operationFlags) }
         let attributesLength = Int(bytes.integer(at: start + 4, as: UInt32.self))
@@ -216,9 +190,9 @@ public struct Operation: Equatable, Sendable {
 
     public static func kind(of bytes: Span<UInt8>) -> OperationKind { OperationKind(rawValue: bytes[0]) ?? .put }
 
-    public static func itemClass(of bytes: Span<UInt8>) -> ItemClass { ItemClass(rawValue: bytes[1]) ?? .settings }
+    public static func itemClass(of bytes: Span<UInt8>) -> ItemClass? { ItemClass(number: bytes[1]) }
 
-    public static func protection(of bytes: Span<UInt8>) -> Protection { Protection(rawValue: bytes[2]) ?? .whenUnlocked }
+    public static func protection(of bytes: Span<UInt8>) -> Accessibility { Accessibility(number: bytes[2]) ?? .whenUnlocked }
 
     public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
 

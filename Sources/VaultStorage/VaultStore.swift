@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
-public import VaultCrypto
+internal import VaultCrypto
 public import VaultFormat
 
 /// One vault file, unlocked: its records, and the commits that change them.

@@ -50,7 +50,7 @@ extension VaultStore {
         result.unfinishedBytes = log.unfinishedBytes
         result.invalidMarks = try log.invalidMarks()
         for place in 0..<records.end {
-            guard let operation = records[place], operation.itemClass != .settings else { continue }
+            guard let operation = records[place], operation.itemClass != nil else { continue }
             result.items += 1
             try check(operation, deep: deep, &result)
         }

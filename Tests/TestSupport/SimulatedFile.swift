@@ -78,7 +78,7 @@ final class SimulatedFile: VaultFile {
         self.inode = inode
     }
 
-    deinit { unlock() }
+    deinit { _ = unlock() }
 
     static func status(_ inode: SimulatedDisk.Inode) -> FileStatus {
         FileStatus(
@@ -143,5 +143,8 @@ final class SimulatedFile: VaultFile {
         }
     }
 
-    func unlock() { inode.state.withLock { _ = $0.holders.removeValue(forKey: ObjectIdentifier(self)) } }
+    func unlock() -> Bool {
+        inode.state.withLock { _ = $0.holders.removeValue(forKey: ObjectIdentifier(self)) }
+        return true
+    }
 }

@@ -143,23 +143,3 @@ extension Item {
 extension Secret {
     var text: String { withBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) } }
 }
-
-/// Work on a thread of its own: what waits for another client must not take one of the few threads that all tests share.
-final class Worker<R: Sendable>: Sendable {
-    private let result = Mutex<Result<R, any Error>?>(nil)
-    private let end = DispatchSemaphore(value: 0)
-
-    init(_ body: @escaping @Sendable () throws -> R) {
-        Thread {
-            let result = Result { try body() }
-            self.result.withLock { $0 = result }
-            self.end.signal()
-        }.start()
-    }
-
-    /// Waits for the end.
-    func value() throws -> R {
-        end.wait()
-        return try #require(result.withLock { $0 }).get()
-    }
-}

@@ -60,7 +60,7 @@ enum FuzzedLog: UInt8, CaseIterable {
         do throws(StorageError) {
             let store = try open(disk, vault)
             let before = records(of: store)
-            use(Vault(store, .standard))
+            use(Vault(try open(disk, vault), .standard))
             // Damage in what opening does not look at stops a rewrite.
             try store.compact()
             let after = try records(of: open(disk, vault))

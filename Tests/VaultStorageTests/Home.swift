@@ -70,7 +70,7 @@ struct Home {
     var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }
 
     static func values(of store: VaultStore) throws -> [String] {
-        try store.records.sorted.filter { $0.itemClass != .settings && $0.value != nil && (try? store.isForeign($0)) == false }.map {
+        try store.records.sorted.filter { $0.itemClass != nil && $0.value != nil && (try? store.isForeign($0)) == false }.map {
             String(decoding: try store.openValue(of: $0)?.exposed ?? [], as: UTF8.self)
         }.sorted()
     }
@@ -78,7 +78,7 @@ struct Home {
 
 extension VaultStore {
     /// Adds an item, or another version of the one at a place.
-    func put(_ value: String, at place: Int? = nil, protection: Protection = .whenUnlocked, keepingOld: Bool = false) throws {
+    func put(_ value: String, at place: Int? = nil, protection: Accessibility = .whenUnlocked, keepingOld: Bool = false) throws {
         let secret = try Secret(text: value)
         try change { (session: inout WriteSession) throws(StorageError) in
             let old = place.flatMap { self.records[$0] }
@@ -117,7 +117,7 @@ extension VaultStore {
             var settings =
                 self.settings
                 ?? Operation(
-                    kind: .put, itemClass: .settings, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
+                    kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
                     ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
             settings.version += 1
             settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)

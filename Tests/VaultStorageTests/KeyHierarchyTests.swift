@@ -88,7 +88,7 @@ struct KeyHierarchyTests {
             vaultID: bytes("vaultID"), identification: keys.deviceIdentification, from: files.root, on: files)
         #expect(try device.map { $0.identifier.span.array(0..<16) } == bytes("deviceID"))
         for (protection, name) in [
-            (Protection.whenUnlocked, "itemA"), (.afterFirstUnlock, "itemC"), (.always, "itemD"),
+            (Accessibility.whenUnlocked, "itemA"), (.afterFirstUnlock, "itemC"), (.always, "itemD"),
             (.whenUnlockedThisDeviceOnly, "itemDeviceA"),
             (.afterFirstUnlockThisDeviceOnly, "itemDeviceC"), (.alwaysThisDeviceOnly, "itemDeviceD"),
             (.whenPasscodeSetThisDeviceOnly, "itemDeviceA"),

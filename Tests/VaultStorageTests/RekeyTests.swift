@@ -17,7 +17,7 @@ struct RekeyTests {
         try store.keepHistory(2)
         try store.put("one before")
         try store.put(
-            "one", at: store.records.place(of: try #require(store.records.sorted.last { $0.itemClass != .settings }).id), keepingOld: true)
+            "one", at: store.records.place(of: try #require(store.records.sorted.last { $0.itemClass != nil }).id), keepingOld: true)
         try store.put("two", protection: .afterFirstUnlock)
         try store.put("bound", protection: .whenUnlockedThisDeviceOnly)
         try store.addSlot(for: .recoveryCode(RecoveryCode(SeededRandom("code"))))

@@ -176,7 +176,7 @@ struct SalvageTests {
         let store = try home.create()
         try store.keepHistory(2)
         try store.put("one")
-        let place = try #require(store.records.sorted.first { $0.itemClass != .settings }.flatMap { store.records.place(of: $0.id) })
+        let place = try #require(store.records.sorted.first { $0.itemClass != nil }.flatMap { store.records.place(of: $0.id) })
         try store.put("two", at: place, keepingOld: true)
         try store.put("binned")
         let binned = try #require(store.records.sorted.first { (try? store.openValue(of: $0)?.exposed) == Array("binned".utf8) })

@@ -305,7 +305,7 @@ private final class LinuxFile: VaultFile {
         }
     }
 
-    func unlock() { _ = clinux_lock(descriptor.number, CLINUX_LOCK_NONE) }
+    func unlock() -> Bool { clinux_lock(descriptor.number, CLINUX_LOCK_NONE) == 0 }
 }
 
 /// The kernel's clocks.

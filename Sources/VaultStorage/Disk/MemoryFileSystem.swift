@@ -153,7 +153,7 @@ private final class MemoryFile: VaultFile {
 
     init(_ inode: Inode) { self.inode = inode }
 
-    deinit { unlock() }
+    deinit { inode.unlock(ObjectIdentifier(self)) }
 
     func status() throws(Errno) -> FileStatus { inode.status }
 
@@ -174,5 +174,8 @@ private final class MemoryFile: VaultFile {
 
     func tryLock(exclusive: Bool) throws(Errno) -> Bool { inode.tryLock(ObjectIdentifier(self), exclusive: exclusive) }
 
-    func unlock() { inode.unlock(ObjectIdentifier(self)) }
+    func unlock() -> Bool {
+        inode.unlock(ObjectIdentifier(self))
+        return true
+    }
 }

@@ -88,7 +88,9 @@ public protocol VaultFile: AnyObject, Sendable {
     func synchronize() throws(Errno)
     /// An open-file-description lock on the whole file. Returns false when another holder is in the way.
     func tryLock(exclusive: Bool) throws(Errno) -> Bool
-    func unlock()
+    /// - Returns: false when the system does not let go of the lock; closing the file does then.
+    @discardableResult
+    func unlock() -> Bool
 }
 
 extension VaultFile {

@@ -53,7 +53,8 @@ final class WriterLock {
         return true
     }
 
-    private func unlock() { file?.unlock() }
+    /// A lock that stays would keep out the next handle, in this process too.
+    private func unlock() { if file?.unlock() == false { file = nil } }
 
     private func wait(_ patience: Duration, _ tryOnce: () throws(StorageError) -> Bool) throws(StorageError) {
         let start = clock.uptime

@@ -79,7 +79,7 @@ struct VaultKeys: ~Copyable {
     }
 
     /// Whether values of this protection can be opened and sealed now.
-    func canUse(_ protection: Protection) -> Bool {
+    func canUse(_ protection: Accessibility) -> Bool {
         switch protection {
         case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly: !isLocked
         default: true
@@ -90,7 +90,7 @@ struct VaultKeys: ~Copyable {
     ///
     /// - Parameter device: the secret of this device, for items that are bound to it.
     /// - Throws: `.locked` when the protection class needs the vault to be unlocked; `.noStateDirectory` without a device secret.
-    func itemKey(_ id: ItemID, version: UInt64, protection: Protection, device: DeviceSecret?) throws(StorageError) -> SecretBytes {
+    func itemKey(_ id: ItemID, version: UInt64, protection: Accessibility, device: DeviceSecret?) throws(StorageError) -> SecretBytes {
         switch protection {
         case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly:
             switch whenUnlocked {

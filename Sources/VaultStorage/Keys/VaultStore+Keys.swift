@@ -32,5 +32,5 @@ extension VaultStore {
         do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch { throw StorageError(error) }
     }
 
-    public func canUse(_ protection: Protection) -> Bool { keys.canUse(protection) }
+    public func canUse(_ protection: Accessibility) -> Bool { keys.canUse(protection) }
 }

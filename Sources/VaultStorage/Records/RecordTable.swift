@@ -43,7 +43,7 @@ public struct RecordTable: Sendable {
     public subscript(id: ItemID) -> Operation? { place(of: id).flatMap { self[$0] } }
 
     /// Visits class and encoded attributes of every record.
-    func forEach(_ body: (_ place: Int, ItemClass, _ attributes: Span<UInt8>) -> Void) {
+    func forEach(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
         for (place, location) in locations.enumerated() where !location.isNone {
             arena.read(location) { operation in
                 body(place, Operation.itemClass(of: operation), operation.extracting(Layout.operationLength..<operation.count))

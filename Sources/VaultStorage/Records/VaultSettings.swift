@@ -19,7 +19,7 @@ public enum VaultSettings {
 
     /// How many older versions of an item are kept. Nil: the operation does not say.
     static func historyLimit(in operation: Span<UInt8>) -> Int? {
-        guard Operation.itemClass(of: operation) == .settings, Operation.kind(of: operation) == .put else { return nil }
+        guard Operation.itemClass(of: operation) == nil, Operation.kind(of: operation) == .put else { return nil }
         var limit: Int?
         let attributes = operation.extracting(Layout.operationLength..<operation.count)
         guard OwnRecord.kind(of: attributes) == .settings else { return nil }

@@ -29,7 +29,7 @@ extension VaultStore {
     func record(of kind: OwnRecord) -> Operation? {
         var found: Int?
         records.forEach { place, itemClass, attributes in
-            if itemClass == .settings, OwnRecord.kind(of: attributes) == kind { found = place }
+            if itemClass == nil, OwnRecord.kind(of: attributes) == kind { found = place }
         }
         return found.flatMap { records[$0] }
     }
@@ -37,7 +37,7 @@ extension VaultStore {
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 
     /// Visits class and encoded attributes of every record.
-    public func forEachRecord(_ body: (_ place: Int, ItemClass, _ attributes: Span<UInt8>) -> Void) { records.forEach(body) }
+    public func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) { records.forEach(body) }
 }
 
 extension VaultStore {

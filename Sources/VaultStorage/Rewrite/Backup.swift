@@ -137,7 +137,7 @@ extension VaultStore {
     /// What people call an item: neither a tombstone nor the vault's settings.
     private var itemCount: Int {
         var count = 0
-        records.forEach { _, itemClass, _ in if itemClass != .settings { count += 1 } }
+        records.forEach { _, itemClass, _ in if itemClass != nil { count += 1 } }
         return count
     }
 }

@@ -62,7 +62,7 @@ extension VaultStore {
         try rewriter.copy { (encoded, progress) throws(StorageError) in
             report(progress * 0.9)
             var operation = Operation(checked: encoded.span)
-            if operation.itemClass == .settings, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession { return nil }
+            if operation.itemClass == nil, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession { return nil }
             // Nothing goes because nobody could tell whose it is.
             if operation.protection.isThisDeviceOnly { try checkDeviceIsKnown() }
             guard try !isForeign(operation) else {
@@ -102,7 +102,7 @@ extension VaultStore {
         }
         let version = (old?.version ?? 0) + 1
         var operation = Operation(
-            kind: .put, itemClass: .settings, protection: .afterFirstUnlock, id: old?.id ?? ItemID(random: environment.random.bytes(16)),
+            kind: .put, itemClass: nil, protection: .afterFirstUnlock, id: old?.id ?? ItemID(random: environment.random.bytes(16)),
             version: version,
             valueVersion: version, ordinal: old?.ordinal ?? next.baseSequence << 16, created: old?.created ?? now, modified: now,
             value: nil,

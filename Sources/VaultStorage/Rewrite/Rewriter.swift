@@ -111,7 +111,7 @@ struct Rewriter: ~Copyable {
         for (id, place) in records.sortedPlaces {
             while let older = past.first, older <= id { append(past: past.removeFirst()) }
             guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
-            let isSettings = records.read(place) { Operation.itemClass(of: $0) } == .settings
+            let isSettings = records.read(place) { Operation.itemClass(of: $0) == nil } == true
             if isSettings { settings.append((.current(place), .current(place))) } else { layout.append((.current(place), .current(place))) }
         }
         for id in past { append(past: id) }

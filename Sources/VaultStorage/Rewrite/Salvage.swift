@@ -152,7 +152,7 @@ private struct Salvager: ~Copyable {
 
     private borrowing func succession() throws(StorageError) -> Succession? {
         for versions in histories() {
-            guard let last = versions.last, last.kind == .put, last.itemClass == .settings, let value = last.value,
+            guard let last = versions.last, last.kind == .put, last.itemClass == nil, let value = last.value,
                 OwnRecord.kind(of: last.attributes.bytes.span) == .succession, let bytes = try wholeBox(of: last)
             else { continue }
             let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
@@ -225,7 +225,7 @@ private struct Salvager: ~Copyable {
             }
         }
         let sorted = histories.sorted { $0.key < $1.key }.map { $0.value.values.sorted { $0.version < $1.version } }
-        return sorted.filter { $0[0].itemClass == .settings } + sorted.filter { $0[0].itemClass != .settings }
+        return sorted.filter { $0[0].itemClass == nil } + sorted.filter { $0[0].itemClass != nil }
     }
 
     /// The item as it goes into the new vault, with the older versions that were kept of it.
@@ -237,7 +237,7 @@ private struct Salvager: ~Copyable {
         }
         guard var last = versions.last, last.kind == .put else { return kept }
         if let box = try wholeBox(of: last) {
-            if last.itemClass != .settings { result.whole += 1 }
+            if last.itemClass != nil { result.whole += 1 }
             return kept + [(last, box)]
         }
         for older in versions.dropLast().reversed() where older.value != nil && older.valueVersion < last.valueVersion {

@@ -56,7 +56,7 @@ public struct Item: Sendable {
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
     let stored: EncodedAttributes
-    let protection: Protection
+    let protection: Accessibility
 
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
@@ -74,11 +74,11 @@ public struct Item: Sendable {
 
     /// The item of a record, without its secret.
     init(_ operation: Operation, _ source: any SecretSource) {
-        let itemClass = ItemClass(operation.itemClass) ?? .genericPassword
+        let itemClass = operation.itemClass ?? .genericPassword
         self.init(itemClass, operation.attributes, operation.protection, ItemRecord(operation, itemClass, source))
     }
 
-    init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Protection, _ record: ItemRecord) {
+    init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Accessibility, _ record: ItemRecord) {
         self.itemClass = itemClass
         stored = attributes
         self.protection = protection
@@ -115,7 +115,7 @@ public struct Item: Sendable {
     /// What is no encoded attribute of a record.
     private func field(_ attribute: Attribute) -> AttributeValue? {
         switch attribute {
-        case .accessible: .string(Accessibility(protection).rawValue)
+        case .accessible: .string(protection.rawValue)
         case .creationDate: (record?.created).map(AttributeValue.date)
         case .modificationDate: (record?.modified).map(AttributeValue.date)
         default: nil

@@ -56,7 +56,7 @@ package struct StoredItem: Sendable {
         guard let record = item.record else { return nil }
         let key = Key(record)
         self.init(
-            itemClass: item.itemClass, accessibility: Accessibility(item.protection), attributes: item.stored.bytes, id: key.id,
+            itemClass: item.itemClass, accessibility: item.protection, attributes: item.stored.bytes, id: key.id,
             version: record.version, valueVersion: key.valueVersion, created: record.created, modified: record.modified,
             hasSecret: record.hasSecret, secret: item.secret)
     }
@@ -71,7 +71,7 @@ extension Item {
     /// - Parameter source: is asked for its secret when somebody wants it.
     package init?(_ item: StoredItem, _ source: any SecretSource) {
         guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else { return nil }
-        self.init(item.itemClass, attributes, item.accessibility.stored, ItemRecord(item, source))
+        self.init(item.itemClass, attributes, item.accessibility, ItemRecord(item, source))
         secret = item.secret
     }
 }

@@ -20,7 +20,7 @@ extension ItemEngine {
         var settings =
             old
             ?? Operation(
-                kind: .put, itemClass: .settings, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
+                kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
                 ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
                 attributes: EncodedAttributes())
         settings.version += 1
@@ -108,7 +108,7 @@ extension ItemEngine {
     private func bringBack(
         _ past: Operation, after last: Operation, _ groups: AccessGroups, _ source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
-        guard let itemClass = ItemClass(past.itemClass), try !isForeign(past) else { throw .itemNotFound }
+        guard let itemClass = past.itemClass, try !isForeign(past) else { throw .itemNotFound }
         guard store.canUse(past.protection) else { throw .locked }
         let draft = ItemDraft(itemClass: itemClass, protection: past.protection, values: past.attributes.values, user: past.attributes.user)
         try draft.check(groups)
@@ -142,7 +142,7 @@ extension ItemEngine {
         func isOfGroup(_ item: Operation) -> Bool { item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group) }
         var current: Set<ItemID> = []
         for place in 0..<store.recordEnd {
-            guard let operation = store.record(at: place), operation.itemClass != .settings, isOfGroup(operation) else { continue }
+            guard let operation = store.record(at: place), operation.itemClass != nil, isOfGroup(operation) else { continue }
             current.insert(operation.id)
         }
         return (current, Set(store.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))

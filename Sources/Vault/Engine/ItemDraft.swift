@@ -4,11 +4,11 @@ internal import VaultFormat
 /// An item that is about to be stored: its attributes checked, each in its stored form.
 struct ItemDraft {
     let itemClass: ItemClass
-    var protection: Protection
+    var protection: Accessibility
     var values: AttributeList
     var user: [String: String]
 
-    init(itemClass: ItemClass, protection: Protection, values: AttributeList, user: [String: String]) {
+    init(itemClass: ItemClass, protection: Accessibility, values: AttributeList, user: [String: String]) {
         self.itemClass = itemClass
         self.protection = protection
         self.values = values
@@ -28,7 +28,7 @@ struct ItemDraft {
         try apply(item.attributes)
         try check(userAttributes: item.userAttributes.keys)
         for attribute in Attribute.primaryKey(of: itemClass) where values[attribute.tag] == nil {
-            values[attribute.tag] = attribute.defaultValue(in: itemClass)
+            values[attribute.tag] = attribute.defaultValue
         }
         if values[Attribute.synchronizable.tag] == nil { values[Attribute.synchronizable.tag] = .integer(0) }
         if values[Attribute.accessGroup.tag] == nil { values[Attribute.accessGroup.tag] = .string(defaultGroup) }
@@ -44,7 +44,7 @@ struct ItemDraft {
     }
 
     func matchKey(_ attribute: Attribute) -> MatchKey? {
-        (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind(in: itemClass)) }
+        (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind) }
     }
 
     mutating func apply(_ changes: ItemChanges) throws(VaultError) {
@@ -62,7 +62,7 @@ struct ItemDraft {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
             // "Either" says nothing of an item.
             if attribute == .synchronizable, value == .string("syna") { continue }
-            guard let encoded = value.encoded(as: attribute.kind(in: itemClass)) else {
+            guard let encoded = value.encoded(as: attribute.kind) else {
                 throw .parameter(.attributeValue(attribute.name))
             }
             switch attribute {
@@ -91,7 +91,7 @@ struct ItemDraft {
         if let accessibility, control != AccessControl(accessibility) {
             throw .parameter(.attributeValue(Attribute.accessControl.name))
         }
-        protection = control.accessibility.stored
+        protection = control.accessibility
         // One that says no more than the protection class is made of it again whenever somebody asks.
         values[Attribute.accessControl.tag] = control.constraints == nil ? nil : .data(control.encoded)
     }

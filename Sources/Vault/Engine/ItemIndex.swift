@@ -21,7 +21,7 @@ final class ItemIndex: RecordObserver {
     func recordsWereReset() { (primary, others) = (nil, [:]) }
 
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?) {
-        func move(in chains: HashChains, _ hash: (VaultFormat.ItemClass, Span<UInt8>) -> UInt64?) {
+        func move(in chains: HashChains, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) {
             chains.move(
                 place, from: old.flatMap { hash($0.itemClass, $0.attributes.bytes.span) },
                 to: new.flatMap { hash($0.itemClass, $0.attributes.bytes.span) })
@@ -32,7 +32,7 @@ final class ItemIndex: RecordObserver {
 
     /// Places that may hold an item with these values of the class's primary key. Nil: one of the values is missing.
     func candidates(primaryKeyOf itemClass: ItemClass, in store: VaultStore, _ value: (Attribute) -> MatchKey?) -> [Int]? {
-        var bytes = [itemClass.stored.rawValue]
+        var bytes = [itemClass.number]
         bytes.reserveCapacity(128)
         for attribute in Attribute.primaryKey(of: itemClass) {
             guard let value = value(attribute) else { return nil }
@@ -45,11 +45,11 @@ final class ItemIndex: RecordObserver {
 
     /// How many places may hold an item with this value, and which.
     func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
-        candidates(.attribute(attribute.tag), [itemClass.stored.rawValue] + value.bytes, store)
+        candidates(.attribute(attribute.tag), [itemClass.number] + value.bytes, store)
     }
 
     func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
-        candidates(.user(name), [itemClass.stored.rawValue] + value.utf8, store)
+        candidates(.user(name), [itemClass.number] + value.utf8, store)
     }
 
     private func candidates(_ key: Key, _ bytes: [UInt8], _ store: VaultStore) -> (count: Int, () -> [Int]) {
@@ -59,16 +59,16 @@ final class ItemIndex: RecordObserver {
         return (chains.count(hash: wanted), { chains.places(hash: wanted) })
     }
 
-    private func makeChains(_ store: VaultStore, _ hash: (VaultFormat.ItemClass, Span<UInt8>) -> UInt64?) -> HashChains {
+    private func makeChains(_ store: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
         let chains = HashChains()
         store.forEachRecord { place, itemClass, attributes in chains.move(place, from: nil, to: hash(itemClass, attributes)) }
         return chains
     }
 
     /// Of the class and the value.
-    private func hash(_ stored: VaultFormat.ItemClass, _ attributes: Span<UInt8>, for key: Key) -> UInt64? {
-        guard let itemClass = ItemClass(stored) else { return nil }
-        var bytes = [stored.rawValue]
+    private func hash(_ itemClass: ItemClass?, _ attributes: Span<UInt8>, for key: Key) -> UInt64? {
+        guard let itemClass else { return nil }
+        var bytes = [itemClass.number]
         switch key {
         case .attribute(let tag):
             guard let attribute = Attribute(tag), append(attribute, of: itemClass, attributes, to: &bytes) else { return nil }
@@ -82,9 +82,9 @@ final class ItemIndex: RecordObserver {
     }
 
     /// Of the class, and of each value of the key behind its length.
-    private func hashPrimary(_ stored: VaultFormat.ItemClass, _ attributes: Span<UInt8>) -> UInt64? {
-        guard let itemClass = ItemClass(stored) else { return nil }
-        var bytes = [stored.rawValue]
+    private func hashPrimary(_ itemClass: ItemClass?, _ attributes: Span<UInt8>) -> UInt64? {
+        guard let itemClass else { return nil }
+        var bytes = [itemClass.number]
         bytes.reserveCapacity(attributes.count + 64)
         for attribute in Attribute.primaryKey(of: itemClass) {
             let start = bytes.count
@@ -98,7 +98,7 @@ final class ItemIndex: RecordObserver {
 
     /// Appends the comparable value of an attribute. Returns false for a record that does not have it.
     private func append(_ attribute: Attribute, of itemClass: ItemClass, _ attributes: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
-        let kind = attribute.kind(in: itemClass)
+        let kind = attribute.kind
         if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
             MatchKey.append(kind, encodedKind, attributes.extracting(range), to: &bytes)
         } else if let value = attribute.absentValue {
@@ -113,7 +113,7 @@ final class ItemIndex: RecordObserver {
 extension Attribute {
     /// The comparable value of the attribute in a record. Nil: the record does not have it.
     func matchKey(in operation: Operation, _ itemClass: ItemClass) -> MatchKey? {
-        let kind = kind(in: itemClass)
+        let kind = kind
         return fieldValue(in: operation).map { MatchKey($0, kind: kind) }
             ?? operation.attributes[tag].map { MatchKey($0, kind: kind) } ?? absentValue.map { MatchKey($0, kind: kind) }
     }
@@ -123,13 +123,13 @@ extension Attribute {
         guard isEncoded, let (encodedKind, range) = operation.attributes.payload(of: tag) else {
             return matchKey(in: operation, itemClass) == value
         }
-        return value.equals(encodedKind, operation.attributes.bytes.span.extracting(range), kind: kind(in: itemClass))
+        return value.equals(encodedKind, operation.attributes.bytes.span.extracting(range), kind: kind)
     }
 
     /// The value of an attribute that has a field of its own.
     private func fieldValue(in operation: Operation) -> EncodedValue? {
         switch self {
-        case .accessible: .string(Accessibility(operation.protection).rawValue)
+        case .accessible: .string(operation.protection.rawValue)
         case .creationDate: .date(operation.created)
         case .modificationDate: .date(operation.modified)
         default: nil

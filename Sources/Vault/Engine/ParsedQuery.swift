@@ -35,7 +35,7 @@ struct ParsedQuery {
                 isAny = true
                 continue
             }
-            let kind = attribute.kind(in: itemClass)
+            let kind = attribute.kind
             guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
             // The access control object describes an item; it never selects one.
             if attribute == .accessControl {
@@ -99,7 +99,7 @@ struct ParsedQuery {
     }
 
     func matches(_ operation: Operation) -> Bool {
-        guard operation.itemClass == itemClass.stored else { return false }
+        guard operation.itemClass == itemClass else { return false }
         if !matchesTombstones, operation.isTombstone { return false }
         if !matchesSynchronizable, operation.isSynchronizable { return false }
         if let reference, operation.id != reference { return false }

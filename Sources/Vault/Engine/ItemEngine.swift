@@ -138,7 +138,7 @@ final class ItemEngine {
         guard let candidates, !candidates.isEmpty else { return [] }
         let own = Attribute.primaryKey(of: draft.itemClass)
         return candidates.compactMap { store.record(at: $0) }.filter { operation in
-            operation.itemClass == draft.itemClass.stored
+            operation.itemClass == draft.itemClass
                 && (own + Attribute.commonPrimaryKey).allSatisfy { draft.matchKey($0) == $0.matchKey(in: operation, draft.itemClass) }
         }
     }
@@ -148,7 +148,7 @@ final class ItemEngine {
     ) throws(VaultError) -> Item {
         let now = store.now
         let operation = Operation(
-            kind: .put, itemClass: draft.itemClass.stored, protection: draft.protection, id: session.makeItemID(), version: 1,
+            kind: .put, itemClass: draft.itemClass, protection: draft.protection, id: session.makeItemID(), version: 1,
             valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
             deviceID: try deviceID(for: draft.protection, in: session),
             attributes: draft.encoded)
@@ -193,7 +193,7 @@ final class ItemEngine {
         _ old: Operation, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil,
         in session: inout WriteSession
     ) throws(VaultError) -> Operation {
-        guard let itemClass = ItemClass(old.itemClass) else { throw .itemNotFound }
+        guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard store.canUse(old.protection) else { throw .locked }
         if let version = changes.version, version != old.version { throw .versionMismatch }
         var draft = ItemDraft(
@@ -278,7 +278,7 @@ final class ItemEngine {
         var grave = operation
         grave.version += 1
         grave.modified = max(store.now, operation.modified + ItemEngine.tick)
-        guard let itemClass = ItemClass(operation.itemClass) else { return grave }
+        guard let itemClass = operation.itemClass else { return grave }
         let key = Set((Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey).map(\.tag))
         var values = operation.attributes.values.filter(key.contains)
         values[Attribute.tombstone.tag] = .integer(1)
@@ -286,7 +286,7 @@ final class ItemEngine {
         return grave
     }
 
-    private func deviceID(for protection: Protection, in session: borrowing WriteSession) throws(VaultError) -> [16 of UInt8] {
+    private func deviceID(for protection: Accessibility, in session: borrowing WriteSession) throws(VaultError) -> [16 of UInt8] {
         guard protection.isThisDeviceOnly else { return .init(repeating: 0) }
         do throws(StorageError) { return try session.deviceIdentifier() } catch { throw VaultError(error) }
     }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+
+/// Where changes of several threads meet, to share what making them durable costs.
+///
+/// One thread at a time leads: it carries out what waits, its own change and those of others, and hands the lead to the first that came meanwhile.
+final class CommitQueue<Change>: Sendable {
+    /// A change that waits; its thread waits with it.
+    ///
+    /// Unchecked: the thread that leads carries the change out while the one that it belongs to waits.
+    private final class Waiting: @unchecked Sendable {
+        /// Read and written under the queue's lock. Nil once it was carried out: what it holds must not outlive the call that brought it.
+        var change: Change?
+        private let turn = DispatchSemaphore(value: 0)
+
+        init(_ change: Change) { self.change = change }
+
+        func wait() { turn.wait() }
+
+        func wait(atMost patience: Duration) { _ = turn.wait(timeout: .now() + patience / .seconds(1)) }
+
+        func wake() { turn.signal() }
+    }
+
+    private struct State {
+        /// The first one's thread leads.
+        var waiting: [Waiting] = []
+        var isLed = false
+        /// How many threads were at it when the last changes were carried out, and how long the next leader waits for as many.
+        var expected = 1
+        var patience = Duration.zero
+        var isGathering = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns when the change was carried out, by this thread or by another one.
+    ///
+    /// - Parameter carryOut: takes one change or more, in the order in which they came. One thread at a time is in it.
+    func run(_ change: Change, carryOut: ([Change]) -> Void) {
+        let own = Waiting(change)
+        let (leads, gatherer) = state.withLock { state in
+            state.waiting.append(own)
+            defer { state.isLed = true }
+            let isComplete = state.isGathering && state.waiting.count == state.expected
+            return (!state.isLed, isComplete ? state.waiting.first : nil)
+        }
+        gatherer?.wake()
+        if !leads { own.wait() }
+        // A thread that wakes before its change was carried out leads.
+        if state.withLock({ _ in own.change != nil }) { lead(own, carryOut) }
+    }
+
+    /// How many changes wait.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    private func lead(_ own: Waiting, _ carryOut: ([Change]) -> Void) {
+        gather(own)
+        let batch = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        let start = ContinuousClock.now
+        carryOut(batch.compactMap(\.change))
+        let next = state.withLock { state in
+            for waiting in batch { waiting.change = nil }
+            state.isLed = !state.waiting.isEmpty
+            state.expected = batch.count + state.waiting.count
+            state.patience = (ContinuousClock.now - start) / 4
+            return state.waiting.first
+        }
+        // First, so that the disk does not wait.
+        next?.wake()
+        for waiting in batch.dropFirst() { waiting.wake() }
+    }
+
+    /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them, and all others, a sync.
+    private func gather(_ own: Waiting) {
+        let patience = state.withLock { state in
+            state.isGathering = state.waiting.count < state.expected
+            return state.isGathering ? state.patience : nil
+        }
+        guard let patience else { return }
+        own.wait(atMost: patience)
+        state.withLock { $0.isGathering = false }
+    }
+}

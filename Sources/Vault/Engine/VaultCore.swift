@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+/// One open vault, shared by all who look at it.
+final class VaultCore: Sendable {
+    private final class Opened {
+        let engine: ItemEngine
+        var isClosed = false
+        var lastChange = Duration.zero
+        /// Whether the marks are brought up to date once nobody changes anything any more.
+        var isSettling = false
+        var isCompactionDue = false
+
+        init(_ engine: ItemEngine) { self.engine = engine }
+
+        var store: VaultStore { engine.store }
+
+        func check() throws(VaultError) { if isClosed { throw .closed } }
+    }
+
+    private let opened: Guarded<Opened>
+    private let process = ForkMark.process
+    private let queue = CommitQueue<Change>()
+    /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the vault for its beginning and its end alone.
+    /// It begins at 0, since Dispatch ends a process that lets go of one below where it began: a child may, that was forked meanwhile.
+    private let compaction = DispatchSemaphore(value: 0)
+
+    init(_ store: sending VaultStore) {
+        opened = Guarded(Opened(ItemEngine(store)))
+        compaction.signal()
+    }
+
+    deinit {
+        guard !isForked else { return }
+        // One that is under way may have ended on this very thread: it is not waited for.
+        let isAlone = compaction.wait(timeout: .now()) == .success
+        opened.withLock { opened in
+            if isAlone, opened.store.isWorthCompacting(isLeaving: true) { try? opened.store.compact() }
+            _ = VaultCore.settle(opened.store, patience: nil)
+        }
+        if isAlone { compaction.signal() }
+    }
+
+    // MARK: Reading and changing
+
+    /// What several threads bring to one commit.
+    private final class Change {
+        let body: (ItemEngine, inout WriteSession) throws(VaultError) -> Void
+        /// First: what the change found may have been the work of another that was taken back with it.
+        var failure: VaultError?
+
+        init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) { self.body = body }
+    }
+
+    /// Whether this is a child of the process that opened the vault, in which a thread that holds something may not be there.
+    private var isForked: Bool { process != ForkMark.process }
+
+    private func checkOutside() throws(VaultError) { if opened.isHeldHere { throw .insideTransaction } }
+
+    func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        try checkOutside()
+        return try opened.withLock { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
+    }
+
+    /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
+    func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
+        try checkOutside()
+        return try opened.withLockIfAvailable { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
+    }
+
+    /// As ``read(_:)``, and inside a transaction too, which then is what is looked at.
+    func lookAt<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        guard opened.isHeldHere else { return try read(body) }
+        return try opened.look { (opened) throws(VaultError) in try body(opened.engine) }
+    }
+
+    private static func read<R>(_ opened: Opened, _ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+        try opened.check()
+        try stored { () throws(StorageError) in try opened.store.refresh() }
+        return try body(opened.engine)
+    }
+
+    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R {
+        try checkOutside()
+        var result: Result<R, VaultError> = .failure(.closed)
+        let failure = withoutActuallyEscaping(body) { body in
+            let change = Change { (engine, session: inout WriteSession) throws(VaultError) in
+                do throws(VaultError) { result = .success(try body(engine, &session)) } catch {
+                    result = .failure(error)
+                    throw error
+                }
+            }
+            queue.run(change) { batch in opened.withLock { carryOut(batch, in: $0) } }
+            return change.failure
+        }
+        if let failure { throw failure }
+        return try result.get()
+    }
+
+    private func carryOut(_ batch: [Change], in opened: Opened) {
+        guard !opened.isClosed else { return }
+        let (engine, store) = (opened.engine, opened.store)
+        do throws(StorageError) {
+            try store.write { session in
+                for change in batch {
+                    // A change that fails takes itself back and leaves the others alone; its thread hears why.
+                    do throws(VaultError) {
+                        try session.transaction { (session: inout WriteSession) throws(VaultError) in try change.body(engine, &session) }
+                    } catch { continue }
+                }
+            }
+            if store.isWorthCompacting(isLeaving: false) { compactSoon(opened) }
+        } catch {
+            for change in batch { change.failure = VaultError(error) }
+        }
+        settleSoon(opened)
+    }
+
+    func manage<R>(_ body: (VaultStore) throws(StorageError) -> R) throws(VaultError) -> R {
+        try checkOutside()
+        return try opened.withLock { (opened) throws(VaultError) in
+            try opened.check()
+            return try stored { () throws(StorageError) in try body(opened.store) }
+        }
+    }
+
+    /// Writes the file anew without what `select` finds in its newest state.
+    func purge(_ select: (ItemEngine) throws(VaultError) -> VaultStore.Purge) throws(VaultError) -> VaultStore.Purge {
+        try checkOutside()
+        return try opened.withLock { (opened) throws(VaultError) in
+            try opened.check()
+            var selected: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
+            try stored { () throws(StorageError) in
+                try opened.store.purge {
+                    do throws(VaultError) { selected = .success(try select(opened.engine)) } catch { selected = .failure(error) }
+                    return try? selected.get()
+                }
+            }
+            return try selected.get()
+        }
+    }
+
+    var vaultID: [UInt8] { opened.look { $0.store.header.vaultID } }
+
+    var discardedBytes: Int { opened.look { $0.store.discardedBytes } }
+
+    var isLocked: Bool { opened.look { $0.store.isLocked } }
+
+    // MARK: Locking
+
+    /// Wipes the keys at once, and then removes what they had opened and was replaced.
+    func lock() throws(VaultError) {
+        try manage { store throws(StorageError) in store.lockKeys() }
+        try? compact { $0.store.isWorthCompacting(isLeaving: true) }
+    }
+
+    func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
+        let locked = try manage { store throws(StorageError) in try store.lockedStore() }
+        let keys: UnlockedKeys
+        do throws(StorageError) { keys = try locked.unlock(with: secret) } catch { throw VaultError(error) }
+        var unlocked: UnlockedKeys? = consume keys
+        try manage { store throws(StorageError) in
+            guard isWanted() else { throw .locked }
+            // It is there: the body is called once.
+            if let keys = unlocked.take() { try store.unlockKeys(keys) }
+        }
+    }
+
+    func close() {
+        // A transaction cannot end what it is a part of.
+        guard !opened.isHeldHere else { return }
+        try? compact { $0.store.isWorthCompacting(isLeaving: true) }
+        opened.withLock { opened in
+            _ = VaultCore.settle(opened.store, patience: nil)
+            opened.isClosed = true
+        }
+    }
+
+    /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under way a second at most.
+    func closeAtOnce() {
+        guard !opened.isHeldHere, !isForked else { return }
+        let isAlone = compaction.wait(timeout: .now() + 1) == .success
+        _ = opened.withLockIfAvailable { opened in
+            opened.store.patience = .zero
+            if isAlone, opened.store.isWorthCompacting(isLeaving: true) { try? opened.store.compact() }
+            _ = VaultCore.settle(opened.store, patience: .zero)
+        }
+        if isAlone { compaction.signal() }
+    }
+
+    // MARK: Compaction
+
+    /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the new file in its place.
+    func compact() throws(VaultError) { try compact { _ in true } }
+
+    /// - Parameter isWanted: asked with the vault held, once no other compaction is under way.
+    private func compact(if isWanted: (Opened) -> Bool) throws(VaultError) {
+        try checkOutside()
+        // A child has the semaphore as it was when its parent forked, perhaps in the middle of a compaction.
+        guard !isForked else { throw VaultError(.forked) }
+        compaction.wait()
+        defer { compaction.signal() }
+        var wanted: Compactor?
+        try opened.withLock { (opened) throws(VaultError) in
+            try opened.check()
+            guard isWanted(opened) else { return }
+            do throws(StorageError) { wanted = try opened.store.makeCompactor() } catch { throw VaultError(error) }
+        }
+        guard let compactor = wanted.take() else { return }
+        var failure: StorageError?
+        do throws(StorageError) { try compactor.compact() } catch { failure = error }
+        opened.withLock { $0.store.rejoin(compactor, after: failure) }
+        if let failure { throw VaultError(failure) }
+    }
+
+    /// Worth a try, and no reason for a change to fail: the next one comes at a later change.
+    private func compactSoon(_ opened: Opened) {
+        guard !opened.isCompactionDue else { return }
+        // In a forked child Dispatch has no threads.
+        guard ForkMark.process == 1 else {
+            try? opened.store.compact()
+            return
+        }
+        opened.isCompactionDue = true
+        DispatchQueue.global(qos: .utility).async { [weak self] in
+            try? self?.compact { opened in
+                opened.isCompactionDue = false
+                return opened.store.isWorthCompacting(isLeaving: false)
+            }
+        }
+    }
+
+    // MARK: Idleness
+
+    /// Returns false when another writer was in the way of what is only done in passing.
+    private static func settle(_ store: VaultStore, patience: Duration?) -> Bool {
+        guard !store.isForked else { return true }
+        do throws(StorageError) { try store.settleMarks(patience: patience) } catch { return error != .busy }
+        return true
+    }
+
+    /// After a second without a change both marks are brought up to date, so that any truncation of the file would show.
+    private func settleSoon(_ opened: Opened) {
+        opened.lastChange = opened.store.uptime
+        // In a forked child Dispatch has no threads.
+        guard !opened.isSettling, ForkMark.process == 1 else { return }
+        opened.isSettling = true
+        settle(in: .seconds(1))
+    }
+
+    private func settle(in delay: DispatchTimeInterval) {
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self else { return }
+            self.opened.withLock { opened in
+                let idle = opened.store.uptime - opened.lastChange
+                if idle < .seconds(1) {
+                    self.settle(in: .milliseconds(1001 - Int(idle / .milliseconds(1))))
+                } else if VaultCore.settle(opened.store, patience: .zero) {
+                    opened.isSettling = false
+                } else {
+                    self.settle(in: .seconds(1))
+                }
+            }
+        }
+    }
+}

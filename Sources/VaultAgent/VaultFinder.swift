@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+package import SystemPackage
+package import Vault
+
+/// Who serves a vault, an agent or this very process, and what unlocks it: decided here for the command, for `SecItem…` and for every other door.
+package struct VaultFinder {
+    /// What a process has to unlock a vault with.
+    package struct Means: Sendable {
+        /// Something was named for this very call, and is meant.
+        package var isNamed = false
+        /// The environment has something.
+        package var hasSource: Bool
+        /// The machine may keep a secret for the vault.
+        package var canAskMachine = false
+        /// A person can be asked.
+        package var canAskPerson = false
+
+        package init(isNamed: Bool = false, hasSource: Bool, canAskMachine: Bool = false, canAskPerson: Bool = false) {
+            self.isNamed = isNamed
+            self.hasSource = hasSource
+            self.canAskMachine = canAskMachine
+            self.canAskPerson = canAskPerson
+        }
+    }
+
+    package enum Way: Equatable, Sendable {
+        /// The agent serves; a locked one what a locked vault still has.
+        case agent
+        /// The agent serves once a person has unlocked it.
+        case agentOncePersonUnlocks
+        /// This process unlocks the vault with what it has.
+        case ownKey
+        /// Nothing unlocks the vault.
+        case nothing
+    }
+
+    package let vault: LockedVault
+    /// Nil: no agent has the vault, or none that may be asked.
+    package let client: AgentClient?
+
+    /// Looks for the agent of a vault.
+    ///
+    /// - Parameters:
+    ///   - groups: those of the caller; nil: those of the process, for which a policy of the agent's may have others.
+    ///   - doWithout: hears why an agent is there and cannot be asked; throws where nothing else will do.
+    package init(
+        _ vault: LockedVault, groups: AccessGroups?, purpose: AgentClient.Purpose = .reveal,
+        doWithout: (VaultError) throws(VaultError) -> Void
+    ) throws(VaultError) {
+        self.vault = vault
+        client = try VaultFinder.agent(of: vault.path, groups, purpose, doWithout: doWithout)
+    }
+
+    /// - Parameter vault: nil: whichever the agent has.
+    /// - Returns: nil when no agent has the vault, or none that may be asked.
+    package static func agent(
+        of vault: FilePath?, _ groups: AccessGroups?, _ purpose: AgentClient.Purpose = .reveal,
+        doWithout: (VaultError) throws(VaultError) -> Void
+    ) throws(VaultError) -> AgentClient? {
+        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups, purpose: purpose) } catch {
+            guard case .agent(let flaw) = error else { throw error }
+            if flaw != .otherVault { try doWithout(error) }
+            return nil
+        }
+    }
+
+    /// - Parameter means: looked at only where the agent does not serve as it is.
+    package func way<E: Error>(_ means: () throws(E) -> Means) throws(E) -> Way {
+        if let client, client.greeting.state == .unlocked { return .agent }
+        return VaultFinder.way(beside: client?.greeting.state, try means())
+    }
+
+    /// - Parameter agent: the state of the vault's agent; nil: there is none.
+    package static func way(beside agent: AgentStatus.State?, _ means: Means) -> Way {
+        if means.isNamed { return .ownKey }
+        guard let agent else {
+            return means.hasSource || means.canAskMachine || means.canAskPerson ? .ownKey : .nothing
+        }
+        switch agent {
+        case .unlocked: return .agent
+        case .new, .locked:
+            if means.hasSource { return .ownKey }
+            // What the machine would say by itself was locked on purpose.
+            if means.canAskPerson { return .agentOncePersonUnlocks }
+            return agent == .locked ? .agent : .nothing
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An attribute of an item. ``name`` is Apple's raw value of the `kSecAttr…` constant.
+///
+/// The raw value is the attribute's number in the file; those from 0xF000 lie elsewhere in the file or nowhere.
+public enum Attribute: UInt16, Sendable, CaseIterable {
+    case accessGroup = 0x0001
+    case synchronizable = 0x0002
+    case tombstone = 0x0003
+    case syncViewHint = 0x0004
+    case tokenID = 0x0005
+    case label = 0x0006
+    case alias = 0x0007
+    case accessControl = 0x0008
+    case multiUser = 0x0009
+    case account = 0x0010
+    case service = 0x0011
+    case generic = 0x0012
+    case itemDescription = 0x0013
+    case comment = 0x0014
+    case creator = 0x0015
+    case type = 0x0016
+    case scriptCode = 0x0017
+    case isInvisible = 0x0018
+    case isNegative = 0x0019
+    case hasCustomIcon = 0x001A
+    case legacyProtocol = 0x001B
+    case server = 0x0020
+    case securityDomain = 0x0021
+    case protocolName = 0x0022
+    case authenticationType = 0x0023
+    case port = 0x0024
+    case path = 0x0025
+    case certificateType = 0x0030
+    case certificateEncoding = 0x0031
+    case subject = 0x0032
+    case issuer = 0x0033
+    case serialNumber = 0x0034
+    case subjectKeyID = 0x0035
+    case publicKeyHash = 0x0036
+    case keyClass = 0x0040
+    case applicationLabel = 0x0041
+    case applicationTag = 0x0042
+    case keySizeInBits = 0x0043
+    case effectiveKeySize = 0x0044
+    case startDate = 0x0045
+    case endDate = 0x0046
+    case isPermanent = 0x0047
+    case isPrivate = 0x0048
+    case isModifiable = 0x0049
+    case isSensitive = 0x004A
+    case wasAlwaysSensitive = 0x004B
+    case isExtractable = 0x004C
+    case wasNeverExtractable = 0x004D
+    case canEncrypt = 0x004E
+    case canDecrypt = 0x004F
+    case canDerive = 0x0050
+    case canSign = 0x0051
+    case canVerify = 0x0052
+    case canSignRecover = 0x0053
+    case canVerifyRecover = 0x0054
+    case canWrap = 0x0055
+    case canUnwrap = 0x0056
+    case accessible = 0xF000
+    case creationDate = 0xF001
+    case modificationDate = 0xF002
+    case sha1 = 0xF003
+
+    /// The one table of them: Apple's raw value, the classes whose items can have the attribute, and how its values are taken.
+    private var definition: Definition {
+        switch self {
+        case .accessGroup: Definition("agrp", .all, .string)
+        case .synchronizable: Definition("sync", .all, .flag)
+        case .tombstone: Definition("tomb", .all, .flag)
+        case .syncViewHint: Definition("vwht", .all, .string)
+        case .tokenID: Definition("tkid", .all, .string)
+        case .label: Definition("labl", .all, .blob)
+        case .alias: Definition("alis", .all, .blob)
+        case .accessControl: Definition("accc", .all, .accessControl)
+        case .multiUser: Definition("musr", .all, .identifier)
+        case .account: Definition("acct", .passwords, .blob)
+        case .service: Definition("svce", .genericPassword, .blob)
+        case .generic: Definition("gena", .genericPassword, .blob)
+        case .itemDescription: Definition("desc", .passwords, .blob)
+        case .comment: Definition("icmt", .passwords, .blob)
+        case .creator: Definition("crtr", .allButCertificates, .number)
+        case .type: Definition("type", .allButCertificates, .number)
+        case .scriptCode: Definition("scrp", .passwords, .number)
+        case .isInvisible: Definition("invi", .passwords, .number)
+        case .isNegative: Definition("nega", .passwords, .number)
+        case .hasCustomIcon: Definition("cusi", .passwords, .number)
+        case .legacyProtocol: Definition("prot", .passwords, .blob)
+        case .server: Definition("srvr", .internetPassword, .blob)
+        case .securityDomain: Definition("sdmn", .internetPassword, .blob)
+        case .protocolName: Definition("ptcl", .internetPassword, .number)
+        case .authenticationType: Definition("atyp", .internetPassword, .blob)
+        case .port: Definition("port", .internetPassword, .number)
+        case .path: Definition("path", .internetPassword, .blob)
+        case .certificateType: Definition("ctyp", .certificate, .number)
+        case .certificateEncoding: Definition("cenc", .certificate, .number)
+        case .subject: Definition("subj", .certificate, .data)
+        case .issuer: Definition("issr", .certificate, .data)
+        case .serialNumber: Definition("slnr", .certificate, .data)
+        case .subjectKeyID: Definition("skid", .certificate, .data)
+        case .publicKeyHash: Definition("pkhh", .certificate, .data)
+        case .keyClass: Definition("kcls", .key, .number)
+        case .applicationLabel: Definition("klbl", .key, .data)
+        case .applicationTag: Definition("atag", .key, .blob)
+        case .keySizeInBits: Definition("bsiz", .key, .number)
+        case .effectiveKeySize: Definition("esiz", .key, .number)
+        case .startDate: Definition("sdat", .key, .date)
+        case .endDate: Definition("edat", .key, .date)
+        case .isPermanent: Definition("perm", .key, .number)
+        case .isPrivate: Definition("priv", .key, .number)
+        case .isModifiable: Definition("modi", .key, .number)
+        case .isSensitive: Definition("sens", .key, .number)
+        case .wasAlwaysSensitive: Definition("asen", .key, .number)
+        case .isExtractable: Definition("extr", .key, .number)
+        case .wasNeverExtractable: Definition("next", .key, .number)
+        case .canEncrypt: Definition("encr", .key, .number)
+        case .canDecrypt: Definition("decr", .key, .number)
+        case .canDerive: Definition("drve", .key, .number)
+        case .canSign: Definition("sign", .key, .number)
+        case .canVerify: Definition("vrfy", .key, .number)
+        case .canSignRecover: Definition("snrc", .key, .number)
+        case .canVerifyRecover: Definition("vyrc", .key, .number)
+        case .canWrap: Definition("wrap", .key, .number)
+        case .canUnwrap: Definition("unwp", .key, .number)
+        case .accessible: Definition("pdmn", .all, .accessibility)
+        case .creationDate: Definition("cdat", .all, .date)
+        case .modificationDate: Definition("mdat", .all, .date)
+        case .sha1: Definition("sha1", .all, .digest)
+        }
+    }
+
+    private struct Definition {
+        let name: String
+        let classes: Classes
+        let kind: AttributeKind
+
+        init(_ name: String, _ classes: Classes, _ kind: AttributeKind) {
+            self.name = name
+            self.classes = classes
+            self.kind = kind
+        }
+    }
+
+    private struct Classes: OptionSet {
+        let rawValue: UInt8
+
+        static let genericPassword = Classes(.genericPassword)
+        static let internetPassword = Classes(.internetPassword)
+        static let certificate = Classes(.certificate)
+        static let key = Classes(.key)
+        static let passwords: Classes = [.genericPassword, .internetPassword]
+        static let allButCertificates: Classes = [.passwords, .key]
+        static let all: Classes = [.allButCertificates, .certificate]
+
+        init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        init(_ itemClass: ItemClass) { rawValue = 1 << itemClass.number }
+    }
+
+    /// Apple's raw value: four characters.
+    public var name: String { definition.name }
+
+    /// The attribute of Apple's name. Nil: there is none, in any class.
+    public init?(name: String) {
+        guard let attribute = Attribute.byName[name] else { return nil }
+        self = attribute
+    }
+
+    private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.name, $0) })
+
+    /// Whether items of the class can have the attribute.
+    public func belongs(to itemClass: ItemClass) -> Bool { definition.classes.contains(Classes(itemClass)) }
+
+    package var kind: AttributeKind { definition.kind }
+
+    /// Whether the attribute is among the encoded ones, and not in a field of its own or nowhere.
+    package var isEncoded: Bool { rawValue < 0xF000 }
+
+    package var tag: AttributeTag { AttributeTag(rawValue: rawValue) }
+
+    /// Nil for the user's attributes, and for those of a later version.
+    package init?(_ tag: AttributeTag) {
+        guard let attribute = Attribute(rawValue: tag.rawValue), attribute.isEncoded else { return nil }
+        self = attribute
+    }
+}
+
+/// How values of an attribute are taken, stored and compared.
+package enum AttributeKind: Sendable {
+    /// String, data or number, kept in the caller's type; strings and data of the same bytes are equal.
+    case blob
+    case string
+    case data
+    /// Numbers; text that is no canonical decimal stays text.
+    case number
+    /// A number that says yes or no: synchronizable, tombstone.
+    case flag
+    case date
+    case digest
+    case identifier
+    case accessControl
+    case accessibility
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The classes of items, with Apple's raw values for `kSecClass`.
+public enum ItemClass: String, Sendable, CaseIterable {
+    case genericPassword = "genp"
+    case internetPassword = "inet"
+    case certificate = "cert"
+    case key = "keys"
+
+    /// The class's number in the file. 0 stands there for the vault's own records, which are no items.
+    public var number: UInt8 {
+        switch self {
+        case .genericPassword: 1
+        case .internetPassword: 2
+        case .certificate: 3
+        case .key: 4
+        }
+    }
+
+    public init?(number: UInt8) {
+        switch number {
+        case 1: self = .genericPassword
+        case 2: self = .internetPassword
+        case 3: self = .certificate
+        case 4: self = .key
+        default: return nil
+        }
+    }
+}
+
+/// When an item can be read, with Apple's raw values for `kSecAttrAccessible`.
+public enum Accessibility: String, Sendable, CaseIterable {
+    /// While the vault is unlocked. The default, except for certificates.
+    case whenUnlocked = "ak"
+    /// After the first unlock, also while locked again, until the agent ends.
+    case afterFirstUnlock = "ck"
+    /// As ``afterFirstUnlock``.
+    case always = "dk"
+    /// While the vault is unlocked, on this device.
+    case whenUnlockedThisDeviceOnly = "aku"
+    /// After the first unlock, on this device.
+    case afterFirstUnlockThisDeviceOnly = "cku"
+    /// As ``afterFirstUnlockThisDeviceOnly``.
+    case alwaysThisDeviceOnly = "dku"
+    /// While the vault is unlocked, on this device, and as long as the vault has a passphrase.
+    case whenPasscodeSetThisDeviceOnly = "akpu"
+
+    /// Its number in the file: the item's protection class.
+    public var number: UInt8 {
+        switch self {
+        case .whenUnlocked: 1
+        case .afterFirstUnlock: 2
+        case .always: 3
+        case .whenUnlockedThisDeviceOnly: 4
+        case .afterFirstUnlockThisDeviceOnly: 5
+        case .alwaysThisDeviceOnly: 6
+        case .whenPasscodeSetThisDeviceOnly: 7
+        }
+    }
+
+    public init?(number: UInt8) {
+        switch number {
+        case 1: self = .whenUnlocked
+        case 2: self = .afterFirstUnlock
+        case 3: self = .always
+        case 4: self = .whenUnlockedThisDeviceOnly
+        case 5: self = .afterFirstUnlockThisDeviceOnly
+        case 6: self = .alwaysThisDeviceOnly
+        case 7: self = .whenPasscodeSetThisDeviceOnly
+        default: return nil
+        }
+    }
+
+    public var isThisDeviceOnly: Bool { number >= Accessibility.whenUnlockedThisDeviceOnly.number }
+}
