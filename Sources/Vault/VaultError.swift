@@ -37,9 +37,9 @@ public enum VaultError: Error, Equatable, Sendable {
 }
 
 /// Why an agent did not do what it was asked.
-public enum AgentFlaw: Equatable, Sendable {
+public enum AgentFlaw: UInt8, Sendable, CaseIterable {
     /// It ended, and nothing was asked of it.
-    case notRunning
+    case notRunning = 1
     /// It ended, or closed the connection. What a change in flight became of is not known.
     case gone
     /// It is the agent of another vault.

@@ -19,7 +19,14 @@ package enum AgentReply: Sendable {
 
     private enum Kind: UInt8 {
         case done = 128
-        case failure, status, count, items, secret, verification, audit, identifier
+        case failure = 129
+        case status = 130
+        case count = 131
+        case items = 132
+        case secret = 133
+        case verification = 134
+        case audit = 135
+        case identifier = 136
     }
 
     package func frame(_ number: UInt32) -> Frame {

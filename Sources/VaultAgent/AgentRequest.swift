@@ -46,9 +46,29 @@ package enum AgentRequest: Sendable {
 
     private enum Kind: UInt8 {
         case hello = 1
-        case status, awaitTurn, unlock, lock, add, set, copyMatching, update, delete, store, secret, compact, verify, audit, stop, versions,
-            undo, restoreItem,
-            forget, deviceIdentifier, lockedCount, setIdleLimit, helloOfProgram
+        case status = 2
+        case awaitTurn = 3
+        case unlock = 4
+        case lock = 5
+        case add = 6
+        case set = 7
+        case copyMatching = 8
+        case update = 9
+        case delete = 10
+        case store = 11
+        case secret = 12
+        case compact = 13
+        case verify = 14
+        case audit = 15
+        case stop = 16
+        case versions = 17
+        case undo = 18
+        case restoreItem = 19
+        case forget = 20
+        case deviceIdentifier = 21
+        case lockedCount = 22
+        case setIdleLimit = 23
+        case helloOfProgram = 24
     }
 
     /// Whether nothing is different when it is sent a second time.

@@ -5,225 +5,229 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// An error is the list of the names on the way to it: `["storage", "damaged", "missingCommits", "3", "5"]`.
+// An error is its code, u16, and what goes with it. Both ways are switches over every case: one that lacks a number, or a number that means
+// nothing, does not compile.
 
 extension MessageWriter {
-    mutating func put(_ error: VaultError) { putAll(error.path) { $0.put($1) } }
+    mutating func put(_ error: VaultError) {
+        switch error {
+        case .noSuchClass: put(code: .noSuchClass)
+        case .duplicateItem: put(code: .duplicateItem)
+        case .itemNotFound: put(code: .itemNotFound)
+        case .accessGroupDenied: put(code: .accessGroupDenied)
+        case .locked: put(code: .locked)
+        case .unimplemented: put(code: .unimplemented)
+        case .versionMismatch: put(code: .versionMismatch)
+        case .itemChanged: put(code: .itemChanged)
+        case .notADeviceIdentifier: put(code: .notADeviceIdentifier)
+        case .closed: put(code: .closed)
+        case .insideTransaction: put(code: .insideTransaction)
+        case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
+        case .agent(let flaw):
+            put(code: .agent)
+            put(flaw.rawValue)
+        case .parameter(let flaw): put(flaw)
+        case .storage(let error): put(error)
+        }
+    }
+
+    private mutating func put(_ flaw: ParameterFlaw) {
+        switch flaw {
+        case .classMissing: put(code: .classMissing)
+        case .attributeValue(let name): put(code: .attributeValue, name)
+        case .persistentReference: put(code: .persistentReference)
+        case .attributesWithReference: put(code: .attributesWithReference)
+        case .limit: put(code: .limit)
+        case .matchKey: put(code: .matchKey)
+        case .key(let name): put(code: .key, name)
+        case .userAttributeName: put(code: .userAttributeName)
+        }
+    }
+
+    private mutating func put(_ error: StorageError) {
+        switch error {
+        case .noVault: put(code: .noVault)
+        case .alreadyExists: put(code: .alreadyExists)
+        case .wrongPassphrase: put(code: .wrongPassphrase)
+        case .unacceptableKeyFile: put(code: .unacceptableKeyFile)
+        case .noMatchingSlot: put(code: .noMatchingSlot)
+        case .busy: put(code: .busy)
+        case .resourceUnavailable: put(code: .resourceUnavailable)
+        case .poisoned: put(code: .poisoned)
+        case .rekeyed: put(code: .rekeyed)
+        case .rolledBack: put(code: .rolledBack)
+        case .locked: put(code: .storageLocked)
+        case .forked: put(code: .forked)
+        case .valueTooLarge: put(code: .valueTooLarge)
+        case .attributesTooLarge: put(code: .attributesTooLarge)
+        case .noStateDirectory: put(code: .noStateDirectory)
+        case .refused(let refusal):
+            put(code: .refused)
+            put(refusal.rawValue)
+        case .unsupported(let field): put(code: .unsupported, field.rawValue)
+        case .unacceptablePassphrase(let flaw):
+            put(code: .unacceptablePassphrase)
+            put(flaw.rawValue)
+        case .unacceptableRecoveryCode(.length): put(code: .recoveryCodeLength)
+        case .unacceptableRecoveryCode(.group(let group)):
+            put(code: .recoveryCodeGroup)
+            put(UInt8(clamping: group))
+        case .slot(let flaw): put(code: .slot, flaw.rawValue)
+        case .machineSecret(let flaw): put(code: .machineSecret, flaw.rawValue)
+        case .inputOutput(let errno, let task):
+            put(code: .inputOutput, task.rawValue)
+            put(errno)
+        case .indeterminate(let errno):
+            put(code: .indeterminate)
+            put(errno)
+        case .damaged(let damage): put(damage)
+        }
+    }
+
+    private mutating func put(_ damage: Damage) {
+        switch damage {
+        case .notAVault: put(code: .notAVault)
+        case .headerChecksum: put(code: .headerChecksum)
+        case .headerMAC: put(code: .headerMAC)
+        case .keySlot: put(code: .keySlot)
+        case .marks: put(code: .marks)
+        case .readBack: put(code: .readBack)
+        case .header(let error):
+            put(code: .header)
+            put(error)
+        case .markMismatch(let sequence):
+            put(code: .markMismatch)
+            put(sequence)
+        case .missingCommits(let found, let expected):
+            put(code: .missingCommits)
+            put(found)
+            put(expected)
+        case .frame(let sequence, let error):
+            put(code: .frame)
+            put(sequence)
+            put(error) { $0.put($1) }
+        case .values(let sequence):
+            put(code: .values)
+            put(sequence)
+        case .value(let id):
+            put(code: .value)
+            put(id.high)
+            put(id.low)
+        }
+    }
+
+    private mutating func put(_ error: FormatError) {
+        switch error {
+        case .notAVault: put(0 as UInt8)
+        case .unsupported(let field): put(1, field)
+        case .truncated(let field): put(2, field)
+        case .invalid(let field): put(3, field)
+        case .outOfBounds(let field): put(4, field)
+        }
+    }
+
+    private mutating func put(code: ErrorCode) { put(code.rawValue) }
+
+    private mutating func put(code: ErrorCode, _ text: String) {
+        put(code: code)
+        put(text)
+    }
+
+    private mutating func put(_ number: UInt8, _ field: FormatField) {
+        put(number)
+        put(field.rawValue)
+    }
+
+    private mutating func put(_ errno: Errno) { put(UInt32(bitPattern: errno.rawValue)) }
 }
 
 extension MessageReader {
     mutating func error() throws(MessageError) -> VaultError {
-        guard let error = VaultError(try all { reader throws(MessageError) in try reader.text() }) else { throw .invalid }
-        return error
-    }
-}
-
-extension VaultError {
-    fileprivate var path: [String] {
-        switch self {
-        case .parameter(let flaw): ["parameter"] + flaw.path
-        case .noSuchAttribute(let name): ["noSuchAttribute", name]
-        case .storage(let error): ["storage"] + error.path
-        case .agent(let flaw): ["agent", "\(flaw)"]
-        default: ["\(self)"]
+        let code: ErrorCode = try rawValue()
+        switch code {
+        case .noSuchClass: return .noSuchClass
+        case .duplicateItem: return .duplicateItem
+        case .itemNotFound: return .itemNotFound
+        case .accessGroupDenied: return .accessGroupDenied
+        case .locked: return .locked
+        case .unimplemented: return .unimplemented
+        case .versionMismatch: return .versionMismatch
+        case .itemChanged: return .itemChanged
+        case .notADeviceIdentifier: return .notADeviceIdentifier
+        case .closed: return .closed
+        case .insideTransaction: return .insideTransaction
+        case .noSuchAttribute: return .noSuchAttribute(try text())
+        case .agent: return .agent(try rawValue())
+        case .classMissing: return .parameter(.classMissing)
+        case .attributeValue: return .parameter(.attributeValue(try text()))
+        case .persistentReference: return .parameter(.persistentReference)
+        case .attributesWithReference: return .parameter(.attributesWithReference)
+        case .limit: return .parameter(.limit)
+        case .matchKey: return .parameter(.matchKey)
+        case .key: return .parameter(.key(try text()))
+        case .userAttributeName: return .parameter(.userAttributeName)
+        case .noVault: return .storage(.noVault)
+        case .alreadyExists: return .storage(.alreadyExists)
+        case .wrongPassphrase: return .storage(.wrongPassphrase)
+        case .unacceptableKeyFile: return .storage(.unacceptableKeyFile)
+        case .noMatchingSlot: return .storage(.noMatchingSlot)
+        case .busy: return .storage(.busy)
+        case .resourceUnavailable: return .storage(.resourceUnavailable)
+        case .poisoned: return .storage(.poisoned)
+        case .rekeyed: return .storage(.rekeyed)
+        case .rolledBack: return .storage(.rolledBack)
+        case .storageLocked: return .storage(.locked)
+        case .forked: return .storage(.forked)
+        case .valueTooLarge: return .storage(.valueTooLarge)
+        case .attributesTooLarge: return .storage(.attributesTooLarge)
+        case .noStateDirectory: return .storage(.noStateDirectory)
+        case .refused: return .storage(.refused(try rawValue()))
+        case .unsupported: return .storage(.unsupported(try named()))
+        case .unacceptablePassphrase: return .storage(.unacceptablePassphrase(try rawValue()))
+        case .recoveryCodeLength: return .storage(.unacceptableRecoveryCode(.length))
+        case .recoveryCodeGroup:
+            let group = Int(try integer(UInt8.self))
+            guard (1...RecoveryCode.groupCount).contains(group) else { throw .invalid }
+            return .storage(.unacceptableRecoveryCode(.group(group)))
+        case .slot: return .storage(.slot(try named()))
+        case .machineSecret: return .storage(.machineSecret(try named()))
+        case .inputOutput:
+            let task: FileTask = try named()
+            return .storage(.inputOutput(try errno(), task))
+        case .indeterminate: return .storage(.indeterminate(try errno()))
+        case .notAVault: return .storage(.damaged(.notAVault))
+        case .headerChecksum: return .storage(.damaged(.headerChecksum))
+        case .headerMAC: return .storage(.damaged(.headerMAC))
+        case .keySlot: return .storage(.damaged(.keySlot))
+        case .marks: return .storage(.damaged(.marks))
+        case .readBack: return .storage(.damaged(.readBack))
+        case .header: return .storage(.damaged(.header(try formatError())))
+        case .markMismatch: return .storage(.damaged(.markMismatch(sequence: try integer())))
+        case .missingCommits: return .storage(.damaged(.missingCommits(found: try integer(), expected: try integer())))
+        case .frame:
+            let sequence = try integer(UInt64.self)
+            let error = try optional { reader throws(MessageError) in try reader.formatError() }
+            return .storage(.damaged(.frame(sequence: sequence, error)))
+        case .values: return .storage(.damaged(.values(sequence: try integer())))
+        case .value: return .storage(.damaged(.value(ItemID(high: try integer(), low: try integer()))))
         }
     }
 
-    fileprivate init?(_ path: [String]) {
-        let rest = Array(path.dropFirst())
-        switch (path.first, rest.count) {
-        case ("parameter", _):
-            guard let flaw = ParameterFlaw(rest) else { return nil }
-            self = .parameter(flaw)
-        case ("noSuchAttribute", 1): self = .noSuchAttribute(rest[0])
-        case ("storage", _):
-            guard let error = StorageError(rest) else { return nil }
-            self = .storage(error)
-        case ("agent", 1):
-            guard
-                let flaw = ([.notRunning, .gone, .otherVault, .refused, .protocolViolation, .busy] as [AgentFlaw]).first(where: {
-                    "\($0)" == rest[0]
-                })
-            else { return nil }
-            self = .agent(flaw)
-        case (let name?, 0):
-            let plain: [VaultError] = [
-                .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented, .versionMismatch, .itemChanged,
-                .notADeviceIdentifier, .closed, .insideTransaction,
-            ]
-            guard let error = plain.first(where: { "\($0)" == name }) else { return nil }
-            self = error
-        default: return nil
-        }
-    }
-}
-
-extension ParameterFlaw {
-    fileprivate var path: [String] {
-        switch self {
-        case .attributeValue(let name): ["attributeValue", name]
-        case .key(let name): ["key", name]
-        default: ["\(self)"]
+    private mutating func formatError() throws(MessageError) -> FormatError {
+        switch try integer(UInt8.self) {
+        case 0: .notAVault
+        case 1: .unsupported(try named())
+        case 2: .truncated(try named())
+        case 3: .invalid(try named())
+        case 4: .outOfBounds(try named())
+        default: throw .invalid
         }
     }
 
-    fileprivate init?(_ path: [String]) {
-        switch (path.first, path.count) {
-        case ("attributeValue", 2): self = .attributeValue(path[1])
-        case ("key", 2): self = .key(path[1])
-        case (let name?, 1):
-            let plain: [ParameterFlaw] = [
-                .classMissing, .persistentReference, .attributesWithReference, .limit, .matchKey, .userAttributeName,
-            ]
-            guard let flaw = plain.first(where: { "\($0)" == name }) else { return nil }
-            self = flaw
-        default: return nil
-        }
-    }
-}
+    private mutating func errno() throws(MessageError) -> Errno { Errno(rawValue: CInt(bitPattern: try integer(UInt32.self))) }
 
-extension StorageError {
-    fileprivate var path: [String] {
-        switch self {
-        case .refused(let refusal): ["refused", "\(refusal)"]
-        case .damaged(let damage): ["damaged"] + damage.path
-        case .unsupported(let field): ["unsupported", field.rawValue]
-        case .unacceptablePassphrase(let flaw): ["unacceptablePassphrase", "\(flaw)"]
-        case .unacceptableRecoveryCode(.length): ["unacceptableRecoveryCode"]
-        case .unacceptableRecoveryCode(.group(let group)): ["unacceptableRecoveryCode", String(group)]
-        case .slot(let flaw): ["slot", flaw.rawValue]
-        case .machineSecret(let flaw): ["machineSecret", flaw.rawValue]
-        case .inputOutput(let errno, let task): ["inputOutput", String(errno.rawValue), task.rawValue]
-        case .indeterminate(let errno): ["indeterminate", String(errno.rawValue)]
-        default: ["\(self)"]
-        }
-    }
-
-    fileprivate init?(_ path: [String]) {
-        let rest = Array(path.dropFirst())
-        switch (path.first, rest.count) {
-        case ("refused", 1):
-            let all: [Refusal] = [
-                .notARegularFile, .foreignOwner, .accessibleByOthers, .severalLinks, .directoryWritableByOthers, .directoryWritableByGroup,
-                .nameTooLong, .deviceSecret,
-            ]
-            guard let refusal = all.first(where: { "\($0)" == rest[0] }) else { return nil }
-            self = .refused(refusal)
-        case ("damaged", _):
-            guard let damage = Damage(rest) else { return nil }
-            self = .damaged(damage)
-        case ("unsupported", 1):
-            guard let field = FormatField(rawValue: rest[0]) else { return nil }
-            self = .unsupported(field)
-        case ("unacceptablePassphrase", 1):
-            let all: [PassphraseFlaw] = [.empty, .tooLong, .invalidUTF8, .controlCharacter]
-            guard let flaw = all.first(where: { "\($0)" == rest[0] }) else { return nil }
-            self = .unacceptablePassphrase(flaw)
-        case ("unacceptableRecoveryCode", 0): self = .unacceptableRecoveryCode(.length)
-        case ("unacceptableRecoveryCode", 1):
-            guard let group = UInt64(canonical: rest[0]), (1...UInt64(RecoveryCode.groupCount)).contains(group) else { return nil }
-            self = .unacceptableRecoveryCode(.group(Int(group)))
-        case ("slot", 1):
-            guard let flaw = SlotFlaw(rawValue: rest[0]) else { return nil }
-            self = .slot(flaw)
-        case ("machineSecret", 1):
-            guard let flaw = MachineFlaw(rawValue: rest[0]) else { return nil }
-            self = .machineSecret(flaw)
-        case ("inputOutput", 2):
-            guard let number = CInt(canonical: rest[0]), let task = FileTask(rawValue: rest[1]) else { return nil }
-            self = .inputOutput(Errno(rawValue: number), task)
-        case ("indeterminate", 1):
-            guard let number = CInt(canonical: rest[0]) else { return nil }
-            self = .indeterminate(Errno(rawValue: number))
-        case (let name?, 0):
-            let plain: [StorageError] = [
-                .noVault, .alreadyExists, .wrongPassphrase, .unacceptableKeyFile, .noMatchingSlot, .busy, .resourceUnavailable, .poisoned,
-                .rekeyed, .rolledBack, .locked, .forked, .valueTooLarge, .attributesTooLarge, .noStateDirectory,
-            ]
-            guard let error = plain.first(where: { "\($0)" == name }) else { return nil }
-            self = error
-        default: return nil
-        }
-    }
-}
-
-extension Damage {
-    fileprivate var path: [String] {
-        switch self {
-        case .header(let error): ["header"] + error.path
-        case .markMismatch(let sequence): ["markMismatch", String(sequence)]
-        case .missingCommits(let found, let expected): ["missingCommits", String(found), String(expected)]
-        case .frame(let sequence, let error): ["frame", String(sequence)] + (error?.path ?? [])
-        case .values(let sequence): ["values", String(sequence)]
-        case .value(let id): ["value", String(id.high), String(id.low)]
-        default: ["\(self)"]
-        }
-    }
-
-    fileprivate init?(_ path: [String]) {
-        let rest = Array(path.dropFirst())
-        let numbers = rest.prefix(2).map { UInt64(canonical: $0) }
-        switch (path.first, rest.count) {
-        case ("header", _):
-            guard let error = FormatError(rest) else { return nil }
-            self = .header(error)
-        case ("markMismatch", 1):
-            guard let sequence = numbers[0] else { return nil }
-            self = .markMismatch(sequence: sequence)
-        case ("missingCommits", 2):
-            guard let found = numbers[0], let expected = numbers[1] else { return nil }
-            self = .missingCommits(found: found, expected: expected)
-        case ("frame", 1...):
-            guard let sequence = numbers[0] else { return nil }
-            let error = FormatError(Array(rest.dropFirst()))
-            guard error != nil || rest.count == 1 else { return nil }
-            self = .frame(sequence: sequence, error)
-        case ("values", 1):
-            guard let sequence = numbers[0] else { return nil }
-            self = .values(sequence: sequence)
-        case ("value", 2):
-            guard let high = numbers[0], let low = numbers[1] else { return nil }
-            var id: [UInt8] = []
-            id.append(integer: high.byteSwapped)
-            id.append(integer: low.byteSwapped)
-            self = .value(ItemID(id.span))
-        case (let name?, 0):
-            let plain: [Damage] = [.notAVault, .headerChecksum, .headerMAC, .keySlot, .marks, .readBack]
-            guard let damage = plain.first(where: { "\($0)" == name }) else { return nil }
-            self = damage
-        default: return nil
-        }
-    }
-}
-
-extension FormatError {
-    fileprivate var path: [String] {
-        switch self {
-        case .notAVault: ["notAVault"]
-        case .unsupported(let field): ["unsupported", field.rawValue]
-        case .truncated(let field): ["truncated", field.rawValue]
-        case .invalid(let field): ["invalid", field.rawValue]
-        case .outOfBounds(let field): ["outOfBounds", field.rawValue]
-        }
-    }
-
-    fileprivate init?(_ path: [String]) {
-        let field = path.count == 2 ? FormatField(rawValue: path[1]) : nil
-        switch (path.first, field) {
-        case ("notAVault", nil) where path.count == 1: self = .notAVault
-        case ("unsupported", let field?): self = .unsupported(field)
-        case ("truncated", let field?): self = .truncated(field)
-        case ("invalid", let field?): self = .invalid(field)
-        case ("outOfBounds", let field?): self = .outOfBounds(field)
-        default: return nil
-        }
-    }
-}
-
-extension FixedWidthInteger {
-    /// A number in the one form that `String(_:)` gives it.
-    fileprivate init?(canonical text: String) {
-        guard let number = Self(text), String(number) == text else { return nil }
-        self = number
+    private mutating func named<R: RawRepresentable>() throws(MessageError) -> R where R.RawValue == String {
+        guard let value = R(rawValue: try text()) else { throw .invalid }
+        return value
     }
 }

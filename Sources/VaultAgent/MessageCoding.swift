@@ -81,6 +81,13 @@ struct MessageReader {
         }
     }
 
+    /// - Throws: `.invalid` for a number that means nothing.
+    mutating func rawValue<R: RawRepresentable>() throws(MessageError) -> R
+    where R.RawValue: FixedWidthInteger & UnsignedInteger & BitwiseCopyable {
+        guard let value = R(rawValue: try integer()) else { throw .invalid }
+        return value
+    }
+
     mutating func bytes() throws(MessageError) -> [UInt8] {
         let range = try run()
         return body.span.array(range)

@@ -17,6 +17,7 @@ public enum CryptoError: Error, Equatable, Sendable {
 }
 
 /// Why a passphrase was refused (RFC 8265, OpaqueString).
-public enum PassphraseFlaw: Sendable {
-    case empty, tooLong, invalidUTF8, controlCharacter
+public enum PassphraseFlaw: UInt8, Sendable, CaseIterable {
+    case empty = 1
+    case tooLong, invalidUTF8, controlCharacter
 }

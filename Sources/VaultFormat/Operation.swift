@@ -37,6 +37,8 @@ public struct ItemID: Hashable, Comparable, Sendable {
         low = bytes.integer(at: 8, as: UInt64.self).byteSwapped
     }
 
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+
     /// Makes a version-4 UUID of sixteen random bytes.
     public init(random bytes: [UInt8]) {
         var bytes = bytes

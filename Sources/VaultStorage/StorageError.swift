@@ -97,8 +97,9 @@ public enum MachineFlaw: String, Sendable {
     case unknownProvider
 }
 
-public enum Refusal: Equatable, Sendable {
-    case notARegularFile, foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup,
+public enum Refusal: UInt8, Sendable, CaseIterable {
+    case notARegularFile = 1
+    case foreignOwner, accessibleByOthers, severalLinks, directoryWritableByOthers, directoryWritableByGroup,
         nameTooLong
     /// The file with the secret of this device is not 32 bytes that only the user can read.
     case deviceSecret

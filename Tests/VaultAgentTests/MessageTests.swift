@@ -72,8 +72,8 @@ struct MessageTests {
         #expect(throws: error) { try MessageHead(bytes.span) }
     }
 
-    @Test(arguments: [
-        VaultError.parameter(.classMissing), .parameter(.attributeValue("acct")), .parameter(.persistentReference),
+    private static let errors: [VaultError] = [
+        .parameter(.classMissing), .parameter(.attributeValue("acct")), .parameter(.persistentReference),
         .parameter(.attributesWithReference), .parameter(.limit), .parameter(.matchKey), .parameter(.key("x")),
         .parameter(.userAttributeName),
         .noSuchAttribute("svce"), .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented,
@@ -90,12 +90,44 @@ struct MessageTests {
         .storage(.attributesTooLarge), .storage(.noStateDirectory), .storage(.slot(.cost)),
         .storage(.slot(.lastForPeople)), .storage(.machineSecret(.failed)), .storage(.unacceptableRecoveryCode(.group(3))),
         .notADeviceIdentifier, .closed, .insideTransaction,
-    ]) func `every error comes back as it was thrown`(error: VaultError) throws {
+        .storage(.unacceptableRecoveryCode(.length)), .storage(.damaged(.notAVault)), .storage(.damaged(.headerChecksum)),
+        .storage(.damaged(.headerMAC)), .storage(.damaged(.keySlot)), .storage(.damaged(.readBack)),
+        .storage(.damaged(.missingCommits(found: 1, expected: .max))), .storage(.damaged(.header(.unsupported(.major)))),
+        .storage(.damaged(.header(.invalid(.padding)))), .storage(.inputOutput(Errno(rawValue: -1), .lock)),
+    ]
+
+    @Test(arguments: errors) func `every error comes back as it was thrown`(error: VaultError) throws {
         guard case .failure(let returned) = try AgentReply(parse(FuzzedMessage.bytes(AgentReply.failure(error).frame(1)))) else {
             Issue.record("no failure")
             return
         }
         #expect(returned == error)
+    }
+
+    @Test func `every code of an error is tried, and one that means nothing is refused`() throws {
+        func code(_ body: [UInt8]) -> UInt16 { UInt16(body[0]) | UInt16(body[1]) << 8 }
+        let tried = Set(Self.errors.map { code(AgentReply.failure($0).frame(1).body) })
+        #expect(tried == Set(ErrorCode.allCases.map(\.rawValue)))
+        let kind = AgentReply.failure(.locked).frame(1).kind
+        for number in UInt16.min...UInt16.max where ErrorCode(rawValue: number) == nil {
+            var body: [UInt8] = []
+            body.append(integer: number)
+            var head: [UInt8] = []
+            head.append(integer: UInt32(2))
+            head.append(integer: UInt32(0))
+            head += [1, kind, 0, 0, 1, 0, 0, 0]
+            #expect(throws: MessageError.invalid) { try AgentReply(parse(head + body)) }
+        }
+        // What goes with a code has to mean something too.
+        for body: [UInt8] in [
+            [13, 0, 0], [13, 0, 7], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78], [86, 0, 5],
+        ] {
+            var head: [UInt8] = []
+            head.append(integer: UInt32(body.count))
+            head.append(integer: UInt32(0))
+            head += [1, kind, 0, 0, 1, 0, 0, 0]
+            #expect(throws: MessageError.invalid) { try AgentReply(parse(head + body)) }
+        }
     }
 
     private func head(_ bytes: [UInt8]) throws -> MessageHead { try MessageHead(bytes.span.extracting(0..<Frame.headLength)) }

@@ -12,9 +12,10 @@ struct OutputFile {
 
     init(_ path: String) { self.path = path }
 
+    /// What cannot be looked at may be there.
     var exists: Bool {
         var status = stat()
-        return unsafe lstat(path, &status) == 0
+        return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
     }
 
     /// Whether it is one of the links that every program of the machine finds its standard output by, which may lead to a regular file.
