@@ -170,7 +170,7 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Every day",
                 subcommands: [
-                    Init.self, Add.self, Set.self, Get.self, Find.self, Update.self, Delete.self, Copy.self, Otp.self, Generate.self,
+                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Update.self, Delete.self, Copy.self, Otp.self, Generate.self,
                     Unlock.self, Lock.self,
                 ]),
             CommandGroup(name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),

@@ -10,7 +10,7 @@ struct ItemTable {
     private static let leastWidth = 6
 
     init(_ items: [Item]) {
-        let hasGroups = Swift.Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1
+        let hasGroups = Set(items.map { $0[.accessGroup]?.text ?? "" }).count > 1
         headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
         rows = items.map { item in
             var row = [

@@ -76,44 +76,44 @@ final class ItemEngine {
     func add(
         _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
-        let draft = try parse(item, groups)
-        let twins = try twins(of: draft)
+        let parsed = try parse(item, groups)
+        let twins = try twins(of: parsed)
         if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }
-            return try revive(twin, as: draft, item.secret, source, in: &session)
+            return try revive(twin, as: parsed, item.secret, source, in: &session)
         }
         try removeForeign(twins.foreign, in: &session)
-        return try insert(draft, item.secret, source, in: &session)
+        return try insert(parsed, item.secret, source, in: &session)
     }
 
     /// Adds, or updates the item with the same primary key.
     func set(
         _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
-        let draft = try parse(item, groups)
-        guard let twin = try twins(of: draft).own, !twin.isTombstone else { return try add(item, groups, for: source, in: &session) }
+        let parsed = try parse(item, groups)
+        guard let twin = try twins(of: parsed).own, !twin.isTombstone else { return try add(item, groups, for: source, in: &session) }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         let changed = try update(twin, with: changes, groups, in: &session)
         return Item(changed, source)
     }
 
-    private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ItemDraft {
-        let draft = try ItemDraft(item, addedAsOneOf: groups)
-        try checkKey(of: draft)
-        return draft
+    private func parse(_ item: Item, _ groups: AccessGroups) throws(VaultError) -> ParsedItem {
+        let parsed = try ParsedItem(item, addedAsOneOf: groups)
+        try checkKey(of: parsed)
+        return parsed
     }
 
-    private func checkKey(of draft: ItemDraft) throws(VaultError) {
+    private func checkKey(of parsed: ParsedItem) throws(VaultError) {
         // It would be sealed by nothing that the user knows.
-        guard draft.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else { throw .storage(.noMatchingSlot) }
-        guard store.canUse(draft.protection) else { throw .locked }
+        guard parsed.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else { throw .storage(.noMatchingSlot) }
+        guard store.canUse(parsed.protection) else { throw .locked }
     }
 
-    /// The record, live or tombstone, that has the draft's primary key; and those of other devices, which are absent here.
-    func twins(of draft: ItemDraft, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
+    /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent here.
+    func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
         var twins: (own: Operation?, foreign: [Operation]) = (nil, [])
-        for operation in records(like: draft) where operation.id != id {
+        for operation in records(like: parsed) where operation.id != id {
             if try isForeign(operation) { twins.foreign.append(operation) } else { twins.own = twins.own ?? operation }
         }
         return twins
@@ -132,42 +132,42 @@ final class ItemEngine {
         }
     }
 
-    /// The records with the draft's primary key.
-    private func records(like draft: ItemDraft) -> [Operation] {
-        let candidates = index.candidates(primaryKeyOf: draft.itemClass, in: store) { draft.matchKey($0) }
+    /// The records with the item's primary key.
+    private func records(like parsed: ParsedItem) -> [Operation] {
+        let candidates = index.candidates(primaryKeyOf: parsed.itemClass, in: store) { parsed.matchKey($0) }
         guard let candidates, !candidates.isEmpty else { return [] }
-        let own = Attribute.primaryKey(of: draft.itemClass)
+        let own = Attribute.primaryKey(of: parsed.itemClass)
         return candidates.compactMap { store.record(at: $0) }.filter { operation in
-            operation.itemClass == draft.itemClass
-                && (own + Attribute.commonPrimaryKey).allSatisfy { draft.matchKey($0) == $0.matchKey(in: operation, draft.itemClass) }
+            operation.itemClass == parsed.itemClass
+                && (own + Attribute.commonPrimaryKey).allSatisfy { parsed.matchKey($0) == $0.matchKey(in: operation, parsed.itemClass) }
         }
     }
 
     private func insert(
-        _ draft: ItemDraft, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+        _ parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let now = store.now
         let operation = Operation(
-            kind: .put, itemClass: draft.itemClass, protection: draft.protection, id: session.makeItemID(), version: 1,
+            kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(), version: 1,
             valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
-            deviceID: try deviceID(for: draft.protection, in: session),
-            attributes: draft.encoded)
+            deviceID: try deviceID(for: parsed.protection, in: session),
+            attributes: parsed.encoded)
         return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
     private func revive(
-        _ tombstone: Operation, as draft: ItemDraft, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+        _ tombstone: Operation, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let now = max(store.now, tombstone.modified + ItemEngine.tick)
         var operation = tombstone
-        operation.protection = draft.protection
-        operation.deviceID = try deviceID(for: draft.protection, in: session)
+        operation.protection = parsed.protection
+        operation.deviceID = try deviceID(for: parsed.protection, in: session)
         operation.version += 1
         operation.ordinal = session.nextOrdinal
         operation.created = now
         operation.modified = now
-        operation.attributes = draft.encoded
+        operation.attributes = parsed.encoded
         return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
     }
 
@@ -196,20 +196,20 @@ final class ItemEngine {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard store.canUse(old.protection) else { throw .locked }
         if let version = changes.version, version != old.version { throw .versionMismatch }
-        var draft = ItemDraft(
+        var parsed = ParsedItem(
             itemClass: itemClass, protection: old.protection, values: old.attributes.values, user: old.attributes.user)
-        try draft.apply(changes)
-        try draft.check(groups)
-        try checkKey(of: draft)
+        try parsed.apply(changes)
+        try parsed.check(groups)
+        try checkKey(of: parsed)
         var new = old
         new.version += 1
         new.modified = max(store.now, old.modified + ItemEngine.tick)
         if case .date(let date)? = changes.attributes[.creationDate] { new.created = date.timeIntervalSinceReferenceDate }
-        new.attributes = draft.encoded.keepingUnknown(of: old.attributes)
-        new.protection = draft.protection
-        new.deviceID = draft.protection.isThisDeviceOnly ? try deviceID(for: draft.protection, in: session) : .init(repeating: 0)
-        if hasMoved(old, to: draft) {
-            let twins = try twins(of: draft, except: old.id)
+        new.attributes = parsed.encoded.keepingUnknown(of: old.attributes)
+        new.protection = parsed.protection
+        new.deviceID = parsed.protection.isThisDeviceOnly ? try deviceID(for: parsed.protection, in: session) : .init(repeating: 0)
+        if hasMoved(old, to: parsed) {
+            let twins = try twins(of: parsed, except: old.id)
             if let twin = twins.own {
                 guard twin.isTombstone else { throw .duplicateItem }
                 try remove(twin, in: &session)
@@ -231,9 +231,9 @@ final class ItemEngine {
         return .keep
     }
 
-    func hasMoved(_ old: Operation, to draft: ItemDraft) -> Bool {
-        (Attribute.primaryKey(of: draft.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
-            draft.matchKey(attribute) != attribute.matchKey(in: old, draft.itemClass)
+    func hasMoved(_ old: Operation, to parsed: ParsedItem) -> Bool {
+        (Attribute.primaryKey(of: parsed.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
+            parsed.matchKey(attribute) != attribute.matchKey(in: old, parsed.itemClass)
         }
     }
 

@@ -70,7 +70,7 @@ struct ParsedQuery {
         if let group = changes.attributes[.accessGroup]?.text, !groups.allowsWriting(group) { throw .accessGroupDenied }
         try query.checkForChange()
         if let flaw = changes.flaw { throw flaw }
-        var probe = ItemDraft(itemClass: itemClass, protection: .whenUnlocked, values: [:], user: [:])
+        var probe = ParsedItem(itemClass: itemClass, protection: .whenUnlocked, values: [:], user: [:])
         try probe.apply(changes)
     }
 
@@ -191,7 +191,7 @@ extension Operation {
 
 extension Item {
     /// - Throws: what adding the item would, whatever is in the vault.
-    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ItemDraft(self, addedAsOneOf: groups) }
+    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ParsedItem(self, addedAsOneOf: groups) }
 }
 
 extension Query {

@@ -110,16 +110,17 @@ extension ItemEngine {
     ) throws(VaultError) -> Item {
         guard let itemClass = past.itemClass, try !isForeign(past) else { throw .itemNotFound }
         guard store.canUse(past.protection) else { throw .locked }
-        let draft = ItemDraft(itemClass: itemClass, protection: past.protection, values: past.attributes.values, user: past.attributes.user)
-        try draft.check(groups)
-        let twins = try twins(of: draft, except: past.id)
+        let parsed = ParsedItem(
+            itemClass: itemClass, protection: past.protection, values: past.attributes.values, user: past.attributes.user)
+        try parsed.check(groups)
+        let twins = try twins(of: parsed, except: past.id)
         if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }
             try remove(twin, in: &session)
         }
         try removeForeign(twins.foreign, in: &session)
         // Whoever merges must learn that the key is gone that the item had meanwhile.
-        if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: draft) {
+        if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: parsed) {
             try leaveTombstone(of: last, in: &session)
         }
         var new = past

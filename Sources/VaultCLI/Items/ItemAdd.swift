@@ -15,7 +15,7 @@ struct Add: ParsableCommand {
     @OptionGroup var input: SecretOptions
 
     func run() throws {
-        try Set.store(
+        try SetItem.store(
             vault, selection, details, input,
             beforePrompt: { vault in
                 // Before somebody types a secret for nothing.
@@ -31,7 +31,7 @@ struct Add: ParsableCommand {
     }
 }
 
-struct Set: ParsableCommand {
+struct SetItem: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Add an item, or give the one that exists a new secret.",
@@ -42,7 +42,7 @@ struct Set: ParsableCommand {
     @OptionGroup var details: ItemDescription
     @OptionGroup var input: SecretOptions
 
-    func run() throws { try Set.store(vault, selection, details, input) { vault, item in try vault.set(item) } }
+    func run() throws { try SetItem.store(vault, selection, details, input) { vault, item in try vault.set(item) } }
 
     /// Makes the item of the options and hands it to the verb.
     static func store(

@@ -59,7 +59,7 @@ enum ItemCompletion {
 
     /// Each once, sorted, and none that a shell could not show on a line.
     private static func offered(_ names: [String], _ prefix: String) -> [String] {
-        let fitting = Swift.Set(names).filter { !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed } }
+        let fitting = Set(names).filter { !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed } }
             .sorted()
         // There a colon begins the description of what is offered.
         guard CompletionShell.requesting == .zsh else { return fitting }

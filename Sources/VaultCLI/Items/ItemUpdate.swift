@@ -42,7 +42,7 @@ struct Update: ParsableCommand {
     private var replacesSecret: Bool { secret || input.file != nil || input.fd != nil || input.generate != nil }
 
     func run() throws {
-        if replacesSecret { try Set.checkStandardInput(vault, input) }
+        if replacesSecret { try SetItem.checkStandardInput(vault, input) }
         var changes = ItemChanges(attributes: try details.attributes(), version: ifVersion)
         for (name, value) in details.user { changes.userAttributes[name] = .some(value) }
         for name in removedAttributes { changes.userAttributes.updateValue(nil, forKey: name) }

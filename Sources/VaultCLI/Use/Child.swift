@@ -9,13 +9,13 @@ struct Child {
     private let arguments: [String]
     /// `NAME=value` and a zero byte, one after the other.
     private let block: Secret
-    private let names: Swift.Set<[UInt8]>
+    private let names: Set<[UInt8]>
     private let starts: [Int]
 
     /// - Throws: code 1 for a value with a zero byte, which no environment can hold.
     init(_ arguments: [String], variables: [(name: String, value: Secret)]) throws {
         self.arguments = arguments
-        names = Swift.Set(variables.map { Array($0.name.utf8) })
+        names = Set(variables.map { Array($0.name.utf8) })
         var length = 0
         var starts: [Int] = []
         for (name, value) in variables {

@@ -8,7 +8,7 @@ struct Mask: ~Copyable {
     static let leastLength = 4
 
     private let secrets: [Secret]
-    private let firstBytes: Swift.Set<UInt8>
+    private let firstBytes: Set<UInt8>
     /// What may be the beginning of a secret, and how much of it is concealed already.
     private var held: SecretBytes
     private var heldCount = 0
@@ -19,7 +19,7 @@ struct Mask: ~Copyable {
         let known = try (secrets + secrets.compactMap { try Mask.withoutNewline($0) }).filter { $0.count >= Mask.leastLength }
         let held = try SecretBytes(zeroed: known.map(\.count).max() ?? 0)
         self.secrets = known
-        firstBytes = Swift.Set(known.map { $0.withBytes { $0[0] } })
+        firstBytes = Set(known.map { $0.withBytes { $0[0] } })
         self.held = held
     }
 

@@ -114,7 +114,7 @@ extension [Item] {
         return self[0]
     }
 
-    private func names(_ attribute: Attribute) -> [String] { Swift.Set(map { $0[attribute]?.text ?? "" }).sorted() }
+    private func names(_ attribute: Attribute) -> [String] { Set(map { $0[attribute]?.text ?? "" }).sorted() }
 }
 
 /// A NAME=vault://… of the command line.

@@ -110,7 +110,7 @@ struct Generate: ParsableCommand {
         if let words, !(1...256).contains(words) { throw ValidationError("--words takes 1 to 256") }
         if let symbols {
             let isUsable = symbols.utf8.allSatisfy { (0x21...0x7e).contains($0) } && !symbols.contains { $0.isLetter || $0.isNumber }
-            guard isUsable, Swift.Set(symbols).count == symbols.count else {
+            guard isUsable, Set(symbols).count == symbols.count else {
                 throw ValidationError("--symbols takes different characters of ASCII that are no letters, digits or spaces")
             }
         }

@@ -67,11 +67,13 @@ struct Log: ~Copyable {
         return log
     }
 
-    /// The file that a rewrite has put in the place of another.
-    init(of handover: Handover, root: borrowing SecretBytes, _ health: Health) throws(StorageError) {
-        try self.init(unread: handover.file, handover.page, root: root, readOnlyReason: nil, health)
-        base = handover.tip
-        sight = .through(size: base.position.end)
+    /// A file whose one commit this handle has made, or knows as well as if it had.
+    init(
+        written file: any VaultFile, _ page: HeaderPage, upTo tip: Commit, root: borrowing SecretBytes, _ health: Health
+    ) throws(StorageError) {
+        try self.init(unread: file, page, root: root, readOnlyReason: nil, health)
+        base = tip
+        sight = .through(size: tip.position.end)
     }
 
     static func open(_ location: VaultLocation) throws(StorageError) -> (file: any VaultFile, readOnlyReason: Errno?) {

@@ -138,7 +138,7 @@ extension VaultStore {
     /// - Returns: false when the records are not those that the file was made of; they are of no use then.
     func goOn(with handover: Handover) throws(StorageError) -> Bool {
         guard tip.position == handover.source, records.move(to: handover.moved) else { return false }
-        log = try Log(of: handover, root: keys.generationRoot, health)
+        log = try Log(written: handover.file, handover.page, upTo: handover.tip, root: keys.generationRoot, health)
         noteDurable()
         compaction.noteSuccess(log)
         return true

@@ -2,7 +2,7 @@
 internal import VaultFormat
 
 /// An item that is about to be stored: its attributes checked, each in its stored form.
-struct ItemDraft {
+struct ParsedItem {
     let itemClass: ItemClass
     var protection: Accessibility
     var values: AttributeList
