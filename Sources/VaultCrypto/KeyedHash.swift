@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
+import Synchronization
 
 /// BLAKE2b (RFC 7693), keyed or not, with 32 or 64 bytes of output and neither salt nor personalisation.
 ///
@@ -36,8 +37,8 @@ import CSodium
 
     // The state holds the key's block until the end, so it is wiped before it goes.
     deinit {
-        unsafe sodium_memzero(state, crypto_generichash_statebytes())
-        unsafe state.deallocate()
+        unsafe sodium_memzero(state, Self.stateLength)
+        unsafe HashStates.put(state)
     }
 
     public mutating func update(_ bytes: Span<UInt8>) {
@@ -87,12 +88,29 @@ import CSodium
         return hash.digest()
     }
 
-    // crypto_generichash_state must lie at a multiple of 64.
+    private static let stateLength = crypto_generichash_statebytes()
+
     private static func makeState() -> UnsafeMutableRawPointer {
-        .allocate(byteCount: crypto_generichash_statebytes(), alignment: 64)
+        // crypto_generichash_state must lie at a multiple of 64.
+        unsafe HashStates.take() ?? .allocate(byteCount: stateLength, alignment: 64)
     }
 
     private static func opaque(_ state: UnsafeMutableRawPointer) -> OpaquePointer { OpaquePointer(state) }
+}
+
+/// A wiped state that the next hash may have: there is one at a time, and memory that is so well aligned is dear.
+@safe private enum HashStates {
+    /// Its address; 0: none.
+    private static let spare = Atomic<UInt>(0)
+
+    static func take() -> UnsafeMutableRawPointer? {
+        unsafe UnsafeMutableRawPointer(bitPattern: spare.exchange(0, ordering: .acquiring))
+    }
+
+    static func put(_ state: UnsafeMutableRawPointer) {
+        let old = spare.exchange(UInt(bitPattern: state), ordering: .acquiringAndReleasing)
+        if let old = unsafe UnsafeMutableRawPointer(bitPattern: old) { unsafe old.deallocate() }
+    }
 }
 
 /// 32 bytes of BLAKE2b output that are public: a tag, a MAC or a checksum.

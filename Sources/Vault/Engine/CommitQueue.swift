@@ -39,6 +39,18 @@ final class CommitQueue<Change>: Sendable {
     ///
     /// - Parameter carryOut: takes one change or more, in the order in which they came. One thread at a time is in it.
     func run(_ change: Change, carryOut: ([Change]) -> Void) {
+        // The usual case: this thread is alone, and was before.
+        let isAlone = state.withLock { state in
+            guard !state.isLed, state.expected <= 1 else { return false }
+            state.isLed = true
+            return true
+        }
+        if isAlone {
+            let start = ContinuousClock.now
+            carryOut([change])
+            handOver(after: 1, since: start) {}
+            return
+        }
         let own = Waiting(change)
         let (leads, gatherer) = state.withLock { state in
             state.waiting.append(own)
@@ -63,16 +75,20 @@ final class CommitQueue<Change>: Sendable {
         }
         let start = ContinuousClock.now
         carryOut(batch.compactMap(\.change))
+        handOver(after: batch.count, since: start) { for waiting in batch { waiting.change = nil } }
+        for waiting in batch.dropFirst() { waiting.wake() }
+    }
+
+    /// Ends a lead. Who comes next is woken first, so that the disk does not wait.
+    private func handOver(after count: Int, since start: ContinuousClock.Instant, _ finish: () -> Void) {
         let next = state.withLock { state in
-            for waiting in batch { waiting.change = nil }
+            finish()
             state.isLed = !state.waiting.isEmpty
-            state.expected = batch.count + state.waiting.count
-            state.patience = (ContinuousClock.now - start) / 4
+            state.expected = count + state.waiting.count
+            if state.expected > 1 { state.patience = (ContinuousClock.now - start) / 4 }
             return state.waiting.first
         }
-        // First, so that the disk does not wait.
         next?.wake()
-        for waiting in batch.dropFirst() { waiting.wake() }
     }
 
     /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them, and all others, a sync.

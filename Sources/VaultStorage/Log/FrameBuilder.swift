@@ -21,8 +21,11 @@ struct FrameBuilder {
     private(set) var bytes: [UInt8] = []
     private(set) var frames = 0
     private(set) var lastTagOffset = 0
-    /// Where the values of the open transaction lie, by item, with the version at which they were sealed.
-    private var offsets: [ItemID: (version: UInt64, offset: UInt64)] = [:]
+    /// Where the values of the open transaction lie that were laid down so far, with the version at which they were sealed.
+    private var values: [(id: ItemID, version: UInt64, offset: UInt64)] = []
+    /// The same by item, as far as somebody has looked: most transactions never point at a value of their own.
+    private var found: [ItemID: (version: UInt64, offset: UInt64)] = [:]
+    private var foundCount = 0
     let generation: UInt64
 
     init(after position: LogPosition, generation: UInt64) {
@@ -60,7 +63,8 @@ struct FrameBuilder {
         }
         // Versions of one item lie side by side: the next piece of a long transaction may go on with the last one's.
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
-        offsets = isLast ? [:] : offsets.filter { $0.key == last }
+        values = isLast ? [] : values.filter { $0.id == last }
+        (found, foundCount) = ([:], 0)
     }
 
     private mutating func appendFrame(
@@ -111,11 +115,14 @@ struct FrameBuilder {
         let operation = pending.operation.span
         let id = Operation.id(of: operation)
         if !pending.box.isEmpty {
-            offsets[id] = (Operation.valueVersion(of: operation), end)
+            values.append((id, Operation.valueVersion(of: operation), end))
             return end
         }
+        guard Operation.hasValue(operation) else { return nil }
         // The value may have come earlier in this very transaction.
-        guard Operation.hasValue(operation), let own = offsets[id], own.version == Operation.valueVersion(of: operation) else { return nil }
+        for value in values[foundCount...] { found[value.id] = (value.version, value.offset) }
+        foundCount = values.count
+        guard let own = found[id], own.version == Operation.valueVersion(of: operation) else { return nil }
         return own.offset
     }
 }
