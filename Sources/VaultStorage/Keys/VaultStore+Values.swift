@@ -67,8 +67,10 @@ extension VaultStore {
         prefix.append(integer: UInt32(secret.count))
         padded.replace(at: 0, with: prefix.span)
         secret.withBytes { padded.replace(at: 4, with: $0) }
-        var box = environment.random.bytes(Layout.nonceLength)
-        let nonce = box
+        let nonce = environment.random.bytes(Layout.nonceLength)
+        var box: [UInt8] = []
+        box.reserveCapacity(Layout.boxOverhead + length)
+        box += nonce
         padded.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
         return box
     }

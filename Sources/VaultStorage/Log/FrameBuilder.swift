@@ -73,8 +73,10 @@ struct FrameBuilder {
     ) {
         let metadataLength = Padding.length(for: contentLength, minimum: Layout.metadataMinimum) + Layout.tagLength
         let valuesOffset = position.end + Layout.frameOverhead + metadataLength
+        // Padded from the beginning, so that nothing is copied.
         var content: [UInt8] = []
-        content.reserveCapacity(contentLength)
+        content.reserveCapacity(metadataLength)
+        content.append(integer: UInt32(contentLength))
         FrameMetadata.appendHead(generation: generation, sequence: position.sequence + 1, operationCount: range.count, to: &content)
         var area: [UInt8] = []
         area.reserveCapacity(values + 16)
@@ -94,11 +96,12 @@ struct FrameBuilder {
         let head = FrameHead(
             isCommit: isCommit, sequence: position.sequence + 1, metadataLength: metadataLength, valueLength: area.count,
             nonce: random.bytes(Layout.nonceLength), valueDigest: digest.digest().bytes.span.array(0..<32))
+        content.appendZeros(metadataLength - Layout.tagLength - content.count)
         let start = bytes.count
+        // Most transactions are one frame.
+        if bytes.isEmpty { bytes.reserveCapacity(head.length) }
         bytes += head.encoded()
-        var padded: [UInt8] = []
-        Padding.append(content.span, minimum: Layout.metadataMinimum, to: &padded)
-        SecretBox.seal(padded.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
+        SecretBox.seal(content.span, nonce: head.nonce.span, key: keys.metadata, appendingTo: &bytes, isSecret: false)
         let tag = keys.frameTag(after: position.tag, bytes.span.extracting(start..<bytes.count))
         lastTagOffset = position.end + bytes.count - start
         bytes.append(tag.bytes)

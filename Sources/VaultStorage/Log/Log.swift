@@ -312,7 +312,7 @@ struct Log: ~Copyable {
     private mutating func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {
         if marksRead == nil { marksRead = try marks() }
         // Until the writing is done nobody knows what is there.
-        guard let marks = marksRead.take(), let newest = marks.highest else { throw .ioError }
+        guard var marks = marksRead.take(), let newest = marks.highest else { throw .ioError }
         guard newest == syncedMark else {
             try file.writeAll(marks.newer.span, at: marks.newerOffset)
             marksRead = marks
@@ -320,7 +320,8 @@ struct Log: ~Copyable {
         }
         let mark = Marks.encode(position, generation: header.generation, clean: clean, keys: keys)
         try file.writeAll(mark.span, at: marks.olderOffset)
-        marksRead = marks.replacingOlder(with: mark, naming: position)
+        marks.replaceOlder(with: mark, naming: position)
+        marksRead = marks
         return position
     }
 
@@ -349,7 +350,7 @@ struct Log: ~Copyable {
         try health.synchronizing { () throws(Errno) in
             for _ in 0..<3 {
                 let position = tip.position
-                guard try marks()?.found != [position, position] else { break }
+                if try marks()?.bothName(position) == true { break }
                 syncedMark = try writeMark(naming: position, clean: true)
                 try file.synchronizeData()
             }

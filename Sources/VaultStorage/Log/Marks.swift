@@ -5,9 +5,24 @@ internal import VaultFormat
 
 /// The two marks as a file has them; nil where one is not valid.
 struct Marks {
-    private(set) var found: [LogPosition?] = []
-    /// The bytes of each, without the zeros behind.
-    private var heads: [[UInt8]] = []
+    private struct Mark {
+        /// Nil: it is not valid.
+        var position: LogPosition?
+        /// Its bytes, without the zeros behind.
+        var head: [UInt8]
+
+        init(_ area: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
+            head = area.array(0..<CommitMark.length)
+            let mac = keys.markMAC(area.extracting(0..<CommitMark.macOffset))
+            guard isEqualInConstantTime(mac.bytes.span, area.extracting(CommitMark.macOffset..<CommitMark.length)),
+                let mark = try? CommitMark(parsing: area), mark.generation == generation
+            else { return }
+            position = LogPosition(sequence: mark.sequence, end: Int(mark.end), tag: Digest(mark.chainTag.span))
+        }
+    }
+
+    private var first: Mark
+    private var second: Mark
 
     /// From the first mark to the end of the second one's bytes.
     static let headsLength = Layout.markOffsets[1] - Layout.markOffsets[0] + CommitMark.length
@@ -17,44 +32,39 @@ struct Marks {
         let length = Layout.firstFrame - Layout.markOffsets[0]
         let bytes = try file.read(length, at: Layout.markOffsets[0])
         guard bytes.count == length else { return nil }
-        self.init(bytes.span, generation: generation, keys: keys)
+        let span = bytes.span
+        first = Mark(span.extracting(0..<Layout.markAreaLength), generation: generation, keys: keys)
+        second = Mark(span.extracting(Marks.distance..<Marks.distance + Layout.markAreaLength), generation: generation, keys: keys)
     }
 
-    private init(_ bytes: Span<UInt8>, generation: UInt64, keys: borrowing GenerationKeys) {
-        for offset in Layout.markOffsets {
-            let start = offset - Layout.markOffsets[0]
-            let area = bytes.extracting(start..<start + Layout.markAreaLength)
-            heads.append(area.array(0..<CommitMark.length))
-            let mac = keys.markMAC(area.extracting(0..<CommitMark.macOffset))
-            guard isEqualInConstantTime(mac.bytes.span, area.extracting(CommitMark.macOffset..<CommitMark.length)),
-                let mark = try? CommitMark(parsing: area), mark.generation == generation
-            else {
-                found.append(nil)
-                continue
-            }
-            found.append(LogPosition(sequence: mark.sequence, end: Int(mark.end), tag: Digest(mark.chainTag.span)))
-        }
-    }
+    private static let distance = Layout.markOffsets[1] - Layout.markOffsets[0]
+
+    /// What each of the two names.
+    var found: [LogPosition?] { [first.position, second.position] }
+
+    func bothName(_ position: LogPosition) -> Bool { first.position == position && second.position == position }
 
     /// Whether the file's ``headsLength`` bytes have the same marks, which need no second check then.
     func areStill(_ bytes: Span<UInt8>) -> Bool {
-        zip(Layout.markOffsets, heads).allSatisfy { offset, head in
-            let start = offset - Layout.markOffsets[0]
-            return head.span.elementsEqual(bytes.extracting(start..<start + CommitMark.length))
+        first.head.span.elementsEqual(bytes.extracting(0..<CommitMark.length))
+            && second.head.span.elementsEqual(bytes.extracting(Marks.distance..<Marks.distance + CommitMark.length))
+    }
+
+    /// Notes that the older one was written.
+    mutating func replaceOlder(with head: [UInt8], naming position: LogPosition) {
+        if isFirstOlder {
+            (first.head, first.position) = (head, position)
+        } else {
+            (second.head, second.position) = (head, position)
         }
     }
 
-    /// The marks after the older one was written.
-    func replacingOlder(with head: [UInt8], naming position: LogPosition) -> Marks {
-        var marks = self
-        let index = isFirstOlder ? 0 : 1
-        marks.found[index] = position
-        marks.heads[index] = head
-        return marks
-    }
-
     /// The newest, below which nothing may be missing.
-    var highest: LogPosition? { found.compactMap(\.self).max { $0.sequence < $1.sequence } }
+    var highest: LogPosition? {
+        guard let first = first.position else { return second.position }
+        guard let second = second.position, second.sequence > first.sequence else { return first }
+        return second
+    }
 
     /// The offset of the older one, an invalid one counting as older still.
     var olderOffset: Int { Layout.markOffsets[isFirstOlder ? 0 : 1] }
@@ -62,11 +72,11 @@ struct Marks {
     var newerOffset: Int { Layout.markOffsets[isFirstOlder ? 1 : 0] }
 
     /// The newer one as it was read.
-    var newer: [UInt8] { heads[isFirstOlder ? 1 : 0] }
+    var newer: [UInt8] { isFirstOlder ? second.head : first.head }
 
     private var isFirstOlder: Bool {
-        guard let first = found[0] else { return true }
-        guard let second = found[1] else { return false }
+        guard let first = first.position else { return true }
+        guard let second = second.position else { return false }
         return first.sequence <= second.sequence
     }
 
