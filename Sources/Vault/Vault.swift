@@ -149,10 +149,10 @@ public final class Vault: OpenVault {
             var transaction = Transaction(engine, self.accessGroups, self, session)
             do throws(VaultError) {
                 let result = try body(&transaction)
-                session = transaction.end()
+                session = transaction.end(of: engine)
                 return result
             } catch {
-                session = transaction.end()
+                session = transaction.end(of: engine)
                 throw error
             }
         }

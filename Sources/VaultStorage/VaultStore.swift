@@ -27,6 +27,8 @@ public final class VaultStore {
     /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
     public internal(set) var openedBy: [UInt8]?
 
+    /// Whether this handle has committed something since both marks named the last commit, whichever file it has looked at meanwhile.
+    var owesMarks = false
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: KnownState?
     var compaction = CompactionPolicy()
@@ -158,7 +160,7 @@ public final class VaultStore {
     ///
     /// - Returns: false when the new file is not of that making; this handle has to start over.
     func takeOver(_ named: FileStatus) throws(StorageError) -> Bool {
-        guard !log.isLost, let handover = handovers.take(for: named) else { return false }
+        guard let handover = handovers.take(for: named), !log.isLost else { return false }
         // The old file still has all that the new one was made of, and nobody writes to it any more.
         try follow()
         return try goOn(with: handover)
@@ -168,6 +170,7 @@ public final class VaultStore {
     ///
     /// - Parameter seen: states that the file must have passed, beside what this handle knows.
     func reopen(through seen: [KnownState] = []) throws(StorageError) {
+        handovers.withdraw()
         do throws(StorageError) {
             log = try Log.following(header, at: location, root: keys.generationRoot, health)
             compaction.noteOtherFile()

@@ -32,6 +32,15 @@ struct ScopeTests {
         #expect(try vault.copyMatching(query).count == 2)
     }
 
+    @Test func `two transactions cannot be exchanged`() async {
+        await #expect(processExitsWith: .failure) {
+            let (one, other) = (try Vault.inMemory(), try Vault.inMemory())
+            try one.transaction { (first: inout Transaction) in
+                try other.transaction { (second: inout Transaction) in swap(&first, &second) }
+            }
+        }
+    }
+
     @Test func `the vault's own verbs inside a transaction of it are an error, and wait for nobody`() throws {
         try vault.add(item("a"))
         let vault = vault

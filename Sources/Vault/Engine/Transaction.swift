@@ -17,7 +17,12 @@ public struct Transaction: ~Copyable {
     }
 
     /// Gives the session back.
-    consuming func end() -> WriteSession { session }
+    ///
+    /// - Parameter engine: that the transaction was made for. Two that were exchanged would each write to the other's vault, without its lock.
+    consuming func end(of engine: ItemEngine) -> WriteSession {
+        precondition(self.engine === engine, "a transaction was exchanged for that of another vault")
+        return session
+    }
 
     @discardableResult
     public mutating func add(_ item: Item) throws(VaultError) -> Item {

@@ -18,14 +18,18 @@ struct DurableFile: ~Copyable {
     private let temporaryName: String
     private var isPlaced = false
 
-    /// - Parameter name: that it will have.
-    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource) throws(Errno) {
+    /// - Parameters:
+    ///   - name: that it will have.
+    ///   - needsLock: whether a file system without locks will not do.
+    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true) throws(Errno) {
         let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
         let file = try directory.createTemporary(temporaryName)
         // Whoever cleans up leaves a file alone that somebody has locked.
         do throws(Errno) { _ = try file.tryLock(exclusive: true) } catch {
-            try? directory.remove(temporaryName)
-            throw error
+            guard !needsLock else {
+                try? directory.remove(temporaryName)
+                throw error
+            }
         }
         self.file = file
         self.directory = directory
@@ -49,7 +53,7 @@ struct DurableFile: ~Copyable {
     static func write(
         _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool, _ random: any RandomSource
     ) throws(Errno) {
-        let made = try DurableFile(name, in: directory, random)
+        let made = try DurableFile(name, in: directory, random, needsLock: false)
         try made.file.writeAll(bytes, at: 0)
         do throws(Failure) { try made.place(replacing: replacing) } catch { throw error.errno }
     }

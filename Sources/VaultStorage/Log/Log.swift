@@ -31,8 +31,6 @@ struct Log: ~Copyable {
     private var sight = Sight.lost
     private var reserve = DiskReserve()
     private var isNameDurable = false
-    /// Whether this handle has committed something since the marks both named the last commit.
-    private var hasCommitted = false
 
     /// A file of which nothing has been read but its header.
     init(
@@ -302,7 +300,6 @@ struct Log: ~Copyable {
         syncedMark = marked
         unsettled = []
         sight = .through(size: end)
-        hasCommitted = true
     }
 
     /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the writing of a mark can be
@@ -342,9 +339,6 @@ struct Log: ~Copyable {
         throw .inputOutput(error, task)
     }
 
-    /// Whether a mark is behind a commit of this handle.
-    var hasMarksToSettle: Bool { hasCommitted }
-
     /// Makes both marks name the last commit, so that any truncation of the file shows.
     mutating func settleMarks() throws(StorageError) {
         try health.synchronizing { () throws(Errno) in
@@ -355,7 +349,6 @@ struct Log: ~Copyable {
                 try file.synchronizeData()
             }
         }
-        hasCommitted = false
     }
 
     mutating func noteNameIsDurable() { isNameDurable = true }

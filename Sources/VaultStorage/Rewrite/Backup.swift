@@ -155,7 +155,11 @@ extension NewFile {
         let (header, position) = (page.header, tip.position)
         // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One that it can keeps watch.
         let isOwn = anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
-        if !isOwn { try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() } }
+        if !isOwn {
+            // What can fail for long comes before anything is forgotten.
+            try attempt(.synchronize) { () throws(Errno) in try file.synchronize() }
+            try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() }
+        }
         try place(replacing: replacing)
         guard let anchors, let _ = try? anchors.removeAll() else { return }
         for name in anchors.names {

@@ -128,7 +128,13 @@ extension VaultStore {
     private func replaceFile(with rewriter: consuming Rewriter, for recipient: HandoverSlot?) throws(StorageError) {
         // Two handles with one table would make a second one of it.
         if recipient != nil { records = RecordTable() }
-        let handover = try rewriter.finish(after: tip.position, health, for: recipient)
+        let handover: Handover
+        do throws(StorageError) { handover = try rewriter.finish(after: tip.position, health, for: recipient) } catch {
+            // The next look finds the records again that were let go above.
+            if recipient != nil { log.lose() }
+            throw error
+        }
+        owesMarks = false
         moveAnchors(to: handover.tip.position, generation: handover.page.header.generation)
         // The rewrite is done, whatever becomes of going on with it: the next look starts over.
         guard recipient == nil, (try? goOn(with: handover)) == true else { return log.lose() }

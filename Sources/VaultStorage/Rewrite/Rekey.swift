@@ -82,6 +82,7 @@ extension VaultStore {
             return (operation.encoded(), box)
         }
         _ = try rewriter.finish(after: tip.position, health)
+        owesMarks = false
         report(1)
         return done
     }

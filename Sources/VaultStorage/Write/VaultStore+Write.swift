@@ -65,11 +65,12 @@ extension VaultStore {
     ///
     /// - Parameter patience: how long to wait for another writer; nil for as long as a commit would.
     public func settleMarks(patience: Duration? = nil) throws(StorageError) {
-        guard log.hasMarksToSettle else { return }
+        guard owesMarks else { return }
         try check()
         try lock.holding(patience: patience) { () throws(StorageError) in
             try catchUp(repairing: true)
             try log.settleMarks()
+            owesMarks = false
             moveAnchors(to: tip.position)
         }
     }

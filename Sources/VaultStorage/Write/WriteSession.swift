@@ -142,6 +142,7 @@ public struct WriteSession: ~Copyable {
             for step in draft.steps.reversed() { takeBack(step) }
             throw error
         }
+        store.owesMarks = true
         store.noteDurable()
         store.compaction.isWriter = true
     }
