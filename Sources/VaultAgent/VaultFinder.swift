@@ -6,8 +6,6 @@ package import Vault
 package struct VaultFinder {
     /// What a process has to unlock a vault with.
     package struct Means: Sendable {
-        /// Something was named for this very call, and is meant.
-        package var isNamed = false
         /// The environment has something.
         package var hasSource: Bool
         /// The machine may keep a secret for the vault.
@@ -15,8 +13,7 @@ package struct VaultFinder {
         /// A person can be asked.
         package var canAskPerson = false
 
-        package init(isNamed: Bool = false, hasSource: Bool, canAskMachine: Bool = false, canAskPerson: Bool = false) {
-            self.isNamed = isNamed
+        package init(hasSource: Bool, canAskMachine: Bool = false, canAskPerson: Bool = false) {
             self.hasSource = hasSource
             self.canAskMachine = canAskMachine
             self.canAskPerson = canAskPerson
@@ -37,18 +34,21 @@ package struct VaultFinder {
     package let vault: LockedVault
     /// Nil: no agent has the vault, or none that may be asked.
     package let client: AgentClient?
+    private let isNamed: Bool
 
     /// Looks for the agent of a vault.
     ///
     /// - Parameters:
+    ///   - isNamed: whether what unlocks was named for this very call. It is meant, and no agent is looked for.
     ///   - groups: those of the caller; nil: those of the process, for which a policy of the agent's may have others.
     ///   - doWithout: hears why an agent is there and cannot be asked; throws where nothing else will do.
     package init(
-        _ vault: LockedVault, groups: AccessGroups?, purpose: AgentClient.Purpose = .reveal,
+        _ vault: LockedVault, isNamed: Bool = false, groups: AccessGroups?, purpose: AgentClient.Purpose = .reveal,
         doWithout: (VaultError) throws(VaultError) -> Void
     ) throws(VaultError) {
         self.vault = vault
-        client = try VaultFinder.agent(of: vault.path, groups, purpose, doWithout: doWithout)
+        self.isNamed = isNamed
+        client = isNamed ? nil : try VaultFinder.agent(of: vault.path, groups, purpose, doWithout: doWithout)
     }
 
     /// - Parameter vault: nil: whichever the agent has.
@@ -66,13 +66,13 @@ package struct VaultFinder {
 
     /// - Parameter means: looked at only where the agent does not serve as it is.
     package func way<E: Error>(_ means: () throws(E) -> Means) throws(E) -> Way {
+        if isNamed { return .ownKey }
         if let client, client.greeting.state == .unlocked { return .agent }
         return VaultFinder.way(beside: client?.greeting.state, try means())
     }
 
     /// - Parameter agent: the state of the vault's agent; nil: there is none.
     package static func way(beside agent: AgentStatus.State?, _ means: Means) -> Way {
-        if means.isNamed { return .ownKey }
         guard let agent else {
             return means.hasSource || means.canAskMachine || means.canAskPerson ? .ownKey : .nothing
         }

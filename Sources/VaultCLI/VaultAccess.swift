@@ -28,13 +28,8 @@ struct VaultAccess {
         unlocking = options.unlocking
         self.groups = groups
         self.onlyReads = onlyReads
-        // What is named on the command line is meant, and no agent has to be looked for.
-        guard !unlocking.isNamed else {
-            way = .ownKey
-            return
-        }
         let target = UnlockTarget(locked, isAgentOfUse: true)
-        let finder = try VaultFinder(locked, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
+        let finder = try VaultFinder(locked, isNamed: unlocking.isNamed, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
         let chosen = finder.way {
             VaultFinder.Means(
                 hasSource: options.unlocking.hasSource, canAskMachine: target.canAskMachine, canAskPerson: Terminal() != nil)

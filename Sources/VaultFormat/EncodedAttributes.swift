@@ -10,7 +10,15 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     public static let user = AttributeTag(rawValue: 0x4000)
 
     /// Whether this version defines the tag.
-    public var isKnown: Bool { self == .user || Attribute(self) != nil }
+    public var isKnown: Bool {
+        rawValue < AttributeTag.known.count ? AttributeTag.known[Int(rawValue)] : self == .user
+    }
+
+    /// Every record that is read asks, for each of its attributes.
+    private static let known: [Bool] = {
+        let tags = Set(Attribute.allCases.filter(\.isEncoded).map(\.rawValue))
+        return (0...(tags.max() ?? 0)).map(tags.contains)
+    }()
 
     public var isCritical: Bool { rawValue & 0x8000 != 0 }
 

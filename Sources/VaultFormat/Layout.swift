@@ -52,11 +52,18 @@ public enum Padding {
 
     /// Appends the padded form.
     public static func append(_ content: Span<UInt8>, minimum: Int, to output: inout [UInt8]) {
-        let padded = length(for: content.count, minimum: minimum)
-        output.reserveCapacity(output.count + padded)
-        output.append(integer: UInt32(content.count))
-        output.append(content)
-        output.appendZeros(padded - 4 - content.count)
+        append(content.count, minimum: minimum, to: &output) { $0.append(content) }
+    }
+
+    /// Appends the padded form of `count` bytes, which `content` appends.
+    public static func append(
+        _ count: Int, minimum: Int, to output: inout [UInt8], _ content: (_ output: inout [UInt8]) -> Void
+    ) {
+        let end = output.count + length(for: count, minimum: minimum)
+        output.reserveCapacity(end)
+        output.append(integer: UInt32(count))
+        content(&output)
+        output.appendZeros(end - output.count)
     }
 
     /// Where the content lies in its padded form.

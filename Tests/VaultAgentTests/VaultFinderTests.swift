@@ -7,23 +7,18 @@ import Testing
 struct VaultFinderTests {
     private typealias Means = VaultFinder.Means
 
-    private static let states: [AgentStatus.State?] = [nil, .new, .locked, .unlocked]
-    private static let all: [Means] = (0..<16).map { bits in
-        Means(isNamed: bits & 1 != 0, hasSource: bits & 2 != 0, canAskMachine: bits & 4 != 0, canAskPerson: bits & 8 != 0)
-    }
-
-    @Test(arguments: states) func `what was named for this call is meant, whatever the agent's state`(state: AgentStatus.State?) {
-        for means in Self.all where means.isNamed { #expect(VaultFinder.way(beside: state, means) == .ownKey) }
+    private static let all: [Means] = (0..<8).map { bits in
+        Means(hasSource: bits & 1 != 0, canAskMachine: bits & 2 != 0, canAskPerson: bits & 4 != 0)
     }
 
     @Test func `an unlocked agent serves, and nobody looks for anything else`() {
-        for means in Self.all where !means.isNamed { #expect(VaultFinder.way(beside: .unlocked, means) == .agent) }
+        for means in Self.all { #expect(VaultFinder.way(beside: .unlocked, means) == .agent) }
     }
 
     @Test(arguments: [AgentStatus.State.new, .locked]) func `beside a locked agent a process helps itself with what it was given`(
         state: AgentStatus.State
     ) {
-        for means in Self.all where !means.isNamed && means.hasSource { #expect(VaultFinder.way(beside: state, means) == .ownKey) }
+        for means in Self.all where means.hasSource { #expect(VaultFinder.way(beside: state, means) == .ownKey) }
     }
 
     @Test(arguments: [AgentStatus.State.new, .locked]) func `what was locked on purpose is not opened by the machine alone`(
@@ -42,7 +37,7 @@ struct VaultFinderTests {
 
     @Test func `without an agent anything that unlocks will do, and nothing is nothing`() {
         for means in Self.all {
-            let isNothing = !means.isNamed && !means.hasSource && !means.canAskMachine && !means.canAskPerson
+            let isNothing = !means.hasSource && !means.canAskMachine && !means.canAskPerson
             #expect(VaultFinder.way(beside: nil, means) == (isNothing ? .nothing : .ownKey))
         }
     }

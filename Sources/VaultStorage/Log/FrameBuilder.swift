@@ -73,20 +73,20 @@ struct FrameBuilder {
     ) {
         let metadataLength = Padding.length(for: contentLength, minimum: Layout.metadataMinimum) + Layout.tagLength
         let valuesOffset = position.end + Layout.frameOverhead + metadataLength
-        // Padded from the beginning, so that nothing is copied.
         var content: [UInt8] = []
-        content.reserveCapacity(metadataLength)
-        content.append(integer: UInt32(contentLength))
-        FrameMetadata.appendHead(generation: generation, sequence: position.sequence + 1, operationCount: range.count, to: &content)
         var area: [UInt8] = []
         area.reserveCapacity(values + 16)
-        for index in range {
-            let start = content.count
-            content += pending[index].operation
-            guard let offset = place(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
-            area += pending[index].box
-            Operation.setOffset(offset, in: &content, at: start)
-            placed(index, offset)
+        Padding.append(contentLength, minimum: Layout.metadataMinimum, to: &content) { content in
+            FrameMetadata.appendHead(
+                generation: generation, sequence: position.sequence + 1, operationCount: range.count, to: &content)
+            for index in range {
+                let start = content.count
+                content += pending[index].operation
+                guard let offset = place(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
+                area += pending[index].box
+                Operation.setOffset(offset, in: &content, at: start)
+                placed(index, offset)
+            }
         }
         // A frame that writes no value looks like one that does.
         if area.isEmpty { area = random.bytes(Layout.idleValueLength) }
@@ -96,7 +96,6 @@ struct FrameBuilder {
         let head = FrameHead(
             isCommit: isCommit, sequence: position.sequence + 1, metadataLength: metadataLength, valueLength: area.count,
             nonce: random.bytes(Layout.nonceLength), valueDigest: digest.digest().bytes.span.array(0..<32))
-        content.appendZeros(metadataLength - Layout.tagLength - content.count)
         let start = bytes.count
         // Most transactions are one frame.
         if bytes.isEmpty { bytes.reserveCapacity(head.length) }

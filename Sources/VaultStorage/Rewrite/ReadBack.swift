@@ -6,26 +6,24 @@ internal import VaultFormat
 /// the values lie is the file's own to say.
 struct ReadBack {
     private struct Tally: Equatable {
-        var count = 0
-        var sum: UInt64 = 0
+        private var count = 0
+        private var sum: UInt64 = 0
+
+        mutating func add(_ operation: Span<UInt8>, _ hash: ShortHash) {
+            // Multiplied, so that two that change places show.
+            Operation.forEachPartButOffset(of: operation) { sum = sum &* 0x9E37_79B9_7F4A_7C15 &+ hash.hash($0) }
+            count += 1
+        }
     }
 
     private let hash = ShortHash()
     private var handedOver = Tally()
     private var found = Tally()
 
-    mutating func handOver(_ operation: Span<UInt8>) { add(operation, to: \.handedOver) }
+    mutating func handOver(_ operation: Span<UInt8>) { handedOver.add(operation, hash) }
 
-    mutating func find(_ operation: Span<UInt8>) { add(operation, to: \.found) }
+    mutating func find(_ operation: Span<UInt8>) { found.add(operation, hash) }
 
     /// - Throws: `.damaged(.readBack)` when something is missing, or is another.
     func end() throws(StorageError) { guard handedOver == found else { throw .damaged(.readBack) } }
-
-    private mutating func add(_ operation: Span<UInt8>, to tally: WritableKeyPath<ReadBack, Tally>) {
-        Operation.forEachPartButOffset(of: operation) { part in
-            // Multiplied, so that two that change places show.
-            self[keyPath: tally].sum = self[keyPath: tally].sum &* 0x9E37_79B9_7F4A_7C15 &+ hash.hash(part)
-        }
-        self[keyPath: tally].count += 1
-    }
 }

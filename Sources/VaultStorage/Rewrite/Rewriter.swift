@@ -70,10 +70,11 @@ struct Rewriter: ~Copyable {
         _ convert: (_ operation: [UInt8], _ progress: Double) throws(StorageError) -> Record?
     ) throws(StorageError) {
         let layout = layOut(without: purged)
-        for (index, (operation, origin)) in layout.enumerated() {
-            let operation = operation.encoded(in: source.records)
-            guard let operation, let record = try convert(operation, Double(index) / Double(layout.count)) else { continue }
-            try file.append(record.operation, box: record.box, origin)
+        for (index, live) in layout.enumerated() {
+            guard let operation = live.encoded(in: source.records),
+                let record = try convert(operation, Double(index) / Double(layout.count))
+            else { continue }
+            try file.append(record.operation, box: record.box, live.origin)
         }
     }
 
@@ -84,6 +85,13 @@ struct Rewriter: ~Copyable {
         /// An older version, by its index among those of its item.
         case past(ItemID, Int)
 
+        var origin: NewFile.Origin {
+            switch self {
+            case .current(let place): .current(place)
+            case .past: .past
+            }
+        }
+
         func encoded(in records: borrowing RecordTable) -> [UInt8]? {
             switch self {
             case .current(let place): records.read(place) { $0.array($0.indices) }
@@ -92,7 +100,7 @@ struct Rewriter: ~Copyable {
         }
     }
 
-    private func layOut(without purged: VaultStore.Purge) -> [(Live, NewFile.Origin)] {
+    private func layOut(without purged: VaultStore.Purge) -> [Live] {
         let records = source.records
         // Items that are bound to a passphrase go when there will be none.
         let hasPassphrase = file.page.header.hasPassphrase
@@ -100,19 +108,19 @@ struct Rewriter: ~Copyable {
             hasPassphrase || Operation.protection(of: operation) != .whenPasscodeSetThisDeviceOnly
         }
         var past = records.past.filter { !purged.histories.contains($0.key) }.keys.sorted()[...]
-        var (settings, layout): ([(Live, NewFile.Origin)], [(Live, NewFile.Origin)]) = ([], [])
+        var (settings, layout): ([Live], [Live]) = ([], [])
         layout.reserveCapacity(records.count + past.count)
         func append(past id: ItemID) {
             for (index, version) in (records.past[id] ?? []).enumerated()
             where hasPassphrase || version.protection != .whenPasscodeSetThisDeviceOnly {
-                layout.append((.past(id, index), .past))
+                layout.append(.past(id, index))
             }
         }
         for (id, place) in records.sortedPlaces {
             while let older = past.first, older <= id { append(past: past.removeFirst()) }
             guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
             let isSettings = records.read(place) { Operation.itemClass(of: $0) == nil } == true
-            if isSettings { settings.append((.current(place), .current(place))) } else { layout.append((.current(place), .current(place))) }
+            if isSettings { settings.append(.current(place)) } else { layout.append(.current(place)) }
         }
         for id in past { append(past: id) }
         return settings + layout
