@@ -15,9 +15,10 @@ if Context.environment["VAULT_WARNINGS_AS_ERRORS"] != nil { settings.append(.tre
 let testSettings = settings
 settings.append(.strictMemorySafety())
 
-// Modules that KeychainServices imports must not be needed by whoever imports it: `canImport(Security)` is true for every target of a graph,
-// also for those that do not depend on this package and know nothing of its C modules. Only an implementation-only import does that for a
-// module without library evolution; the compiler warns of layouts that would leak, and there are none in the public declarations.
+// Modules that KeychainServices imports must not be needed by whoever imports it: `canImport(Security)` is true for
+// every target of a graph, also for those that do not depend on this package and know nothing of its C modules. Only an
+// implementation-only import does that for a module without library evolution; the compiler warns of layouts that would
+// leak, and there are none in the public declarations.
 let keychainSettings = settings + [.treatWarning("ImplementationOnlyDeprecated", as: .warning)]
 
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
@@ -28,7 +29,8 @@ let package = Package(
         .library(name: "Vault", targets: ["Vault"]),
         // The same verbs on a vault that an agent keeps open.
         .library(name: "VaultAgent", targets: ["VaultAgent"]),
-        // Apple's names for the four verbs; the second product is the first under the name that unmodified sources import.
+        // Apple's names for the four verbs; the second product is the first under the name that unmodified sources
+        // import.
         .library(name: "KeychainServices", targets: ["KeychainServices"]),
         .library(name: "Security", targets: ["Security"]),
         .executable(name: "vault", targets: ["VaultCommand"]),
@@ -57,12 +59,14 @@ let package = Package(
             dependencies: ["VaultStorage", "VaultFormat", "VaultCrypto", system],
             swiftSettings: settings),
         .target(
-            name: "VaultAgent", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
+            name: "VaultAgent",
+            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", .product(name: "NIOCore", package: "swift-nio"),
+                "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux",
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), system,
             ],
             swiftSettings: settings),
@@ -94,13 +98,19 @@ let package = Package(
         .executableTarget(
             name: "vault-torture", dependencies: ["Vault", "VaultStorage", "TestSupport"], path: "Tests/Torture",
             swiftSettings: testSettings),
-        .testTarget(name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"], swiftSettings: testSettings),
-        .testTarget(name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"], swiftSettings: testSettings),
         .testTarget(
-            name: "VaultStorageTests", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
-            name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system], swiftSettings: testSettings),
+            name: "VaultFormatTests", dependencies: ["VaultFormat", "VaultCrypto", "TestSupport"],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultStorageTests",
+            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultTests", dependencies: ["Vault", "VaultStorage", "VaultCrypto", "TestSupport", system],
+            swiftSettings: testSettings),
         .testTarget(
             name: "VaultAgentTests",
             dependencies: ["VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
@@ -108,20 +118,23 @@ let package = Package(
         .testTarget(
             name: "VaultAgentServerTests",
             dependencies: [
-                "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", "TestSupport", system,
+                "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", "TestSupport",
+                system,
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [
-                "KeychainServices", "Security", "SecItemCases", "VaultAgentServer", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "KeychainServices", "Security", "SecItemCases", "VaultAgentServer", "Vault", "VaultStorage",
+                "VaultFormat", "VaultCrypto",
                 "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",
             dependencies: [
-                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand", "vault-torture", system,
+                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand",
+                "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["Transcripts", "logind.py", "chip.py"], swiftSettings: testSettings),
@@ -141,7 +154,8 @@ if Context.environment["VAULT_FUZZING"] != nil {
             path: "Tests",
             sources: [
                 "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift", "VaultStorageTests/FuzzedLog.swift",
-                "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift", "VaultAgentTests/FuzzedMessage.swift",
+                "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
+                "VaultAgentTests/FuzzedMessage.swift",
             ],
             swiftSettings: testSettings))
 }
@@ -152,11 +166,14 @@ if Context.environment["VAULT_THREAD_SANITIZER"] != nil {
     package.targets.append(
         .target(
             name: "ThreadSanitizer", path: "Tests/ThreadSanitizer",
-            linkerSettings: [.unsafeFlags(slowPaths.flatMap { ["-Xlinker", "--wrap=$s15Synchronization12_MutexHandleV\($0)"] })]))
+            linkerSettings: [
+                .unsafeFlags(slowPaths.flatMap { ["-Xlinker", "--wrap=$s15Synchronization12_MutexHandleV\($0)"] })
+            ]))
     package.targets.first { $0.name == "TestSupport" }?.dependencies.append("ThreadSanitizer")
 }
 
-// Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the documentation.
+// Renders Sources/Vault/Vault.docc. Its tools would be built with every build, so it is there only for who asks for the
+// documentation.
 if Context.environment["VAULT_DOCUMENTATION"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }

@@ -75,9 +75,10 @@ void *clinux_map(size_t length) {
     return base == MAP_FAILED ? NULL : base;
 }
 
-// libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the stack of its functions, which
-// returned before this one begins and took less than it clears. Swift has no frame of a size that the optimizer keeps. Lines of more than 16 bytes
-// would be aligned to more than the stack is, and what lies above the first of them would stay.
+// libsodium 1.0.18 leaves Argon2id's output, a hash that is a key and the beginning of what a secretbox held on the
+// stack of its functions, which returned before this one begins and took less than it clears. Swift has no frame of a
+// size that the optimizer keeps. Lines of more than 16 bytes would be aligned to more than the stack is, and what lies
+// above the first of them would stay.
 __attribute__((noinline)) void clinux_wipe_stack(size_t length) {
     typedef long long line __attribute__((vector_size(16)));
     volatile line below[length / sizeof(line)];
@@ -111,8 +112,8 @@ int clinux_terminal_width(int descriptor) {
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a descriptor instead, so that a
-// prompt can turn the echo on again before they take effect.
+// sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a
+// descriptor instead, so that a prompt can turn the echo on again before they take effect.
 static void terminal_signals(sigset_t *set) {
     sigemptyset(set);
     sigaddset(set, SIGINT);
@@ -159,14 +160,15 @@ void clinux_ignore_agent_signals(void) {
 // SIG_IGN is a cast. A file-size limit then is an error of the write instead of the end of the process.
 void clinux_ignore_file_size_signal(void) { signal(SIGXFSZ, SIG_IGN); }
 
-// SIG_DFL is a cast. The Swift runtime may have installed a handler that shows a crashed process's registers and memory to whoever asks.
+// SIG_DFL is a cast. The Swift runtime may have installed a handler that shows a crashed process's registers and memory
+// to whoever asks.
 void clinux_reset_crash_handlers(void) {
     static const int signals[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) signal(signals[index], SIG_DFL);
 }
 
-// A process may be started with its standard streams closed. The next file it opens would take the place of one, and a message would be written
-// into it. What fills the gap refuses to be used, as a closed descriptor does.
+// A process may be started with its standard streams closed. The next file it opens would take the place of one, and a
+// message would be written into it. What fills the gap refuses to be used, as a closed descriptor does.
 void clinux_reserve_standard_streams(void) {
     for (int descriptor = 0; descriptor <= 2; descriptor++) {
         if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -183,7 +185,8 @@ int clinux_pending_terminal_signal(int signals) {
     return (int)information.ssi_signo;
 }
 
-// memfd_create and its seals are GNU extensions. The file can be read through its descriptor, which a command inherits, and changed by nobody.
+// memfd_create and its seals are GNU extensions. The file can be read through its descriptor, which a command inherits,
+// and changed by nobody.
 long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
     int file = memfd_create(name, MFD_ALLOW_SEALING);
     if (file < 0) return -(long)errno;
@@ -229,8 +232,8 @@ static void command_signals(sigset_t *set) {
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaddset(set, signals[index]);
 }
 
-// posix_spawn's attributes do not import well. Starts a command with its output in two pipes; returns its number, and in `signals` a descriptor
-// for clinux_next_command_signal().
+// posix_spawn's attributes do not import well. Starts a command with its output in two pipes; returns its number, and
+// in `signals` a descriptor for clinux_next_command_signal().
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals) {
     sigset_t blocked, before, defaults;
     // Where it is ignored nobody hears how a child ended.
@@ -261,7 +264,8 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     return failure != 0 ? -(long)failure : child;
 }
 
-// Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this process's terminal.
+// Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this
+// process's terminal.
 long clinux_spawn_helper(char *const arguments[], int input, int output, int detached) {
     signal(SIGCHLD, SIG_DFL);
     posix_spawnattr_t attributes;
@@ -283,7 +287,8 @@ long clinux_spawn_helper(char *const arguments[], int input, int output, int det
     return failure != 0 ? -(long)failure : child;
 }
 
-// The next signal that waits, or 0. One that the terminal sent has reached the command by itself, and is not to be passed on: then `passed` is 0.
+// The next signal that waits, or 0. One that the terminal sent has reached the command by itself, and is not to be
+// passed on: then `passed` is 0.
 int clinux_next_command_signal(int signals, int *passed) {
     struct signalfd_siginfo information;
     if (read(signals, &information, sizeof information) != sizeof information) return 0;

@@ -18,9 +18,10 @@ static long now_in_milliseconds(void) {
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Gives a program its input and takes its output, both in the caller's memory alone: Foundation's Process would keep copies. The input fits into
-// a socket's buffer, so nobody waits for anybody. Returns the number of bytes, -EPROTO when the program ends with anything but 0, -EOVERFLOW when
-// it writes more than there is room for, -ETIMEDOUT, or why it could not be started. The arguments end with a zero byte each, and with an empty one.
+// Gives a program its input and takes its output, both in the caller's memory alone: Foundation's Process would keep
+// copies. The input fits into a socket's buffer, so nobody waits for anybody. Returns the number of bytes, -EPROTO when
+// the program ends with anything but 0, -EOVERFLOW when it writes more than there is room for, -ETIMEDOUT, or why it
+// could not be started. The arguments end with a zero byte each, and with an empty one.
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity, int seconds) {
     static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TSS2_LOG=all+NONE", NULL};
     char *list[16];

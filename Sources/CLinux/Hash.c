@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-1 is not in libsodium, and one-time passwords want it (RFC 6238). libcrypto is loaded by name when one is made: nothing else of the
-// product needs it, and its loading would cost every command a millisecond.
+// SHA-1 is not in libsodium, and one-time passwords want it (RFC 6238). libcrypto is loaded by name when one is made:
+// nothing else of the product needs it, and its loading would cost every command a millisecond.
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <dlfcn.h>

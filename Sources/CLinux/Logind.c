@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of sd-bus are variadic. libsystemd is loaded by name when the agent starts: nothing else of the product needs it, its loading would
-// cost every command more than a millisecond, and there are systems without it.
+// The calls of sd-bus are variadic. libsystemd is loaded by name when the agent starts: nothing else of the product
+// needs it, its loading would cost every command more than a millisecond, and there are systems without it.
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <dlfcn.h>

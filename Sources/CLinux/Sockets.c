@@ -54,7 +54,8 @@ void clinux_set_patience(int descriptor, long seconds) {
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
-// Binds a socket with mode 0600 whatever the umask: the mode of a socket that has no name yet is the one that its name gets.
+// Binds a socket with mode 0600 whatever the umask: the mode of a socket that has no name yet is the one that its name
+// gets.
 long clinux_bind_unix(const char *path) {
     struct sockaddr_un address;
     int flaw = unix_address(path, &address);

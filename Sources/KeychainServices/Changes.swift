@@ -34,7 +34,8 @@ struct Changes {
 
     /// The changes for the engine.
     func changes() throws(VaultError) -> ItemChanges {
-        var changes = ItemChanges(attributes: attributes, secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
+        var changes = ItemChanges(
+            attributes: attributes, secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
         changes.flaw = flaw
         return changes
     }

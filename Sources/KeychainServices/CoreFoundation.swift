@@ -3,7 +3,8 @@
 // swift-format-ignore-file: NeverUseImplicitlyUnwrappedOptionals
 public import Foundation
 
-// What Core Foundation's names stand for where there is no Core Foundation: Foundation's classes, so that `as` bridges in both directions.
+// What Core Foundation's names stand for where there is no Core Foundation: Foundation's classes, so that `as` bridges
+// in both directions.
 
 public typealias CFTypeRef = AnyObject
 public typealias CFString = NSString
@@ -81,7 +82,9 @@ public func SecIdentityGetTypeID() -> CFTypeID { 14 }
 
 public func CFEqual(_ a: CFTypeRef!, _ b: CFTypeRef!) -> Bool { (a as? NSObject)?.isEqual(b) ?? false }
 
-public func CFHash(_ object: CFTypeRef!) -> CFHashCode { (object as? NSObject).map { CFHashCode(bitPattern: $0.hash) } ?? 0 }
+public func CFHash(_ object: CFTypeRef!) -> CFHashCode {
+    (object as? NSObject).map { CFHashCode(bitPattern: $0.hash) } ?? 0
+}
 
 public func CFBooleanGetValue(_ boolean: CFBoolean!) -> Bool { boolean.boolValue }
 

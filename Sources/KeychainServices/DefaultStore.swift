@@ -11,7 +11,8 @@ enum DefaultStore {
     ///
     /// - Parameter check: what is wrong with the request itself is a better answer than that there is no vault.
     static func perform(
-        adding: Bool = false, check: (AccessGroups) throws(VaultError) -> Void, _ call: (any ItemStore) throws(VaultError) -> Void
+        adding: Bool = false, check: (AccessGroups) throws(VaultError) -> Void,
+        _ call: (any ItemStore) throws(VaultError) -> Void
     ) -> OSStatus {
         let vault: any ItemStore
         do throws(VaultError) { vault = try get() } catch {
@@ -82,7 +83,8 @@ enum DefaultStore {
 extension VaultError {
     fileprivate var asksForReopening: Bool {
         switch self {
-        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.rolledBack), .storage(.noVault), .agent(.notRunning):
+        case .storage(.poisoned), .storage(.forked), .storage(.rekeyed), .storage(.rolledBack), .storage(.noVault),
+            .agent(.notRunning):
             true
         default: false
         }

@@ -154,7 +154,8 @@ struct Request {
         case "u_AuthUI", "u_OpPrompt": break
         case "u_NoAuthUI":
             guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
-        // Nothing here asks the context; a program that has a class of this name for other reasons may pass an object of it.
+        // Nothing here asks the context; a program that has a class of this name for other reasons may pass an object
+        // of it.
         case "u_AuthCtx":
             guard !isPropertyList(value) else { throw .parameter(.key(name)) }
         case "u_CredRef":
@@ -194,20 +195,22 @@ extension Request {
 }
 
 extension NSDictionary {
-    /// The keys and values in one order, as the objects that the dictionary holds. A loop over the dictionary itself bridges each of them,
-    /// which takes longer than all the rest of a call.
+    /// The keys and values in one order, as the objects that the dictionary holds. A loop over the dictionary itself
+    /// bridges each of them, which takes longer than all the rest of a call.
     var entries: Zip2Sequence<[Any], [Any]> { zip(allKeys, allValues) }
 }
 
 /// Takes what a four-character key names.
-func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribute: AttributeValue]) throws(VaultError) {
+func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribute: AttributeValue]) throws(VaultError)
+{
     guard let attribute = Attribute(name: name) else {
         switch name {
         case "nleg": return
         // Columns of Apple's database that no caller may name, and app clips.
         case "data", "v_pk", "clip": throw .parameter(.key(name))
         // These need entitlements that only Apple's own programs have.
-        case "ggrp", "sysb", "pcss", "pcsk", "pcsi", "binn", "bini", "bin0", "bin1", "bin2", "bin3": throw .accessGroupDenied
+        case "ggrp", "sysb", "pcss", "pcsk", "pcsi", "binn", "bini", "bin0", "bin1", "bin2", "bin3":
+            throw .accessGroupDenied
         case "UUID": throw .unimplemented
         default: throw .noSuchAttribute(name)
         }

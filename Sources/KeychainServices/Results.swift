@@ -15,7 +15,8 @@ extension Request.Results {
         return dictionary.object
     }
 
-    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``needsSecret(of:)``. Nil: nothing.
+    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``needsSecret(of:)``. Nil:
+    /// nothing.
     func found(_ item: Item) -> AnyObject? {
         let data = item.data
         if isSingle { return single(item, data) }
@@ -32,7 +33,9 @@ extension Request.Results {
         return dictionary.object
     }
 
-    func needsSecret(of itemClass: ItemClass?) -> Bool { contains(.data) || contains(.reference) && itemClass == .certificate }
+    func needsSecret(of itemClass: ItemClass?) -> Bool {
+        contains(.data) || contains(.reference) && itemClass == .certificate
+    }
 
     /// Whether one thing alone was asked for that is no dictionary, or nothing.
     var isSingle: Bool { !contains(.attributes) && rawValue & (rawValue - 1) == 0 }

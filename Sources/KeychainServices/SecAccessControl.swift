@@ -43,8 +43,9 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - protection: one of the `kSecAttrAccessible…` values.
-///   - flags: without any, the item is protected by its accessibility alone. An item with others is refused by `SecItemAdd` and
-///     `SecItemUpdate`, errSecUnimplemented: nobody would ask for a fingerprint here, and the item would be less safe than it says.
+///   - flags: without any, the item is protected by its accessibility alone. An item with others is refused by
+///     `SecItemAdd` and `SecItemUpdate`, errSecUnimplemented: nobody would ask for a fingerprint here, and the item
+///     would be less safe than it says.
 ///   - error: gets an error, retained, with the domain `NSOSStatusErrorDomain` and the code errSecParam.
 /// - Returns: nil for another protection or a combination of flags that Apple's systems refuse.
 public func SecAccessControlCreateWithFlags(

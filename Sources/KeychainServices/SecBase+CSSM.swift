@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The statuses that Apple's SecBase.h took over from CSSM: -67585 to -67904, one after the other. None of the calls here returns one; sources
-// compare with them.
+// The statuses that Apple's SecBase.h took over from CSSM: -67585 to -67904, one after the other. None of the calls
+// here returns one; sources compare with them.
 
 public let errSecServiceNotAvailable: OSStatus = -67585
 public let errSecInsufficientClientID: OSStatus = -67586

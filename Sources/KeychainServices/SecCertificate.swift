@@ -5,12 +5,15 @@ public import Foundation
 public final class SecCertificate: NSObject, @unchecked Sendable {
     let data: Data
 
-    /// - Returns: nil when the bytes are not one DER SEQUENCE of a SEQUENCE, a SEQUENCE and a BIT STRING, as RFC 5280 has a certificate.
+    /// - Returns: nil when the bytes are not one DER SEQUENCE of a SEQUENCE, a SEQUENCE and a BIT STRING, as RFC 5280
+    ///   has a certificate.
     init?(_ data: Data) {
         var reader = DERReader(Array(data))
         guard let certificate = reader.take(0x30), reader.isAtEnd else { return nil }
         var parts = DERReader(certificate)
-        guard parts.take(0x30) != nil, parts.take(0x30) != nil, parts.take(0x03) != nil, parts.isAtEnd else { return nil }
+        guard parts.take(0x30) != nil, parts.take(0x30) != nil, parts.take(0x03) != nil, parts.isAtEnd else {
+            return nil
+        }
         self.data = data
     }
 

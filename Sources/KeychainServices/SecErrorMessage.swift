@@ -10,7 +10,8 @@ public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMuta
     return message as NSString
 }
 
-/// Made of the status's name, which says what it means: `-67613`, errSecCRLExpired, is "CRL expired (errSecCRLExpired)".
+/// Made of the status's name, which says what it means: `-67613`, errSecCRLExpired, is "CRL expired
+/// (errSecCRLExpired)".
 private func cssmMessage(_ status: OSStatus) -> String? {
     let names = namesOfCSSMStatuses.description.split(separator: " ")
     let index = Int(-67585) - Int(status)

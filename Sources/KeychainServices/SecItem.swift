@@ -10,9 +10,9 @@ public import Foundation
 /// - Parameters:
 ///   - attributes: the class, attributes, `kSecValueData`, and the `kSecReturn…` keys.
 ///   - result: gets what was asked for; untouched when nothing was, and on every error. Nil is fine.
-/// - Returns: errSecSuccess; errSecDuplicateItem when an item has the same primary key; errSecParam, errSecNoSuchAttr, errSecNoSuchClass,
-///   errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented; errSecDataTooLarge above 16 MiB of data or 64 KiB of
-///   attributes; errSecNotAvailable when there is no vault.
+/// - Returns: errSecSuccess; errSecDuplicateItem when an item has the same primary key; errSecParam, errSecNoSuchAttr,
+///   errSecNoSuchClass, errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented; errSecDataTooLarge
+///   above 16 MiB of data or 64 KiB of attributes; errSecNotAvailable when there is no vault.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     let request = Request(attributes, for: .add)
@@ -30,8 +30,8 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
 ///
 /// - Parameters:
 ///   - query: the class or a persistent reference, attributes, `kSecMatch…` keys, and the `kSecReturn…` keys.
-///   - result: gets what was asked for: of one item, or an array with `kSecMatchLimitAll` and limits above 1. Untouched when nothing was
-///     asked for, and on every error. Nil is fine.
+///   - result: gets what was asked for: of one item, or an array with `kSecMatchLimitAll` and limits above 1. Untouched
+///     when nothing was asked for, and on every error. Nil is fine.
 /// - Returns: errSecSuccess; errSecItemNotFound, also for a limit of all; otherwise as ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
@@ -44,7 +44,9 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
         try query.check(findingAsOneOf: groups)
     } _: { store throws(VaultError) in
         let items = try store.copyMatching(query)
-        guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else { throw .unimplemented }
+        guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else {
+            throw .unimplemented
+        }
         // The caller's pointer is valid for the length of the call.
         if query.limit == .one {
             if !request.results.isEmpty { unsafe result?.pointee = items.first.flatMap { request.results.found($0) } }
@@ -87,8 +89,9 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-// On Apple's systems a String and an NSString are one key of a [AnyHashable: Any] and one member of a Set<AnyHashable>. Libraries count on
-// it. It stands in this file so that no linker leaves it out of a program that calls the functions above.
+// On Apple's systems a String and an NSString are one key of a [AnyHashable: Any] and one member of a Set<AnyHashable>.
+// Libraries count on it. It stands in this file so that no linker leaves it out of a program that calls the functions
+// above.
 extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
     public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(self as String) }
 }

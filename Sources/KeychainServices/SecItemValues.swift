@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-// What attributes take, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
+// What attributes take, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: see
+// SecItemKeys.swift.
 
 // MARK: Accessibility
 

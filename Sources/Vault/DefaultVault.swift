@@ -6,17 +6,19 @@ internal import VaultStorage
 extension Vault {
     /// Makes every `SecItem…` call of this process use the vault.
     ///
-    /// Without a call to this, the first `SecItem…` call opens the vault at ``defaultPath`` with ``UnlockingSecret/ofProcess()``.
+    /// Without a call to this, the first `SecItem…` call opens the vault at ``defaultPath`` with
+    /// ``UnlockingSecret/ofProcess()``.
     ///
     /// - Parameters:
     ///   - vault: nil goes back to what the environment says, and the next call opens it.
-    ///   - accessGroups: those of the calls; the first is where they add. Nil: those that the vault was opened with; without a vault
-    ///     `$VAULT_ACCESS_GROUPS`, else the one group ``processGroup``.
+    ///   - accessGroups: those of the calls; the first is where they add. Nil: those that the vault was opened with;
+    ///     without a vault `$VAULT_ACCESS_GROUPS`, else the one group ``processGroup``.
     public static func setDefault(_ vault: Vault?, accessGroups: AccessGroups? = nil) {
         DefaultVault.bind(accessGroups.flatMap { vault?.withAccessGroups($0) } ?? vault, accessGroups)
     }
 
-    /// Makes the `SecItem…` calls of this task, and of the tasks that it starts, use the vault: tests that run at once have one each.
+    /// Makes the `SecItem…` calls of this task, and of the tasks that it starts, use the vault: tests that run at once
+    /// have one each.
     ///
     /// Threads that are no task's, as those of Dispatch, go on with the vault of the process.
     public static func withDefault<R>(_ vault: Vault, _ body: () throws -> R) rethrows -> R {
@@ -36,7 +38,8 @@ package enum DefaultVault {
     private struct State {
         var bound: (any ItemStore)?
         var opened: (any ItemStore)?
-        /// As a list: the optimizer (Swift 6.3.1) lays an optional of ``AccessGroups``, which has optionals in it, out as a value that is there.
+        /// As a list: the optimizer (Swift 6.3.1) lays an optional of ``AccessGroups``, which has optionals in it, out
+        /// as a value that is there.
         var groups: [String]?
         /// A key derivation that came to nothing, so that not every caller waits for one of their own.
         var failure: (error: VaultError, uptime: Duration)?
@@ -70,8 +73,8 @@ package enum DefaultVault {
         return state.withLock { $0.groups }.map { AccessGroups($0) } ?? .ofProcess
     }
 
-    /// - Parameter open: finds an agent or derives the key, while whoever comes meanwhile waits for the same vault. It is given the access
-    ///   groups of the calls.
+    /// - Parameter open: finds an agent or derives the key, while whoever comes meanwhile waits for the same vault. It
+    ///   is given the access groups of the calls.
     package static func get(
         opening open: (AccessGroups) throws(VaultError) -> any ItemStore
     ) throws(VaultError) -> any ItemStore {
@@ -95,7 +98,8 @@ package enum DefaultVault {
         return try result.get()
     }
 
-    /// Lets the next call open the vault again. Returns false for one that was bound: only who opened it can open it again.
+    /// Lets the next call open the vault again. Returns false for one that was bound: only who opened it can open it
+    /// again.
     package static func forget(_ vault: any ItemStore) -> Bool {
         guard ofTask == nil else { return false }
         let (old, isBound) = state.withLock { state in

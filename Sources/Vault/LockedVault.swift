@@ -10,7 +10,9 @@ public struct LockedVault: Sendable {
 
     /// - Throws: `.storage` with `.noVault`, `.refused`, `.damaged`, `.unsupported` or `.inputOutput`.
     public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
-        do throws(StorageError) { store = try LockedStore(path, environment: environment) } catch { throw VaultError(error) }
+        do throws(StorageError) { store = try LockedStore(path, environment: environment) } catch {
+            throw VaultError(error)
+        }
     }
 
     /// The path of the file, without symbolic links.
@@ -28,18 +30,22 @@ public struct LockedVault: Sendable {
     /// Derives the key, which takes most of a second, and reads the vault.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.
-    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
+    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault
+    {
         try unlock(with: .passphrase(passphrase), accessGroups: accessGroups)
     }
 
-    /// As ``unlock(with:accessGroups:)-(Passphrase,_)``, with what the vault has a slot for. Only a passphrase takes long.
+    /// As ``unlock(with:accessGroups:)-(Passphrase,_)``, with what the vault has a slot for. Only a passphrase takes
+    /// long.
     ///
     /// A passphrase slot that a guess costs less than a new one may have is made anew, at the default cost.
-    public func unlock(with secret: UnlockingSecret, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
+    public func unlock(with secret: UnlockingSecret, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault
+    {
         try unlock(with: secret, accessGroups: accessGroups, acceptsOlderCopy: false)
     }
 
-    /// - Parameter acceptsOlderCopy: makes the file the state to go on from, whatever this device has seen of the vault.
+    /// - Parameter acceptsOlderCopy: makes the file the state to go on from, whatever this device has seen of the
+    ///   vault.
     public func unlock(
         with secret: UnlockingSecret, accessGroups: AccessGroups = .standard, acceptsOlderCopy: Bool
     ) throws(VaultError) -> Vault {

@@ -3,16 +3,20 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension Vault {
-    /// The access group that is this program's own, as long as nobody names others: the bundle identifier of its Info.plist, else the file name
-    /// of its executable. On Apple's systems no application can touch another's items; one that wipes a whole class counts on it.
+    /// The access group that is this program's own, as long as nobody names others: the bundle identifier of its
+    /// Info.plist, else the file name of its executable. On Apple's systems no application can touch another's items;
+    /// one that wipes a whole class counts on it.
     ///
-    /// It is read once. Names that mean something else, and those that a list of groups could not hold, get the prefix `program.`.
+    /// It is read once. Names that mean something else, and those that a list of groups could not hold, get the prefix
+    /// `program.`.
     public static let processGroup = ProcessGroup.name(ofExecutable: ProcessGroup.executable)
 }
 
 /// How a program is called.
 enum ProcessGroup {
-    private static let taken: Set<String> = ["*", "default", DeviceIdentifier.accessGroup, "systemd", "com.apple.token"]
+    private static let taken: Set<String> = [
+        "*", "default", DeviceIdentifier.accessGroup, "systemd", "com.apple.token",
+    ]
     private static let deletedMark = " (deleted)"
 
     static var executable: String {
@@ -44,11 +48,13 @@ enum ProcessGroup {
             enum CodingKeys: String, CodingKey { case identifier = "CFBundleIdentifier" }
         }
         let places = [
-            "\(directory)/Info.plist", "\(directory)/\(file).resources/Info.plist", "\(directory)/../share/\(file).resources/Info.plist",
+            "\(directory)/Info.plist", "\(directory)/\(file).resources/Info.plist",
+            "\(directory)/../share/\(file).resources/Info.plist",
         ]
         for place in places {
             guard let data = FileManager.default.contents(atPath: place), data.count <= 1 << 20,
-                let identifier = (try? PropertyListDecoder().decode(Information.self, from: data))?.identifier, !identifier.isEmpty
+                let identifier = (try? PropertyListDecoder().decode(Information.self, from: data))?.identifier,
+                !identifier.isEmpty
             else { continue }
             return identifier
         }

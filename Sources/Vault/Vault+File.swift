@@ -45,7 +45,8 @@ extension Vault {
     public func addMachineSlot(
         _ provider: KeySlot.Provider, with credential: SystemCredential = SystemCredential(), name: String? = nil
     ) throws(VaultError) -> KeySlot {
-        try core.manage { store throws(StorageError) in try store.addMachineSlot(provider, with: credential, name: name) }
+        try core.manage { store throws(StorageError) in try store.addMachineSlot(provider, with: credential, name: name)
+        }
     }
 
     /// Takes a way to unlock away. With the last slot for a passphrase go the items that are bound to there being one.
@@ -85,16 +86,20 @@ extension Vault {
         try core.manage { store throws(StorageError) in try store.changeSecret(from: current, to: new, cost: cost) }
     }
 
-    /// Draws a new vault key and seals everything anew under it: what to do when a secret or a copy of the vault may have leaked.
+    /// Draws a new vault key and seals everything anew under it: what to do when a secret or a copy of the vault may
+    /// have leaked.
     ///
     /// Copies from before still open with the old secrets, and show what was in them.
     ///
     /// - Parameters:
     ///   - entries: who may open the vault from now on; every other slot goes.
     ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.storage(.slot(.lastForPeople))`; `.storage(.damaged)` for a value that does not open, with nothing changed.
+    /// - Throws: `.storage(.slot(.lastForPeople))`; `.storage(.damaged)` for a value that does not open, with nothing
+    ///   changed.
     @discardableResult
-    public func rekey(_ entries: [SlotEntry], report: (Double) -> Void = { _ in }) throws(VaultError) -> VaultStore.Rekeyed {
+    public func rekey(_ entries: [SlotEntry], report: (Double) -> Void = { _ in }) throws(VaultError)
+        -> VaultStore.Rekeyed
+    {
         try core.manage { store throws(StorageError) in try store.rekey(entries, report: report) }
     }
 
@@ -108,8 +113,12 @@ extension Vault {
     /// - Returns: how many items it holds.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     @discardableResult
-    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false) throws(VaultError) -> Int {
-        try core.manage { store throws(StorageError) in try store.backUp(to: path, entries: entries, replacing: replacing) }
+    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false) throws(VaultError)
+        -> Int
+    {
+        try core.manage { store throws(StorageError) in
+            try store.backUp(to: path, entries: entries, replacing: replacing)
+        }
     }
 }
 
@@ -120,11 +129,14 @@ extension LockedVault {
     /// What this machine keeps for the vault, which a slot of it opens with. Nil: it has no such slot.
     ///
     /// - Throws: `.storage(.machineSecret)` when the machine does not give it: the other slots work all the same.
-    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError) -> UnlockingSecret? {
+    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
+        -> UnlockingSecret?
+    {
         try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
     }
 
-    /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before anything is replaced.
+    /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before
+    /// anything is replaced.
     ///
     /// - Parameters:
     ///   - secret: opens the backup, and then the vault.
@@ -133,16 +145,19 @@ extension LockedVault {
     ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
     ///   - report: hears how much is done, from 0 to 1.
     /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with what was there in place.
+    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with what was there in
+    ///   place.
     @discardableResult
     public func restore(
-        with secret: UnlockingSecret, to path: FilePath, replacing: Bool = false, accepts: (MissingState) -> Bool = { _ in false },
+        with secret: UnlockingSecret, to path: FilePath, replacing: Bool = false,
+        accepts: (MissingState) -> Bool = { _ in false },
         report: (Double) -> Void = { _ in }
     ) throws(VaultError) -> Int {
         try stored { () throws(StorageError) in
             let backup = try store.openAsBackup(with: secret)
             return try VaultStore.restore(
-                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts, report: report)
+                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts, report: report
+            )
         }
     }
 }
@@ -161,7 +176,9 @@ public struct DamagedVault: Sendable {
     public var slots: [KeySlot] { store.header.slots }
 
     /// As ``LockedVault/machineSecret(with:)``.
-    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError) -> UnlockingSecret? {
+    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
+        -> UnlockingSecret?
+    {
         try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
     }
 

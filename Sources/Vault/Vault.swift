@@ -6,7 +6,8 @@ public import VaultStorage
 
 /// An unlocked vault: the items of one file, for any number of threads.
 ///
-/// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they did before it.
+/// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they
+/// did before it.
 public final class Vault: OpenVault {
     let core: VaultCore
     let accessGroups: AccessGroups
@@ -28,12 +29,14 @@ public final class Vault: OpenVault {
     ///   - recoveryCode: opens the vault as well; see ``RecoveryCode``.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
-        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate, recoveryCode: RecoveryCode? = nil,
+        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
+        recoveryCode: RecoveryCode? = nil,
         environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
     ) throws(VaultError) -> Vault {
         let also = recoveryCode.map { [SlotEntry(.recoveryCode($0), name: "recovery code")] } ?? []
         return try create(
-            at: path, unlockedBy: .passphrase(passphrase), cost: cost, also: also, environment: environment, accessGroups: accessGroups)
+            at: path, unlockedBy: .passphrase(passphrase), cost: cost, also: also, environment: environment,
+            accessGroups: accessGroups)
     }
 
     /// Makes a new vault that a key file opens, for machines that nobody types a passphrase at.
@@ -41,9 +44,12 @@ public final class Vault: OpenVault {
     /// - Parameter path: its directory is made, mode 0700, when it does not exist.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
-        at path: FilePath, keyFile: KeyFile, environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
+        at path: FilePath, keyFile: KeyFile, environment: VaultEnvironment = .system,
+        accessGroups: AccessGroups = .standard
     ) throws(VaultError) -> Vault {
-        try create(at: path, unlockedBy: .keyFile(keyFile), cost: .moderate, environment: environment, accessGroups: accessGroups)
+        try create(
+            at: path, unlockedBy: .keyFile(keyFile), cost: .moderate, environment: environment,
+            accessGroups: accessGroups)
     }
 
     private static func create(
@@ -52,7 +58,8 @@ public final class Vault: OpenVault {
     ) throws(VaultError) -> Vault {
         do throws(StorageError) {
             return Vault(
-                try VaultStore.create(at: path, unlockedBy: secret, cost: cost, environment: environment, also: entries), accessGroups)
+                try VaultStore.create(
+                    at: path, unlockedBy: secret, cost: cost, environment: environment, also: entries), accessGroups)
         } catch {
             throw VaultError(error)
         }
@@ -70,7 +77,8 @@ public final class Vault: OpenVault {
         do throws(CryptoError) { passphrase = try Passphrase(SecretBytes(copying: digits.span)) } catch {
             throw .storage(StorageError(error))
         }
-        return try create(at: "/vault", passphrase: passphrase, cost: .weakest, environment: environment, accessGroups: accessGroups)
+        return try create(
+            at: "/vault", passphrase: passphrase, cost: .weakest, environment: environment, accessGroups: accessGroups)
     }
 
     /// Opens a vault.
@@ -132,7 +140,9 @@ public final class Vault: OpenVault {
     }
 
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        try core.lookAt { engine throws(VaultError) in try engine.secret(of: record.itemID, valueVersion: record.valueVersion) }
+        try core.lookAt { engine throws(VaultError) in
+            try engine.secret(of: record.itemID, valueVersion: record.valueVersion)
+        }
     }
 
     func secret(ofVisible id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
@@ -177,7 +187,8 @@ public final class Vault: OpenVault {
 
     /// As ``copyMatching(_:)``; nil when it would have to wait for another thread.
     package func copyMatchingAtOnce(_ query: Query) throws(VaultError) -> [Item]? {
-        try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self) }
+        try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self)
+        }
     }
 
     // MARK: The file
@@ -206,10 +217,12 @@ public final class Vault: OpenVault {
 
     /// Derives the keys again that ``lock()`` wiped. Other threads go on meanwhile.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it again.
+    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it
+    ///   again.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) { try core.unlock(with: secret) { true } }
 
-    /// - Parameter isWanted: asked when the keys are derived, with all others kept out; it locks nothing and unlocks nothing itself.
+    /// - Parameter isWanted: asked when the keys are derived, with all others kept out; it locks nothing and unlocks
+    ///   nothing itself.
     package func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
         try core.unlock(with: secret, if: isWanted)
     }
@@ -217,9 +230,9 @@ public final class Vault: OpenVault {
     /// Whether the vault key was wiped.
     public var isLocked: Bool { core.isLocked }
 
-    /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no longer used; going out of
-    /// scope does it too. What goes wrong here takes nothing back that was acknowledged. Calls that come later throw `.closed`, also those of
-    /// ``withAccessGroups(_:)``.
+    /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no
+    /// longer used; going out of scope does it too. What goes wrong here takes nothing back that was acknowledged.
+    /// Calls that come later throw `.closed`, also those of ``withAccessGroups(_:)``.
     public func close() { core.close() }
 
     func closeAtOnce() { core.closeAtOnce() }

@@ -16,8 +16,8 @@ extension VaultEnvironment {
 }
 
 extension Vault {
-    /// `$VAULT_FILE`, else `$XDG_DATA_HOME/vault/default.vault`: outside every application's own directory, so that uninstalling one leaves
-    /// its items alone. Nil without either and without `$HOME`.
+    /// `$VAULT_FILE`, else `$XDG_DATA_HOME/vault/default.vault`: outside every application's own directory, so that
+    /// uninstalling one leaves its items alone. Nil without either and without `$HOME`.
     public static var defaultPath: FilePath? {
         if let file = Directories.variable("VAULT_FILE") { return FilePath(file) }
         return Directories.base("XDG_DATA_HOME", ".local/share")?.appending("default.vault")
@@ -28,7 +28,8 @@ extension Vault {
 }
 
 extension AccessGroups {
-    /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group ``Vault/processGroup``.
+    /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group
+    /// ``Vault/processGroup``.
     public static var ofProcess: AccessGroups { ofEnvironment ?? [Vault.processGroup] }
 
     /// `$VAULT_ACCESS_GROUPS`; nil: it is not set.
@@ -43,23 +44,25 @@ extension AccessGroups {
 }
 
 extension UnlockingSecret {
-    /// What the process was given to unlock with: the passphrase in `$VAULT_PASSPHRASE_FILE` or in the systemd credential `vault.passphrase`,
-    /// or `$VAULT_KEY_FILE`; the first that is set.
+    /// What the process was given to unlock with: the passphrase in `$VAULT_PASSPHRASE_FILE` or in the systemd
+    /// credential `vault.passphrase`, or `$VAULT_KEY_FILE`; the first that is set.
     ///
     /// - Returns: nil when none is set.
-    /// - Throws: `.storage(.inputOutput)` when it cannot be read or is no regular file; `.storage(.unacceptablePassphrase)`,
-    ///   `.storage(.unacceptableKeyFile)`.
+    /// - Throws: `.storage(.inputOutput)` when it cannot be read or is no regular file;
+    ///   `.storage(.unacceptablePassphrase)`, `.storage(.unacceptableKeyFile)`.
     public static func ofProcess() throws(VaultError) -> UnlockingSecret? {
         if let passphrase = try passphraseOfProcess() { return .passphrase(passphrase) }
         return try keyFileOfProcess().map { .keyFile($0) }
     }
 
-    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine keeps for it.
+    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine
+    /// keeps for it.
     ///
     /// - Throws: also `.storage(.machineSecret)`.
     public static func ofProcess(for vault: LockedVault) throws(VaultError) -> UnlockingSecret? {
         let kinds = vault.slots.map(\.kind)
-        if kinds.contains(.passphraseAndKeyFile), !kinds.contains(.passphrase), let passphrase = try passphraseOfProcess(),
+        if kinds.contains(.passphraseAndKeyFile), !kinds.contains(.passphrase),
+            let passphrase = try passphraseOfProcess(),
             let keyFile = try keyFileOfProcess()
         {
             return .passphraseAndKeyFile(passphrase, keyFile)

@@ -35,7 +35,8 @@ extension ParameterFlaw {
         case .attributesWithReference: "a persistent reference stands alone"
         case .limit: "the limit is out of place"
         case .matchKey: "a match key is out of place"
-        case .key(let name): name.isEmpty ? "a key is out of place" : "the key '\(name)' is out of place, or its value is"
+        case .key(let name):
+            name.isEmpty ? "a key is out of place" : "the key '\(name)' is out of place, or its value is"
         case .userAttributeName: "the name of a user attribute has 1 to 255 bytes"
         }
     }
@@ -67,12 +68,14 @@ extension StorageError: LocalizedError {
         case .unacceptableKeyFile: "A key file has 32 bytes to 1 MiB."
         case .unacceptableRecoveryCode: "The recovery code is mistyped."
         case .noMatchingSlot: "The vault has no slot for this."
-        case .slot: "The key slots stay as they are: there is no room, no such slot, or nobody could open the vault any more."
+        case .slot:
+            "The key slots stay as they are: there is no room, no such slot, or nobody could open the vault any more."
         case .machineSecret: "This machine does not give or keep the vault's secret."
         case .busy: "Another process keeps the vault locked."
         case .resourceUnavailable: "There is not enough memory for the key derivation."
         case .inputOutput(let errno, let task): "The system cannot \(task.rawValue): \(errno.description)."
-        case .indeterminate(let errno): "The disk failed at the end, and the change is there or it is not: \(errno.description)."
+        case .indeterminate(let errno):
+            "The disk failed at the end, and the change is there or it is not: \(errno.description)."
         case .poisoned: "An earlier failure made this handle useless: open the vault again."
         case .rekeyed: "The vault has got a new key: open it again."
         case .rolledBack: "The vault is older than what this device has seen, or another one has taken its place."

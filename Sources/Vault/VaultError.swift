@@ -28,7 +28,8 @@ public enum VaultError: Error, Equatable, Sendable {
     case itemChanged
     /// The vault was closed. Open it again.
     case closed
-    /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the transaction.
+    /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the
+    /// transaction.
     case insideTransaction
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)

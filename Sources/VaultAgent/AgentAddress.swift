@@ -8,7 +8,9 @@ public enum AgentAddress {
     public static var ofProcess: FilePath? {
         if let path = ProcessEnvironment.variable("VAULT_AGENT_SOCK") { return FilePath(path) }
         // The specification of the variable wants an absolute path.
-        guard let directory = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else { return nil }
+        guard let directory = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else {
+            return nil
+        }
         return FilePath(directory).appending("vault").appending("agent.sock")
     }
 }

@@ -38,7 +38,9 @@ extension AgentClient {
     }
 
     @discardableResult
-    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item { try item(.restoreItem(StoredItem.Key(record))) }
+    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
+        try item(.restoreItem(StoredItem.Key(record)))
+    }
 
     public func forget(accessGroup group: String) throws(VaultError) -> Int { try count(.forget(accessGroup: group)) }
 }

@@ -8,7 +8,8 @@ public import VaultStorage
 
 /// A vault that an agent keeps open: the four verbs through its socket. No key is ever on this side.
 ///
-/// Threads may share a client; their requests go one after the other. When the agent was restarted, the next request finds the new one.
+/// Threads may share a client; their requests go one after the other. When the agent was restarted, the next request
+/// finds the new one.
 public final class AgentClient: OpenVault {
     /// What becomes of the secrets that a client asks for.
     public enum Purpose: UInt8, Sendable {
@@ -36,7 +37,8 @@ public final class AgentClient: OpenVault {
     ///   - accessGroups: those of the caller; nil: ``Vault/AccessGroups/ofProcess``.
     /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there; `.agent(.busy)`.
     public init?(
-        at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?, purpose: Purpose = .reveal
+        at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?,
+        purpose: Purpose = .reveal
     ) throws(VaultError) {
         guard let address else { return nil }
         self.address = address
@@ -48,7 +50,9 @@ public final class AgentClient: OpenVault {
         self.connection = Mutex(Connected(connection: connection))
     }
 
-    private static func greet(_ hello: AgentRequest, on connection: inout AgentConnection) throws(VaultError) -> AgentStatus {
+    private static func greet(_ hello: AgentRequest, on connection: inout AgentConnection) throws(VaultError)
+        -> AgentStatus
+    {
         let reply: AgentReply
         do throws(VaultError) {
             try connection.send(hello)
@@ -66,7 +70,8 @@ public final class AgentClient: OpenVault {
 
     // MARK: Requests
 
-    /// Asks once more for what only reads, when the agent has let the connection go: nobody needs to hear that a look may have happened or not.
+    /// Asks once more for what only reads, when the agent has let the connection go: nobody needs to hear that a look
+    /// may have happened or not.
     private func asking<R>(_ request: AgentRequest, _ body: () throws(VaultError) -> R) throws(VaultError) -> R {
         do throws(VaultError) { return try body() } catch {
             guard error == .agent(.gone), request.onlyReads else { throw error }
@@ -142,7 +147,9 @@ public final class AgentClient: OpenVault {
     }
 
     func identifier(_ request: AgentRequest) throws(VaultError) -> UUID {
-        guard case .identifier(let identifier) = try answer(request, isPatient: true) else { throw .agent(.protocolViolation) }
+        guard case .identifier(let identifier) = try answer(request, isPatient: true) else {
+            throw .agent(.protocolViolation)
+        }
         return identifier
     }
 
@@ -166,7 +173,9 @@ public final class AgentClient: OpenVault {
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try items(.copyMatching(query)) }
 
     @discardableResult
-    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int { try count(.update(query, changes)) }
+    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try count(.update(query, changes))
+    }
 
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int { try count(.delete(query)) }
@@ -203,7 +212,9 @@ public final class AgentClient: OpenVault {
     public func compact() throws(VaultError) { try done(.compact) }
 
     public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
-        guard case .verification(let result) = try answer(.verify(deep: deep), isPatient: true) else { throw .agent(.protocolViolation) }
+        guard case .verification(let result) = try answer(.verify(deep: deep), isPatient: true) else {
+            throw .agent(.protocolViolation)
+        }
         return result
     }
 
@@ -217,13 +228,17 @@ public final class AgentClient: OpenVault {
 
     /// Waits until nobody else is being asked for the passphrase.
     ///
-    /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in their turn.
+    /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in
+    ///   their turn.
     public func awaitTurn() throws(VaultError) -> AgentStatus {
-        guard case .status(let status) = try answer(.awaitTurn, isPatient: true) else { throw .agent(.protocolViolation) }
+        guard case .status(let status) = try answer(.awaitTurn, isPatient: true) else {
+            throw .agent(.protocolViolation)
+        }
         return status
     }
 
-    /// - Throws: `.storage(.wrongPassphrase)`, and what opening a vault throws. Each failure makes the next attempt wait longer.
+    /// - Throws: `.storage(.wrongPassphrase)`, and what opening a vault throws. Each failure makes the next attempt
+    ///   wait longer.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) { try done(.unlock(secret)) }
 
     /// Returns when the keys are wiped.
@@ -237,7 +252,9 @@ public final class AgentClient: OpenVault {
 
     /// - Returns: how many entries the audit log has, and the first that is not what was written.
     public func checkAuditLog() throws(VaultError) -> (entries: Int, firstChanged: Int?) {
-        guard case .audit(let entries, let firstChanged) = try answer(.audit, isPatient: true) else { throw .agent(.protocolViolation) }
+        guard case .audit(let entries, let firstChanged) = try answer(.audit, isPatient: true) else {
+            throw .agent(.protocolViolation)
+        }
         return (Int(clamping: entries), firstChanged.map { Int(clamping: $0) })
     }
 }

@@ -5,7 +5,8 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 
-/// A blocking socket to an agent: frames out, frames in. Secrets go between the socket and locked memory, and through nothing else.
+/// A blocking socket to an agent: frames out, frames in. Secrets go between the socket and locked memory, and through
+/// nothing else.
 struct AgentConnection: ~Copyable {
     private let descriptor: Int32
     /// In which process it was opened: a forked child must not speak in the middle of its parent's sentences.
@@ -38,7 +39,9 @@ struct AgentConnection: ~Copyable {
         let connection = AgentConnection(Int32(opened), inbox)
         var (peer, user): (Int32, UInt32) = (0, 0)
         // Whoever made the socket would be told the passphrase.
-        guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else { throw .agent(.refused) }
+        guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else {
+            throw .agent(.refused)
+        }
         return connection
     }
 
@@ -52,7 +55,8 @@ struct AgentConnection: ~Copyable {
     /// Whether a request can be sent: the agent may have ended since the last one.
     var isUsable: Bool { process == ForkMark.process && clinux_is_out_of_step(descriptor) == 0 }
 
-    /// - Throws: `.agent(.gone)`; `.storage` with `.attributesTooLarge` or `.valueTooLarge` for what fits into no frame.
+    /// - Throws: `.agent(.gone)`; `.storage` with `.attributesTooLarge` or `.valueTooLarge` for what fits into no
+    ///   frame.
     mutating func send(_ request: AgentRequest) throws(VaultError) {
         number &+= 1
         let frame = request.frame(number)
@@ -60,13 +64,17 @@ struct AgentConnection: ~Copyable {
         guard frame.secretsLength <= Frame.longestSecrets else { throw .storage(.valueTooLarge) }
         try send(frame.open.span, more: !frame.secrets.isEmpty)
         for (index, secret) in frame.secrets.enumerated() {
-            try secret.withBytes { bytes throws(VaultError) in try self.send(bytes, more: index + 1 < frame.secrets.count) }
+            try secret.withBytes { bytes throws(VaultError) in
+                try self.send(bytes, more: index + 1 < frame.secrets.count)
+            }
         }
     }
 
     private func send(_ bytes: Span<UInt8>, more: Bool) throws(VaultError) {
         // The span is as long as it says.
-        let result = unsafe bytes.withUnsafeBytes { unsafe clinux_send(descriptor, $0.baseAddress, $0.count, more ? 1 : 0) }
+        let result = unsafe bytes.withUnsafeBytes {
+            unsafe clinux_send(descriptor, $0.baseAddress, $0.count, more ? 1 : 0)
+        }
         guard result == 0 else { throw .agent(.gone) }
     }
 

@@ -53,7 +53,8 @@ package enum AgentReply: Sendable {
         case .verification(let result):
             kind = .verification
             for number in [
-                result.items, result.versions, result.values, result.opened, result.commits, result.foreign, result.unfinishedBytes,
+                result.items, result.versions, result.values, result.opened, result.commits, result.foreign,
+                result.unfinishedBytes,
                 result.invalidMarks,
             ] {
                 writer.put(UInt64(number))
@@ -79,7 +80,8 @@ package enum AgentReply: Sendable {
         case .status: self = .status(try reader.status())
         case .count: self = .count(try reader.integer())
         case .items:
-            self = .items(try reader.all { reader throws(MessageError) in try reader.storedItem() }, isLast: try reader.flag())
+            self = .items(
+                try reader.all { reader throws(MessageError) in try reader.storedItem() }, isLast: try reader.flag())
         case .secret: self = .secret(try reader.optional { reader throws(MessageError) in try reader.secret() })
         case .verification:
             var numbers: [Int] = []
@@ -89,7 +91,8 @@ package enum AgentReply: Sendable {
             }
             self = .verification(
                 VaultStore.Verification(
-                    items: numbers[0], versions: numbers[1], values: numbers[2], opened: numbers[3], commits: numbers[4],
+                    items: numbers[0], versions: numbers[1], values: numbers[2], opened: numbers[3],
+                    commits: numbers[4],
                     foreign: numbers[5], unfinishedBytes: numbers[6], invalidMarks: numbers[7]))
         case .identifier:
             let text = try reader.text()
@@ -97,7 +100,8 @@ package enum AgentReply: Sendable {
             self = .identifier(identifier)
         case .audit:
             self = .audit(
-                entries: try reader.integer(), firstChanged: try reader.optional { reader throws(MessageError) in try reader.integer() })
+                entries: try reader.integer(),
+                firstChanged: try reader.optional { reader throws(MessageError) in try reader.integer() })
         }
         try reader.end()
     }

@@ -10,11 +10,13 @@ package enum AgentRequest: Sendable {
     ///   - vault: the path of the file, without symbolic links; empty: whichever it is.
     ///   - groups: the caller's access groups; nil: those that the agent has for it.
     ///   - purpose: what secrets are wanted for.
-    ///   - isNamed: whether somebody has named the groups: a program's own one gives way to those that a policy has for it.
+    ///   - isNamed: whether somebody has named the groups: a program's own one gives way to those that a policy has for
+    ///     it.
     case hello(vault: String, groups: [String]?, purpose: AgentClient.Purpose, isNamed: Bool = true)
     /// The only request that does not count as use.
     case status
-    /// Waits until nobody else is being asked for the passphrase. The answer says whether there is still something to unlock.
+    /// Waits until nobody else is being asked for the passphrase. The answer says whether there is still something to
+    /// unlock.
     case awaitTurn
     case unlock(UnlockingSecret)
     case lock
@@ -193,7 +195,8 @@ package enum AgentRequest: Sendable {
         case .restoreItem: self = .restoreItem(try reader.recordKey())
         case .forget: self = .forget(accessGroup: try reader.text())
         case .deviceIdentifier:
-            self = .deviceIdentifier(name: try reader.text(), thisDeviceOnly: try reader.flag(), reset: try reader.flag())
+            self = .deviceIdentifier(
+                name: try reader.text(), thisDeviceOnly: try reader.flag(), reset: try reader.flag())
         case .lockedCount: self = .lockedCount(try reader.query())
         case .setIdleLimit: self = .setIdleLimit(try reader.integer())
         case .audit: self = .audit

@@ -33,7 +33,8 @@ public struct AgentStatus: Equatable, Sendable {
     public var clients: UInt32
 
     public init(
-        state: State, processID: UInt32, version: String, vault: String, idleLimit: UInt32, maximum: UInt32, locksIn: UInt32?,
+        state: State, processID: UInt32, version: String, vault: String, idleLimit: UInt32, maximum: UInt32,
+        locksIn: UInt32?,
         access: Access, isAuditing: Bool, clients: UInt32
     ) {
         self.state = state
@@ -72,7 +73,8 @@ extension MessageReader {
         let locksIn: UInt32? = try optional { reader throws(MessageError) in try reader.integer() }
         guard let access = AgentStatus.Access(rawValue: try integer()) else { throw .invalid }
         return AgentStatus(
-            state: state, processID: processID, version: version, vault: vault, idleLimit: idleLimit, maximum: maximum, locksIn: locksIn,
+            state: state, processID: processID, version: version, vault: vault, idleLimit: idleLimit, maximum: maximum,
+            locksIn: locksIn,
             access: access, isAuditing: try flag(), clients: try integer())
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of an error on the wire. What goes with it stands behind it, in the order of the case's values; a number is never used for another.
+/// The number of an error on the wire. What goes with it stands behind it, in the order of the case's values; a number
+/// is never used for another.
 enum ErrorCode: UInt16, CaseIterable {
     case noSuchClass = 1
     case duplicateItem = 2

@@ -5,8 +5,8 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// An error is its code, u16, and what goes with it. Both ways are switches over every case: one that lacks a number, or a number that means
-// nothing, does not compile.
+// An error is its code, u16, and what goes with it. Both ways are switches over every case: one that lacks a number, or
+// a number that means nothing, does not compile.
 
 extension MessageWriter {
     mutating func put(_ error: VaultError) {
@@ -224,7 +224,9 @@ extension MessageReader {
         }
     }
 
-    private mutating func errno() throws(MessageError) -> Errno { Errno(rawValue: CInt(bitPattern: try integer(UInt32.self))) }
+    private mutating func errno() throws(MessageError) -> Errno {
+        Errno(rawValue: CInt(bitPattern: try integer(UInt32.self)))
+    }
 
     private mutating func named<R: RawRepresentable>() throws(MessageError) -> R where R.RawValue == String {
         guard let value = R(rawValue: try text()) else { throw .invalid }

@@ -4,8 +4,9 @@ internal import VaultFormat
 
 /// What both sides of the socket send: a head, a body, and behind it the secrets that the body names, in their order.
 ///
-/// `bodyLength u32, secretsLength u32, version u8, kind u8, reserved u16 = 0, number u32, body, secrets`. A reply has its request's number.
-/// Secrets stand apart so that each side moves them between the socket and locked memory, and nowhere else.
+/// `bodyLength u32, secretsLength u32, version u8, kind u8, reserved u16 = 0, number u32, body, secrets`. A reply has
+/// its request's number. Secrets stand apart so that each side moves them between the socket and locked memory, and
+/// nowhere else.
 package struct Frame: Sendable {
     package static let headLength = 16
     /// The largest body; whatever is longer goes in several frames.

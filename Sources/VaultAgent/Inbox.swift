@@ -51,7 +51,9 @@ package struct Inbox: ~Copyable {
     /// - Throws: for a head that is none, as soon as it is there.
     package mutating func next() throws(MessageError) -> Frame? {
         if head == nil, count >= Frame.headLength {
-            head = try buffer.withBytes { bytes throws(MessageError) in try MessageHead(bytes.extracting(0..<Frame.headLength)) }
+            head = try buffer.withBytes { bytes throws(MessageError) in
+                try MessageHead(bytes.extracting(0..<Frame.headLength))
+            }
         }
         guard let head, let end = needed, count >= end else { return nil }
         let secrets = end - head.secretsLength

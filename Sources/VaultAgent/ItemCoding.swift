@@ -135,11 +135,15 @@ extension MessageReader {
         return attributes
     }
 
-    private mutating func names<V>(_ read: (inout MessageReader) throws(MessageError) -> V) throws(MessageError) -> [String: V] {
+    private mutating func names<V>(_ read: (inout MessageReader) throws(MessageError) -> V) throws(MessageError)
+        -> [String: V]
+    {
         var names: [String: V] = [:]
         var last: String?
         for (name, value) in try all({ reader throws(MessageError) in (try reader.text(), try read(&reader)) }) {
-            guard last.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) ?? true, names.updateValue(value, forKey: name) == nil else {
+            guard last.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) ?? true,
+                names.updateValue(value, forKey: name) == nil
+            else {
                 throw .invalid
             }
             last = name
@@ -163,7 +167,8 @@ extension MessageReader {
 
     mutating func newItem() throws(MessageError) -> Item {
         var item = Item(
-            ItemKey(try itemClass(), try attributes()), userAttributes: try names { reader throws(MessageError) in try reader.text() })
+            ItemKey(try itemClass(), try attributes()),
+            userAttributes: try names { reader throws(MessageError) in try reader.text() })
         item.secret = try optional { reader throws(MessageError) in try reader.secret() }
         item.flaw = try flaw()
         return item
@@ -173,7 +178,8 @@ extension MessageReader {
         let itemClass = try itemClass()
         guard let accessibility = Accessibility(rawValue: try text()) else { throw .invalid }
         let item = StoredItem(
-            itemClass: itemClass, accessibility: accessibility, attributes: try bytes(), id: try itemID(), version: try integer(),
+            itemClass: itemClass, accessibility: accessibility, attributes: try bytes(), id: try itemID(),
+            version: try integer(),
             valueVersion: try integer(), created: try date(), modified: try date(), hasSecret: try flag(),
             secret: try optional { reader throws(MessageError) in try reader.secret() })
         guard item.isWellFormed else { throw .invalid }
@@ -203,7 +209,9 @@ extension MessageReader {
         query.hostOrSubdomain = try optional { reader throws(MessageError) in try reader.text() }
         var last: UInt8?
         for number in try all({ reader throws(MessageError) in try reader.integer(UInt8.self) }) {
-            guard let condition = Query.MatchCondition(rawValue: number), last.map({ $0 < number }) ?? true else { throw .invalid }
+            guard let condition = Query.MatchCondition(rawValue: number), last.map({ $0 < number }) ?? true else {
+                throw .invalid
+            }
             last = number
             query.conditions.insert(condition)
         }

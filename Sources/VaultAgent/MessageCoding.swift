@@ -10,7 +10,9 @@ struct MessageWriter {
 
     var secretsLength: Int { secrets.reduce(0) { $0 + $1.count } }
 
-    mutating func put<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ integer: I) { body.append(integer: integer) }
+    mutating func put<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ integer: I) {
+        body.append(integer: integer)
+    }
 
     mutating func put(_ flag: Bool) { body.append(flag ? 1 : 0) }
 
@@ -47,7 +49,8 @@ struct MessageWriter {
     }
 }
 
-/// Takes a body apart. What is not exactly what a writer makes is an error, and nothing is allocated for a length before it is known to fit.
+/// Takes a body apart. What is not exactly what a writer makes is an error, and nothing is allocated for a length
+/// before it is known to fit.
 struct MessageReader {
     private let body: [UInt8]
     private var offset = 0
@@ -68,7 +71,9 @@ struct MessageReader {
         return offset..<offset + count
     }
 
-    mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ type: I.Type = I.self) throws(MessageError) -> I {
+    mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ type: I.Type = I.self)
+        throws(MessageError) -> I
+    {
         let range = try take(MemoryLayout<I>.size)
         return body.span.integer(at: range.lowerBound)
     }

@@ -2,7 +2,8 @@
 package import SystemPackage
 package import Vault
 
-/// Who serves a vault, an agent or this very process, and what unlocks it: decided here for the command, for `SecItem…` and for every other door.
+/// Who serves a vault, an agent or this very process, and what unlocks it: decided here for the command, for `SecItem…`
+/// and for every other door.
 package struct VaultFinder {
     /// What a process has to unlock a vault with.
     package struct Means: Sendable {

@@ -6,7 +6,8 @@ internal import Vault
 internal import VaultAgent
 internal import VaultStorage
 
-/// What the user lets programs do: rules, of which the first that fits a client is the one that counts. Without one everything is allowed.
+/// What the user lets programs do: rules, of which the first that fits a client is the one that counts. Without one
+/// everything is allowed.
 struct AccessPolicy: Sendable {
     /// One rule. All that it names must fit, and it names something.
     struct Rule: Sendable {
@@ -20,9 +21,13 @@ struct AccessPolicy: Sendable {
         var groups: AccessGroups?
 
         func fits(_ process: ClientProcess) -> Bool {
-            if let executable, process.executable != executable, !process.ancestors.contains(executable) { return false }
+            if let executable, process.executable != executable, !process.ancestors.contains(executable) {
+                return false
+            }
             if let unit, process.unit != unit { return false }
-            if let cgroup, process.cgroup != cgroup, process.cgroup?.hasPrefix(cgroup.hasSuffix("/") ? cgroup : cgroup + "/") != true {
+            if let cgroup, process.cgroup != cgroup,
+                process.cgroup?.hasPrefix(cgroup.hasSuffix("/") ? cgroup : cgroup + "/") != true
+            {
                 return false
             }
             if let flatpak, process.flatpak != flatpak { return false }
@@ -71,7 +76,8 @@ struct AccessPolicy: Sendable {
 
     /// Reads the rules: JSON with comments (JSON5). A file that is not there has none.
     ///
-    /// - Throws: for a file that others may write, and for anything in it that is not understood: a rule that is passed over is no rule.
+    /// - Throws: for a file that others may write, and for anything in it that is not understood: a rule that is passed
+    ///   over is no rule.
     ///
     /// - Parameter mustExist: a file that is not there is an error: there were rules before.
     init(_ path: FilePath?, mustExist: Bool = false) throws(PolicyError) {
@@ -84,8 +90,12 @@ struct AccessPolicy: Sendable {
         // Before it is read: a change meanwhile makes it another one.
         source = Source(path)
         guard unsafe stat(path.string, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { throw .unreadable }
-        guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else { throw .writableByOthers }
-        guard let data = FileManager.default.contents(atPath: path.string), data.count <= 1 << 20 else { throw .unreadable }
+        guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
+            throw .writableByOthers
+        }
+        guard let data = FileManager.default.contents(atPath: path.string), data.count <= 1 << 20 else {
+            throw .unreadable
+        }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         do {
@@ -121,10 +131,13 @@ public enum PolicyError: Error, Equatable, Sendable {
 }
 
 extension AccessPolicy.Rule {
-    /// The kernel names programs by the path behind every link: a rule for /bin/sh would never fit where /bin is a link, or sh.
+    /// The kernel names programs by the path behind every link: a rule for /bin/sh would never fit where /bin is a
+    /// link, or sh.
     fileprivate var resolved: Self {
         var rule = self
-        if let executable, let path = try? LinuxFileSystem().resolve(FilePath(executable)) { rule.executable = path.string }
+        if let executable, let path = try? LinuxFileSystem().resolve(FilePath(executable)) {
+            rule.executable = path.string
+        }
         return rule
     }
 }

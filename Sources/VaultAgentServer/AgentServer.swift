@@ -22,7 +22,8 @@ public final class AgentServer: Sendable {
 
     /// The most connections at once.
     public static let mostClients = 64
-    /// Without use for so long, a connection may be closed for the sake of a new one. Its client makes another when it needs one.
+    /// Without use for so long, a connection may be closed for the sake of a new one. Its client makes another when it
+    /// needs one.
     private static let idleEnough = TimeAmount.seconds(10)
 
     private struct State {
@@ -44,7 +45,8 @@ public final class AgentServer: Sendable {
         settings.report(missing: policy.missingExecutables)
         state = Mutex(State(policy: policy))
         answers = Answers(
-            keeper: keeper, audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } },
+            keeper: keeper,
+            audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } },
             auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory)
         turns = Turns { keeper.lockState != .unlocked }
     }
@@ -53,7 +55,8 @@ public final class AgentServer: Sendable {
 
     /// Unlocks the vault before anybody asks.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) {
-        let reply = answers.answer(.unlock(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
+        let reply = answers.answer(
+            .unlock(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
         if case .failure(let error)? = reply.first { throw error }
     }
 
@@ -91,7 +94,9 @@ public final class AgentServer: Sendable {
     func noteStaged(_ bytes: Int) { state.withLock { $0.staged += bytes } }
 
     /// Nobody's doing but the machine's.
-    private func noteLock() { try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use)) }
+    private func noteLock() {
+        try? answers.audit?.note(.lock, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
+    }
 
     /// A policy that was changed since it was read counts from the next unlock on.
     private func reloadIfOutdated() {
@@ -109,7 +114,9 @@ public final class AgentServer: Sendable {
                 return Array(state.sessions.values)
             }
             // Whoever was let in by the old rules comes in again by the new ones.
-            for session in sessions { group.next().execute { session.value.session.closeWhenDone(session.value.context) } }
+            for session in sessions {
+                group.next().execute { session.value.session.closeWhenDone(session.value.context) }
+            }
         } catch {
             settings.report("the policy is as it was: \(error)")
         }
@@ -128,7 +135,8 @@ public final class AgentServer: Sendable {
         try? group.syncShutdownGracefully()
     }
 
-    /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how often.
+    /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how
+    /// often.
     private func watch(_ place: AgentSocket.Place?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
         if place?.isTaken == false { settings.stop() }
@@ -148,31 +156,37 @@ public final class AgentServer: Sendable {
             return channel.eventLoop.makeFailedFuture(VaultError.agent(.refused))
         }
         // SO_PEERCRED: who connected, as the kernel saw it then.
-        let peer: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(level: .socket, name: .init(rawValue: 17))
+        let peer: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(
+            level: .socket, name: .init(rawValue: 17))
         return peer.flatMap { peer in
             guard self.settings.allows(peer.user) else { return channel.close() }
             // SO_PEERPIDFD, since Linux 6.5.
-            let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(level: .socket, name: .init(rawValue: 77))
-            return handle.recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? -1 : ClientProcess.ended }.flatMapThrowing { handle in
-                defer { if handle >= 0 { close(handle) } }
-                var process = ClientProcess(id: peer.process, user: peer.user)
-                if self.knowsItsClients { process.look(handle) }
-                try channel.pipeline.syncOperations.addHandler(try Session(self, process))
-            }
+            let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(
+                level: .socket, name: .init(rawValue: 77))
+            return handle.recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? -1 : ClientProcess.ended }
+                .flatMapThrowing { handle in
+                    defer { if handle >= 0 { close(handle) } }
+                    var process = ClientProcess(id: peer.process, user: peer.user)
+                    if self.knowsItsClients { process.look(handle) }
+                    try channel.pipeline.syncOperations.addHandler(try Session(self, process))
+                }
         }
     }
 
     /// Whether anybody needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
-    func caller(_ process: ClientProcess, groups: AccessGroups?, isNamed: Bool, _ purpose: AgentClient.Purpose) -> Caller {
+    func caller(_ process: ClientProcess, groups: AccessGroups?, isNamed: Bool, _ purpose: AgentClient.Purpose)
+        -> Caller
+    {
         var rights = state.withLock { $0.policy.rights(of: process) }
         // What is not known fits no rule, and is not let through for that.
         if state.withLock({ $0.policy.needsMore(of: process) }) { rights = (.none, nil) }
         let named = isNamed ? groups : nil
         return Caller(
             process: process, access: rights.access,
-            groups: rights.groups.map { named?.limited(to: $0) ?? $0 } ?? groups ?? .standard, isConfined: rights.groups != nil,
+            groups: rights.groups.map { named?.limited(to: $0) ?? $0 } ?? groups ?? .standard,
+            isConfined: rights.groups != nil,
             purpose: purpose)
     }
 
@@ -184,7 +198,8 @@ public final class AgentServer: Sendable {
         }
         guard !others.isEmpty else { return }
         let all = others.map(\.value)
-        // Whoever takes a connection and does not say who it is waits for nothing; a client says it at once. Who may do nothing has had its answer.
+        // Whoever takes a connection and does not say who it is waits for nothing; a client says it at once. Who may do
+        // nothing has had its answer.
         let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
         let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
         if let oldest = (unknown.isEmpty ? idle : unknown).min(by: { $0.session.lastUse < $1.session.lastUse }) {
@@ -201,8 +216,10 @@ public final class AgentServer: Sendable {
 
     func status(for caller: Caller) -> AgentStatus {
         AgentStatus(
-            state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier), version: settings.version,
-            vault: settings.vault.string, idleLimit: keeper.idleLimit.wholeSeconds, maximum: settings.maximum.wholeSeconds,
+            state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier),
+            version: settings.version,
+            vault: settings.vault.string, idleLimit: keeper.idleLimit.wholeSeconds,
+            maximum: settings.maximum.wholeSeconds,
             locksIn: keeper.locksIn, access: caller.access, isAuditing: answers.audit != nil,
             clients: UInt32(state.withLock { $0.sessions.count }))
     }
@@ -217,15 +234,20 @@ private struct PeerCredentials: Sendable {
 
 extension AgentSettings {
     fileprivate func report(missing executables: [String]) {
-        for executable in executables { report("a rule of the policy names the program '\(executable)', which is not there") }
+        for executable in executables {
+            report("a rule of the policy names the program '\(executable)', which is not there")
+        }
     }
 
     fileprivate func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
 }
 
 extension AgentSettings {
-    /// Whether a client means this vault. The file, and with it what its path leads through, may have come later than the agent.
-    func isVault(_ path: String) -> Bool { path == vault.string || path == (try? LinuxFileSystem().resolve(vault))?.string }
+    /// Whether a client means this vault. The file, and with it what its path leads through, may have come later than
+    /// the agent.
+    func isVault(_ path: String) -> Bool {
+        path == vault.string || path == (try? LinuxFileSystem().resolve(vault))?.string
+    }
 }
 
 extension Duration {

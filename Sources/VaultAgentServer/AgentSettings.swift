@@ -6,7 +6,8 @@ public import Vault
 public struct AgentSettings: Sendable {
     /// The vault file, without symbolic links; it need not exist yet.
     public var vault: FilePath
-    /// The path that leads to it, from the root, as somebody gave it: what this device remembers of a vault it remembers by both. Nil: the same.
+    /// The path that leads to it, from the root, as somebody gave it: what this device remembers of a vault it
+    /// remembers by both. Nil: the same.
     public var givenVault: FilePath?
     public var version: String
     /// Without use for so long, it locks; zero: never.
@@ -36,7 +37,10 @@ public struct AgentSettings: Sendable {
 
     /// By the path that was given, as long as that leads to the vault.
     func lockedVault() throws(VaultError) -> LockedVault {
-        if let givenVault, let locked = try? LockedVault(at: givenVault, environment: environment), locked.path == vault { return locked }
+        if let givenVault, let locked = try? LockedVault(at: givenVault, environment: environment), locked.path == vault
+        {
+            return locked
+        }
         return try LockedVault(at: vault, environment: environment)
     }
 }

@@ -30,7 +30,8 @@ public struct AgentSocket: ~Copyable {
         fileprivate let device: dev_t
         fileprivate let inode: ino_t
 
-        /// Whether it is still this socket that lies there: the directory goes when its user logs out, and nobody finds the agent any more.
+        /// Whether it is still this socket that lies there: the directory goes when its user logs out, and nobody finds
+        /// the agent any more.
         public var isTaken: Bool {
             var status = stat()
             return unsafe lstat(path.string, &status) == 0 && status.st_dev == device && status.st_ino == inode
@@ -85,9 +86,11 @@ public struct AgentSocket: ~Copyable {
         close(lock)
     }
 
-    /// The listening socket that systemd has made: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). Nil: there is none for this process.
+    /// The listening socket that systemd has made: `$LISTEN_PID` and `$LISTEN_FDS` of sd_listen_fds(3). Nil: there is
+    /// none for this process.
     public static var activated: Int32? {
-        guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(), ProcessEnvironment.variable("LISTEN_FDS") == "1"
+        guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
+            ProcessEnvironment.variable("LISTEN_FDS") == "1"
         else { return nil }
         // The first of the descriptors that are handed over.
         return clinux_is_unix_listener(3) == 1 ? 3 : nil

@@ -25,13 +25,15 @@ struct Answers: Sendable {
         }
     }
 
-    /// The answer to a query that need not wait for anybody; nil: it has to, or it is no query. Whoever holds the vault makes all others wait,
-    /// so it makes no difference to them on which thread a query runs.
+    /// The answer to a query that need not wait for anybody; nil: it has to, or it is no query. Whoever holds the vault
+    /// makes all others wait, so it makes no difference to them on which thread a query runs.
     func answerAtOnce(_ request: AgentRequest, of caller: Caller) -> [AgentReply]? {
         guard case .copyMatching(let query) = request, !keeper.isLockDue else { return nil }
         do throws(VaultError) {
             try caller.check(request)
-            guard let items = try keeper.useAtOnce(caller.groups, { vault throws(VaultError) in try vault.copyMatchingAtOnce(query) })
+            guard
+                let items = try keeper.useAtOnce(
+                    caller.groups, { vault throws(VaultError) in try vault.copyMatchingAtOnce(query) })
             else {
                 return nil
             }
@@ -104,11 +106,15 @@ struct Answers: Sendable {
             let item = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.restoreItem(key) }
             return try changed(item, caller)
         case .forget(let group):
-            let count = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.forget(accessGroup: group) }
+            let count = try keeper.use(caller.groups) { vault throws(VaultError) in try vault.forget(accessGroup: group)
+            }
             try afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
             return [.count(UInt64(count))]
         case .verify(let deep):
-            return [.verification(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.verify(deep: deep) })]
+            return [
+                .verification(
+                    try keeper.use(caller.groups) { vault throws(VaultError) in try vault.verify(deep: deep) })
+            ]
         case .deviceIdentifier(let name, let isBound, let reset):
             let identifier = try keeper.use(caller.groups) { vault throws(VaultError) in
                 try reset
@@ -118,7 +124,13 @@ struct Answers: Sendable {
             try afterwards { audit throws(VaultError) in try audit.note(reset ? .set : .use, count: 1, by: caller) }
             return [.identifier(identifier)]
         case .lockedCount(let query):
-            return [.count(UInt64(try keeper.use(caller.groups) { vault throws(VaultError) in try vault.lockedCount(matching: query) }))]
+            return [
+                .count(
+                    UInt64(
+                        try keeper.use(caller.groups) { vault throws(VaultError) in
+                            try vault.lockedCount(matching: query)
+                        }))
+            ]
         case .setIdleLimit(let seconds):
             keeper.setIdleLimit(.seconds(Int64(seconds)))
             return [.done]

@@ -2,10 +2,12 @@
 internal import SystemPackage
 internal import VaultStorage
 
-/// How long an audit log is and how it ends, kept beside it: lines that were cut off its end, or the whole log, are missed.
+/// How long an audit log is and how it ends, kept beside it: lines that were cut off its end, or the whole log, are
+/// missed.
 ///
-/// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault identifier>.audit.head`. A line
-/// begins with a brace, so that neither can pass for the other. Whoever puts an older head back as well is not noticed.
+/// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault
+/// identifier>.audit.head`. A line begins with a brace, so that neither can pass for the other. Whoever puts an older
+/// head back as well is not noticed.
 struct AuditHead: Equatable {
     var count: Int
     /// 32 bytes.
@@ -37,7 +39,8 @@ struct AuditHead: Equatable {
 
     /// What is there, whether it is true or not; nil: nothing.
     static func bytes(of vaultID: [UInt8], in directory: FilePath) -> [UInt8]? {
-        guard let place = try? LinuxFileSystem().openDirectory(directory), (try? place.status(of: name(of: vaultID)))?.kind == .regular
+        guard let place = try? LinuxFileSystem().openDirectory(directory),
+            (try? place.status(of: name(of: vaultID)))?.kind == .regular
         else { return nil }
         return try? place.open(name(of: vaultID), writable: false).read(length + 1, at: 0)
     }

@@ -10,8 +10,9 @@ internal import VaultStorage
 
 /// Who did what and when, and never a value: one line of JSON each, chained by a MAC under a key of the vault.
 ///
-/// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line it is 32 zeros. A line that was
-/// changed, removed or put in shows at the next check, and so do lines that were cut off the end: see ``AuditHead``.
+/// `mac = BLAKE2b-256(K_audit, mac of the line before || the line up to its mac)`; before the first line it is 32
+/// zeros. A line that was changed, removed or put in shows at the next check, and so do lines that were cut off the
+/// end: see ``AuditHead``.
 public final class AuditLog: Sendable {
     enum Verb: String {
         case unlock, lock, find
@@ -116,7 +117,8 @@ public final class AuditLog: Sendable {
         let path = AuditLog.path(of: vaultID, in: directory)
         try? FileManager.default.createDirectory(
             atPath: directory.string, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let opened = unsafe clinux_openat(AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, path.string, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard opened >= 0 else { throw .storage(.inputOutput(Errno(rawValue: CInt(-opened)), .open)) }
         let descriptor = Int32(opened)
         // Two that write would both go on from the same line.
@@ -131,7 +133,9 @@ public final class AuditLog: Sendable {
         // Half a line, of which a full disk or a crash kept the end, is no line.
         let content = FileManager.default.contents(atPath: path.string) ?? Data()
         let whole = (content.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
-        if whole < content.count, ftruncate(descriptor, whole) != 0 { throw .storage(.inputOutput(Errno(rawValue: errno), .truncate)) }
+        if whole < content.count, ftruncate(descriptor, whole) != 0 {
+            throw .storage(.inputOutput(Errno(rawValue: errno), .truncate))
+        }
         // The chain goes on from what is there, whole or not: a check says which line is not.
         let lines = AuditLog.lines(at: path)
         state.count = lines.count
@@ -174,7 +178,9 @@ public final class AuditLog: Sendable {
     }
 
     /// Writes down what was done to so many items at once.
-    func note(_ verb: Verb, count: Int, by caller: Caller) throws(VaultError) { try append(entry(verb, [], caller, count: count)) }
+    func note(_ verb: Verb, count: Int, by caller: Caller) throws(VaultError) {
+        try append(entry(verb, [], caller, count: count))
+    }
 
     /// A refusal hands nothing out, so it stands even where it cannot be written down.
     func noteRefusal(of request: AgentRequest, by caller: Caller, _ error: VaultError) {
@@ -186,9 +192,11 @@ public final class AuditLog: Sendable {
 
     private func entry(_ verb: Verb, _ items: [String], _ caller: Caller, count: Int? = nil) -> Entry {
         Entry(
-            time: now().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)), verb: verb.rawValue, items: items,
+            time: now().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)), verb: verb.rawValue,
+            items: items,
             count: count,
-            pid: caller.process.id, executable: caller.process.executable ?? caller.process.ancestors.first { !$0.isEmpty },
+            pid: caller.process.id,
+            executable: caller.process.executable ?? caller.process.ancestors.first { !$0.isEmpty },
             unit: caller.process.unit, flatpak: caller.process.flatpak)
     }
 
@@ -209,7 +217,9 @@ public final class AuditLog: Sendable {
         entry.n = state.count + 1
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var line = try? Array(encoder.encode(entry)) else { throw .storage(.inputOutput(.invalidArgument, .write)) }
+        guard var line = try? Array(encoder.encode(entry)) else {
+            throw .storage(.inputOutput(.invalidArgument, .write))
+        }
         line.removeLast()
         let tag = seal.tag(of: line, after: state.tag)
         line += Array(",\"mac\":\"\(hexadecimal(tag))\"}\n".utf8)
@@ -224,7 +234,9 @@ public final class AuditLog: Sendable {
         state.count += 1
         state.tag = tag
         let head = AuditHead(count: state.count, tag: tag).sealed(seal)
-        do throws(Errno) { _ = try state.head?.write(head.span, at: 0) } catch { throw .storage(.inputOutput(error, .write)) }
+        do throws(Errno) { _ = try state.head?.write(head.span, at: 0) } catch {
+            throw .storage(.inputOutput(error, .write))
+        }
     }
 
     // MARK: Checking
@@ -244,22 +256,29 @@ public final class AuditLog: Sendable {
             || FileManager.default.fileExists(atPath: path(of: vaultID, in: directory).string)
     }
 
-    /// - Returns: how many lines there are, and the number of the first that is not what was written; beyond them, of the first that is missing.
-    public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?) {
+    /// - Returns: how many lines there are, and the number of the first that is not what was written; beyond them, of
+    ///   the first that is missing.
+    public static func check(with vault: Vault, in directory: FilePath) throws(VaultError) -> (
+        entries: Int, firstChanged: Int?
+    ) {
         let seal = try vault.auditSeal()
         // Before the lines, which only become more.
         let head = AuditHead.bytes(of: vault.vaultID, in: directory)
         let lines = lines(at: path(of: vault.vaultID, in: directory))
         var tag = start
         for (index, line) in lines.enumerated() {
-            guard line.number == index + 1, seal.tag(of: line.text, after: tag) == line.tag else { return (lines.count, index + 1) }
+            guard line.number == index + 1, seal.tag(of: line.text, after: tag) == line.tag else {
+                return (lines.count, index + 1)
+            }
             tag = line.tag
         }
         guard let head else { return (lines.count, lines.contains { $0.hasHead } ? lines.count + 1 : nil) }
         // A head that nobody vouches for says nothing, and that it does.
         guard let known = AuditHead(head, seal) else { return (lines.count, lines.count + 1) }
         guard known.count > 0 else { return (lines.count, nil) }
-        guard known.count <= lines.count, lines[known.count - 1].tag == known.tag else { return (lines.count, lines.count + 1) }
+        guard known.count <= lines.count, lines[known.count - 1].tag == known.tag else {
+            return (lines.count, lines.count + 1)
+        }
         return (lines.count, nil)
     }
 
@@ -294,6 +313,8 @@ public final class AuditLog: Sendable {
 
 extension UUID {
     fileprivate init(bytes b: [UInt8]) {
-        self.init(uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]))
+        self.init(
+            uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15])
+        )
     }
 }

@@ -21,7 +21,8 @@ struct Caller: Sendable {
         case (.injectOnly, .copyMatching(let query)):
             guard !query.returnsSecrets || purpose == .use else { throw .agent(.refused) }
         case (.injectOnly, .secret): guard purpose == .use else { throw .agent(.refused) }
-        case (.injectOnly, .lockedCount), (.injectOnly, .awaitTurn), (.injectOnly, .unlock), (.injectOnly, .lock): return
+        case (.injectOnly, .lockedCount), (.injectOnly, .awaitTurn), (.injectOnly, .unlock), (.injectOnly, .lock):
+            return
         case (.injectOnly, _): throw .agent(.refused)
         }
     }

@@ -33,8 +33,8 @@ struct ClientProcess: Sendable {
 
     /// Looks at the process.
     ///
-    /// - Parameter handle: a descriptor of the process; -1 where the kernel has none. When the process has ended, its number may be another's
-    ///   already, and nothing is known of it.
+    /// - Parameter handle: a descriptor of the process; -1 where the kernel has none. When the process has ended, its
+    ///   number may be another's already, and nothing is known of it.
     mutating func look(_ handle: Int32) {
         var looked = self
         looked.executable = ClientProcess.executable(of: id)
@@ -49,14 +49,19 @@ struct ClientProcess: Sendable {
         if handle == -1 || handle >= 0 && clinux_has_ended(handle, 0) == 0 { self = looked } else { isUnknown = true }
     }
 
-    /// Whether its program cannot be told, nor that of the process that started it: an agent in a user namespace sees neither.
+    /// Whether its program cannot be told, nor that of the process that started it: an agent in a user namespace sees
+    /// neither.
     var hidesItsProgram: Bool { executable == nil && (ancestors.first ?? "").isEmpty }
 
     /// The systemd unit, from the name of the control group: the last part of it that is a service or a scope.
-    var unit: String? { cgroup?.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }.map(String.init) }
+    var unit: String? {
+        cgroup?.split(separator: "/").last { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }.map(String.init)
+    }
 
     private static func executable(of id: Int32) -> String? {
-        guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe") else { return nil }
+        guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(id)/exe") else {
+            return nil
+        }
         // It was upgraded under the process.
         return path.hasSuffix(" (deleted)") ? String(path.dropLast(10)) : path
     }
@@ -91,7 +96,10 @@ struct ClientProcess: Sendable {
         let prefix = "app-flatpak-"
         guard unit.hasPrefix(prefix), let end = unit.lastIndex(of: "-") else { return nil }
         return String(
-            unit[unit.index(unit.startIndex, offsetBy: prefix.count)..<max(end, unit.index(unit.startIndex, offsetBy: prefix.count))])
+            unit[
+                unit.index(
+                    unit.startIndex, offsetBy: prefix.count)..<max(
+                        end, unit.index(unit.startIndex, offsetBy: prefix.count))])
     }
 
     private static func read(_ path: String) -> String? {

@@ -7,8 +7,8 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// One connection: reads a request, has it answered, and reads the next when the answer is out. Whoever does not read what it asked for is
-/// not read from either.
+/// One connection: reads a request, has it answered, and reads the next when the answer is out. Whoever does not read
+/// what it asked for is not read from either.
 final class Session: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -128,7 +128,8 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    /// Reads while there is nothing to answer. Whoever does not read the answers fills the kernel's buffers and no others.
+    /// Reads while there is nothing to answer. Whoever does not read the answers fills the kernel's buffers and no
+    /// others.
     private func readOrNot(_ context: ChannelHandlerContext) {
         let reads =
             switch phase {
@@ -140,7 +141,9 @@ final class Session: ChannelInboundHandler {
         try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
     }
 
-    private func take(_ request: AgentRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) throws(MessageError) {
+    private func take(_ request: AgentRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext)
+        throws(MessageError)
+    {
         guard let caller else {
             guard case .hello(let vault, let groups, let purpose, let isNamed) = request else { throw .invalid }
             return greet(vault, groups, isNamed, purpose, number, context)
@@ -177,7 +180,9 @@ final class Session: ChannelInboundHandler {
         _ vault: String, _ groups: [String]?, _ isNamed: Bool, _ purpose: AgentClient.Purpose, _ number: UInt32,
         _ context: ChannelHandlerContext
     ) {
-        guard vault.isEmpty || server.settings.isVault(vault) else { return refuse(.agent(.otherVault), number: number, context) }
+        guard vault.isEmpty || server.settings.isVault(vault) else {
+            return refuse(.agent(.otherVault), number: number, context)
+        }
         let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, isNamed: isNamed, purpose)
         self.caller = caller
         phase = .busy
@@ -200,9 +205,11 @@ final class Session: ChannelInboundHandler {
         reply([.status(status)], number, context)
     }
 
-    /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then refused.
+    /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then
+    /// refused.
     private func stage(
-        _ items: [Item], _ size: Int, _ replacing: Bool, _ isLast: Bool, _ number: UInt32, _ context: ChannelHandlerContext
+        _ items: [Item], _ size: Int, _ replacing: Bool, _ isLast: Bool, _ number: UInt32,
+        _ context: ChannelHandlerContext
     ) {
         isStaging = !isLast
         if stagingFailure == nil {
@@ -275,7 +282,8 @@ final class Session: ChannelInboundHandler {
     }
 
     private func write(_ frame: Frame, _ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
-        var buffer = context.channel.allocator.buffer(capacity: Frame.headLength + frame.body.count + frame.secretsLength)
+        var buffer = context.channel.allocator.buffer(
+            capacity: Frame.headLength + frame.body.count + frame.secretsLength)
         buffer.writeBytes(frame.open)
         for secret in frame.secrets {
             secret.withBytes { bytes in
@@ -295,7 +303,8 @@ final class Session: ChannelInboundHandler {
     /// - Parameter number: of the request; 0: of none.
     private func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
         phase = .busy
-        write(AgentReply.failure(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context) }
+        write(AgentReply.failure(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
+        }
     }
 
     func turnAway(_ context: ChannelHandlerContext) { refuse(.agent(.busy), context) }

@@ -7,7 +7,8 @@ internal import VaultStorage
 
 /// The vault of an agent, and when it is locked.
 ///
-/// Every use looks at the limits first, so that nothing is served late; the timer only wipes what nobody asks for any more.
+/// Every use looks at the limits first, so that nothing is served late; the timer only wipes what nobody asks for any
+/// more.
 final class VaultKeeper: Sendable {
     private struct State {
         /// Nil: it was never unlocked, or its keys are of no use any more.
@@ -71,7 +72,8 @@ final class VaultKeeper: Sendable {
 
     // MARK: Locking
 
-    /// - Throws: `.storage(.wrongPassphrase)` and what opening a vault throws. A wrong passphrase makes the next attempt wait.
+    /// - Throws: `.storage(.wrongPassphrase)` and what opening a vault throws. A wrong passphrase makes the next
+    ///   attempt wait.
     func unlock(with secret: UnlockingSecret) throws(VaultError) {
         willUnlock.withLock { $0 }?()
         var result: Result<Void, VaultError> = .success(())
@@ -173,7 +175,9 @@ final class VaultKeeper: Sendable {
     }
 
     /// Whole seconds, rounded up.
-    var locksIn: UInt32? { timeLeft.map { UInt32(clamping: max(0, (($0 + .milliseconds(999)) / .seconds(1)).rounded(.down))) } }
+    var locksIn: UInt32? {
+        timeLeft.map { UInt32(clamping: max(0, (($0 + .milliseconds(999)) / .seconds(1)).rounded(.down))) }
+    }
 
     /// Brings the file in order and lets the keys go.
     func close() {

@@ -67,7 +67,9 @@ struct CommandError: Error {
         self.hint = hint
     }
 
-    static func usage(_ message: String, hint: String? = nil) -> CommandError { CommandError(.usage, message, hint: hint) }
+    static func usage(_ message: String, hint: String? = nil) -> CommandError {
+        CommandError(.usage, message, hint: hint)
+    }
 }
 
 extension CommandError {
@@ -76,15 +78,19 @@ extension CommandError {
         case .parameter(let flaw): self.init(flaw)
         case .noSuchAttribute(let name): self.init(.usage, "the class has no attribute '\(name)'")
         case .noSuchClass: self.init(.usage, "no such class")
-        case .duplicateItem: self.init(.alreadyExists, "an item with this key exists", hint: "'vault set' adds or updates")
+        case .duplicateItem:
+            self.init(.alreadyExists, "an item with this key exists", hint: "'vault set' adds or updates")
         case .itemNotFound: self.init(.notFound, "no such item")
-        case .accessGroupDenied: self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
+        case .accessGroupDenied:
+            self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
         case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
         case .unimplemented: self.init(.failure, "not available for items of this class")
-        case .versionMismatch: self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
+        case .versionMismatch:
+            self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
         case .notADeviceIdentifier:
             self.init(
-                .failure, "what is stored in the place of the device identifier is none", hint: "'vault device-id --reset' makes a new one")
+                .failure, "what is stored in the place of the device identifier is none",
+                hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .closed, .insideTransaction: self.init(.failure, "the vault was used out of turn")
         case .storage(let error): self.init(error)
@@ -97,13 +103,16 @@ extension CommandError {
         case .notRunning: self.init(.failure, "the agent has ended", hint: "'vault unlock' starts it again")
         case .gone:
             self.init(
-                .unknownOutcome, "the agent ended before it answered: a change is there, or it is not", hint: "look with 'vault find'")
+                .unknownOutcome, "the agent ended before it answered: a change is there, or it is not",
+                hint: "look with 'vault find'")
         case .otherVault: self.init(.failure, "the agent that runs has another vault", hint: "see 'vault status'")
         case .refused:
             self.init(
-                .failure, "refused: the agent's policy does not let this program do that", hint: "'vault run' and 'vault inject' may be")
+                .failure, "refused: the agent's policy does not let this program do that",
+                hint: "'vault run' and 'vault inject' may be")
         case .protocolViolation:
-            self.init(.failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
+            self.init(
+                .failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
         case .busy: self.init(.busy, "the agent does not answer, or has as many clients as it takes", hint: "try again")
         }
     }
@@ -123,43 +132,55 @@ extension CommandError {
         switch error {
         case .noVault: self.init(.notFound, "there is no vault here yet", hint: "make one: 'vault init'")
         case .alreadyExists:
-            self.init(.alreadyExists, "there is a file already, which was left as it is", hint: "choose another one: --vault FILE")
+            self.init(
+                .alreadyExists, "there is a file already, which was left as it is",
+                hint: "choose another one: --vault FILE")
         case .refused(let refusal): self.init(refusal)
         case .damaged(let damage):
             self.init(
                 .damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))",
                 hint: "restore a backup, or take what is left with 'vault salvage'; nothing was written")
         case .unsupported(let field):
-            self.init(.unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
+            self.init(
+                .unsupported, "the vault was written by a newer version (\(field.rawValue))", hint: "upgrade vault")
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase")
         case .unacceptableKeyFile: self.init(.usage, "a key file has 32 bytes to 1 MiB")
         case .unacceptablePassphrase(let flaw): self.init(.usage, "the passphrase \(CommandError.describe(flaw))")
-        case .unacceptableRecoveryCode(.length): self.init(.usage, "a recovery code has eight groups of five characters")
+        case .unacceptableRecoveryCode(.length):
+            self.init(.usage, "a recovery code has eight groups of five characters")
         case .unacceptableRecoveryCode(.group(let group)):
-            self.init(.usage, "the recovery code is mistyped in group \(group) of 8", hint: "compare that group with what you wrote down")
+            self.init(
+                .usage, "the recovery code is mistyped in group \(group) of 8",
+                hint: "compare that group with what you wrote down")
         case .noMatchingSlot: self.init(.locked, "the vault has no slot for this", hint: "see 'vault slot list'")
         case .slot(let flaw): self.init(flaw)
         case .machineSecret(let flaw): self.init(flaw)
         case .busy: self.init(.busy, "another process keeps the vault locked", hint: "see 'vault doctor'")
         case .resourceUnavailable:
-            self.init(.resources, "not enough memory for the key derivation", hint: "free some, or make the vault with '--kdf interactive'")
-        case .inputOutput(let errno, let task): self.init(.inputOutput, "cannot \(task.phrase): \(errno.description.lowercased())")
+            self.init(
+                .resources, "not enough memory for the key derivation",
+                hint: "free some, or make the vault with '--kdf interactive'")
+        case .inputOutput(let errno, let task):
+            self.init(.inputOutput, "cannot \(task.phrase): \(errno.description.lowercased())")
         case .indeterminate(let errno):
             self.init(
-                .unknownOutcome, "the disk failed at the end (\(errno.description.lowercased())): the change is there, or it is not",
+                .unknownOutcome,
+                "the disk failed at the end (\(errno.description.lowercased())): the change is there, or it is not",
                 hint: "look with 'vault find'")
         case .poisoned: self.init(.inputOutput, "an earlier failure made the handle useless")
         case .rekeyed: self.init(.locked, "the vault has got a new key", hint: "unlock it again")
         case .rolledBack:
             self.init(
-                .rolledBack, "the vault is older than what this device has seen, or another vault has been put in its place",
+                .rolledBack,
+                "the vault is older than what this device has seen, or another vault has been put in its place",
                 hint: "put the newer file back; or, if this one is meant: 'vault verify --accept-older --yes'")
         case .locked: self.init(.locked, "the vault is locked")
         case .forked: self.init(.failure, "the vault was opened by the parent process")
         case .valueTooLarge: self.init(.usage, "a secret has at most 16 MiB")
         case .attributesTooLarge: self.init(.usage, "the attributes of an item have at most 64 KiB")
         case .noStateDirectory:
-            self.init(.inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
+            self.init(
+                .inputOutput, "there is nowhere to keep the secret of this device", hint: "set HOME or XDG_STATE_HOME")
         }
     }
 
@@ -175,7 +196,8 @@ extension CommandError {
         // It lies elsewhere, as the message says.
         case .refused(.deviceSecret): break
         case .noVault: message = "there is no vault at \(name) yet"
-        case .alreadyExists, .refused, .damaged, .unsupported, .busy, .inputOutput, .indeterminate, .rolledBack: message += " (\(name))"
+        case .alreadyExists, .refused, .damaged, .unsupported, .busy, .inputOutput, .indeterminate, .rolledBack:
+            message += " (\(name))"
         default: break
         }
     }
@@ -188,19 +210,31 @@ extension CommandError {
                 .failure, "the key derivations of the slots together would cost more than 32 GiB-passes",
                 hint: "choose a cheaper one with --kdf, or make room with 'vault slot remove'")
         case .annexFull:
-            self.init(.failure, "there is no more room for what this machine would keep", hint: "'vault slot remove' makes room")
+            self.init(
+                .failure, "there is no more room for what this machine would keep",
+                hint: "'vault slot remove' makes room")
         case .lastForPeople:
-            self.init(.failure, "nobody could open the vault any more", hint: "add a passphrase or a recovery code first: 'vault slot add'")
+            self.init(
+                .failure, "nobody could open the vault any more",
+                hint: "add a passphrase or a recovery code first: 'vault slot add'")
         case .noSuchSlot: self.init(.notFound, "there is no such slot", hint: "see 'vault slot list'")
-        case .changed: self.init(.changed, "another process has changed the slots meanwhile", hint: "see 'vault slot list', and try again")
-        case .name: self.init(.alreadyExists, "a slot's name has 1 to 32 bytes and is no other slot's", hint: "choose one with --name")
+        case .changed:
+            self.init(
+                .changed, "another process has changed the slots meanwhile",
+                hint: "see 'vault slot list', and try again")
+        case .name:
+            self.init(
+                .alreadyExists, "a slot's name has 1 to 32 bytes and is no other slot's", hint: "choose one with --name"
+            )
         }
     }
 
     private init(_ flaw: MachineFlaw) {
         switch flaw {
         case .noTool:
-            self.init(.locked, "there is no systemd-creds, which keeps the secret of this machine", hint: "install systemd 250 or later")
+            self.init(
+                .locked, "there is no systemd-creds, which keeps the secret of this machine",
+                hint: "install systemd 250 or later")
         case .failed:
             self.init(
                 .locked,
@@ -208,12 +242,17 @@ extension CommandError {
                 hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
         case .cannotSeal:
             self.init(
-                .failure, "this machine cannot keep a secret: it has no TPM2 chip, the registers are none, or only root may ask",
+                .failure,
+                "this machine cannot keep a secret: it has no TPM2 chip, the registers are none, or only root may ask",
                 hint: "see 'systemd-creds has-tpm2'; a key file does without: 'vault slot add key-file'")
-        case .timedOut: self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
-        case .noDevice: self.init(.usage, "this is no TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
+        case .timedOut:
+            self.init(.busy, "systemd-creds did not answer", hint: "try again, or use another way to unlock")
+        case .noDevice:
+            self.init(.usage, "this is no TPM2 device: '/dev/…', or 'swtpm:…', 'tabrmd:…', 'mssim:…', 'device:…'")
         case .unknownProvider:
-            self.init(.unsupported, "the secret of this machine is kept in a way that this version does not know", hint: "upgrade vault")
+            self.init(
+                .unsupported, "the secret of this machine is kept in a way that this version does not know",
+                hint: "upgrade vault")
         }
     }
 
@@ -222,15 +261,20 @@ extension CommandError {
         case .notARegularFile: self.init(.inputOutput, "the vault is not a regular file")
         case .foreignOwner: self.init(.inputOutput, "the vault belongs to another user")
         case .accessibleByOthers:
-            self.init(.inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
+            self.init(
+                .inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
         case .severalLinks: self.init(.inputOutput, "the vault has several hard links, which a rewrite would part")
         case .nameTooLong: self.init(.inputOutput, "the name of a vault file has at most 233 bytes")
         case .deviceSecret:
-            self.init(.inputOutput, "the secret of this device, below $XDG_STATE_HOME/vault, is not 32 bytes that only the user can read")
+            self.init(
+                .inputOutput,
+                "the secret of this device, below $XDG_STATE_HOME/vault, is not 32 bytes that only the user can read")
         case .directoryWritableByOthers:
-            self.init(.inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
+            self.init(
+                .inputOutput, "anybody may replace files in the vault's directory", hint: "chmod o-w the directory")
         case .directoryWritableByGroup:
-            self.init(.inputOutput, "a group may replace files in the vault's directory", hint: "chmod g-w the directory")
+            self.init(
+                .inputOutput, "a group may replace files in the vault's directory", hint: "chmod g-w the directory")
         }
     }
 

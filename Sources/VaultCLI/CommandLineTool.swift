@@ -19,7 +19,8 @@ public enum CommandLineTool {
         clinux_ignore_file_size_signal()
         setHandlerOfLastResort {
             // It may be before a change or after.
-            Output.fail(CommandError(.unknownOutcome, "the kernel gives no random numbers", hint: "look with 'vault find'"))
+            Output.fail(
+                CommandError(.unknownOutcome, "the kernel gives no random numbers", hint: "look with 'vault find'"))
             _exit(ExitStatus.unknownOutcome.rawValue)
         }
         guard argumentsAreText else {
@@ -63,7 +64,9 @@ public enum CommandLineTool {
         }
     }
 
-    private static func isUsage(_ error: any Error) -> Bool { failure(error)?.status == .usage && !(error is CommandError) }
+    private static func isUsage(_ error: any Error) -> Bool {
+        failure(error)?.status == .usage && !(error is CommandError)
+    }
 
     static func parse(_ arguments: [String]) throws -> any ParsableCommand { try VaultCommand.parseAsRoot(arguments) }
 
@@ -128,11 +131,14 @@ public enum CommandLineTool {
 
     private static let unexpectedArgument = "unexpected argument"
 
-    /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is not repeated.
+    /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is
+    /// not repeated.
     private static func plain(_ message: String) -> String {
         let line = message.split(separator: "\n").first.map(String.init) ?? "unusable arguments"
         if line.contains("nexpected argument") { return unexpectedArgument }
-        let quoted = line.split(separator: "'", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+        let quoted = line.split(separator: "'", omittingEmptySubsequences: false).enumerated().filter {
+            $0.offset % 2 == 1
+        }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
             // What the parser proposes is the name of an option; what was typed may be anything.
@@ -170,16 +176,20 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Every day",
                 subcommands: [
-                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Update.self, Delete.self, Copy.self, Otp.self, Generate.self,
+                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Update.self, Delete.self, Copy.self,
+                    Otp.self, Generate.self,
                     Unlock.self, Lock.self,
                 ]),
-            CommandGroup(name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),
+            CommandGroup(
+                name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
-            CommandGroup(name: "Copies", subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
+            CommandGroup(
+                name: "Copies", subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
             CommandGroup(
                 name: "The vault",
                 subcommands: [
-                    Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self, Audit.self,
+                    Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self,
+                    Audit.self,
                     Completion.self,
                 ]),
         ])

@@ -5,15 +5,17 @@ internal import ArgumentParser
 enum CompletionScript {
     static func fit(_ script: String, for shell: CompletionShell) -> String {
         switch shell {
-        case .bash: script.replacing(expanding, with: comparing).replacing(begin, with: function + begin, maxReplacements: 1)
+        case .bash:
+            script.replacing(expanding, with: comparing).replacing(begin, with: function + begin, maxReplacements: 1)
         // With the option off, zsh offers `!` as it is, and the line that is run would repeat an older one there.
         case .zsh: script.replacing("unsetopt aliases banghist", with: "unsetopt aliases")
         default: script
         }
     }
 
-    // `compgen -W` expands every word that it is given: an item called `$(rm -r ~)` would be run when somebody presses the tabulator. Words are
-    // compared here instead, and are offered as the shell wants them quoted, so that they name themselves when the line is run as well.
+    // `compgen -W` expands every word that it is given: an item called `$(rm -r ~)` would be run when somebody presses
+    // the tabulator. Words are compared here instead, and are offered as the shell wants them quoted, so that they name
+    // themselves when the line is run as well.
     private static let expanding = "__vault_add_completions -W \"$(__vault_custom_complete "
     private static let comparing = "__vault_offer_words \"$(__vault_custom_complete "
     private static let begin = "__vault_custom_complete() {\n"

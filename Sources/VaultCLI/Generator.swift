@@ -65,9 +65,12 @@ enum PassphraseStrength {
                 }
                 if index == 0 || abs(Int(bytes[index]) - Int(bytes[index - 1])) > 1 { distinct += 1 }
             }
-            pool += (hasLower ? 26 : 0) + (hasUpper ? 26 : 0) + (hasDigit ? 10 : 0) + (hasOther ? 33 : 0) + (hasWide ? 64 : 0)
+            pool +=
+                (hasLower ? 26 : 0) + (hasUpper ? 26 : 0) + (hasDigit ? 10 : 0) + (hasOther ? 33 : 0)
+                + (hasWide ? 64 : 0)
             // English text has far less than a random letter's 4.7 bits; long lower-case passphrases are mostly words.
-            let perCharacter = hasLower && !hasUpper && !hasDigit && !hasWide && bytes.count > 16 ? 2.3 : log2(max(pool, 1))
+            let perCharacter =
+                hasLower && !hasUpper && !hasDigit && !hasWide && bytes.count > 16 ? 2.3 : log2(max(pool, 1))
             return Double(distinct) * perCharacter
         }
     }

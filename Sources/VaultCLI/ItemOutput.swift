@@ -112,7 +112,8 @@ struct SecretText: ~Copyable {
         while index < bytes.count {
             let rest = bytes.count - index
             let word =
-                UInt32(bytes[index]) << 16 | (rest > 1 ? UInt32(bytes[index + 1]) << 8 : 0) | (rest > 2 ? UInt32(bytes[index + 2]) : 0)
+                UInt32(bytes[index]) << 16 | (rest > 1 ? UInt32(bytes[index + 1]) << 8 : 0)
+                | (rest > 2 ? UInt32(bytes[index + 2]) : 0)
             append(digits[Int(word >> 18)])
             append(digits[Int(word >> 12 & 63)])
             append(rest > 1 ? digits[Int(word >> 6 & 63)] : UInt8(ascii: "="))

@@ -14,7 +14,8 @@ struct ItemTable {
         headings = ["SERVICE", "ACCOUNT", "LABEL", "CLASS"] + (hasGroups ? ["GROUP"] : [])
         rows = items.map { item in
             var row = [
-                item.serviceName, item[.account]?.displayText ?? "", item[.label]?.displayText ?? "", ClassOption(item.itemClass).rawValue,
+                item.serviceName, item[.account]?.displayText ?? "", item[.label]?.displayText ?? "",
+                ClassOption(item.itemClass).rawValue,
             ]
             if hasGroups { row.append(item[.accessGroup]?.text ?? "") }
             return row.map(\.printable)
@@ -23,7 +24,9 @@ struct ItemTable {
 
     static func precedes(_ a: Item, _ b: Item) -> Bool { key(a).lexicographicallyPrecedes(key(b)) }
 
-    private static func key(_ item: Item) -> [String] { [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""] }
+    private static func key(_ item: Item) -> [String] {
+        [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""]
+    }
 
     /// A line an item, its columns parted by tabs.
     var lines: String { rows.map { $0.joined(separator: "\t") + "\n" }.joined() }
@@ -40,7 +43,9 @@ struct ItemTable {
                 excess -= widths[classColumn] + ItemTable.gap
                 widths[classColumn] = 0
             }
-            while excess > 0, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }), widths[widest] > ItemTable.leastWidth {
+            while excess > 0, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }),
+                widths[widest] > ItemTable.leastWidth
+            {
                 widths[widest] -= 1
                 excess -= 1
             }
@@ -51,11 +56,15 @@ struct ItemTable {
             for column in shown {
                 let text = ItemTable.cut(row[column], to: widths[column])
                 line += text
-                if column != shown.last { line += String(repeating: " ", count: widths[column] - text.count + ItemTable.gap) }
+                if column != shown.last {
+                    line += String(repeating: " ", count: widths[column] - text.count + ItemTable.gap)
+                }
             }
             return line + "\n"
         }.joined()
     }
 
-    private static func cut(_ text: String, to width: Int) -> String { text.count <= width ? text : text.prefix(max(0, width - 1)) + "…" }
+    private static func cut(_ text: String, to width: Int) -> String {
+        text.count <= width ? text : text.prefix(max(0, width - 1)) + "…"
+    }
 }

@@ -5,7 +5,8 @@ internal import VaultFormat
 enum JSONText {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// - Parameter text: JSON in UTF-8 whose strings have no control characters below U+0020, as every encoder writes it.
+    /// - Parameter text: JSON in UTF-8 whose strings have no control characters below U+0020, as every encoder writes
+    ///   it.
     static func escaped(_ text: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(text.count)

@@ -22,7 +22,8 @@ enum Output {
                 continue
             }
             guard count > 0 else {
-                throw CommandError(.inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
+                throw CommandError(
+                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
             }
             written += count
         }
@@ -56,7 +57,8 @@ enum Output {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal obeys it, or a reader does not see it: control characters, C1 among them, marks of direction and other formats.
+    /// Whether a terminal obeys it, or a reader does not see it: control characters, C1 among them, marks of direction
+    /// and other formats.
     var isObeyed: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true

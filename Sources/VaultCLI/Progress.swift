@@ -3,8 +3,8 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// What a person sees of work that takes longer than a second: one line on standard error, if that is a terminal, which goes when the work is
-/// done.
+/// What a person sees of work that takes longer than a second: one line on standard error, if that is a terminal, which
+/// goes when the work is done.
 final class Progress: Sendable {
     private struct State {
         var fraction: Double?

@@ -32,7 +32,8 @@ enum SecretReader {
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                throw CommandError(.inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
+                throw CommandError(
+                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
             }
             if count == 0 { break }
             length += count
@@ -41,14 +42,19 @@ enum SecretReader {
         return try buffer.copy(of: 0..<length)
     }
 
-    static func read(file path: String, limit: Int, tooLong: CommandError, warnsOfReaders: Bool = false) throws -> SecretBytes {
+    static func read(file path: String, limit: Int, tooLong: CommandError, warnsOfReaders: Bool = false) throws
+        -> SecretBytes
+    {
         let descriptor = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else {
-            throw CommandError(.inputOutput, "cannot open '\(path)': \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
+            throw CommandError(
+                .inputOutput, "cannot open '\(path)': \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
         }
         defer { close(Int32(descriptor)) }
         var status = stat()
-        if warnsOfReaders, unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 != 0 {
+        if warnsOfReaders, unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_mode & 0o077 != 0
+        {
             Output.warn("others may read '\(path)'")
         }
         return try read(Int32(descriptor), limit: limit, tooLong: tooLong)
@@ -94,7 +100,9 @@ struct PassphraseOptions: ParsableArguments {
     func given() throws -> Passphrase? {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
-        if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") { return try PassphraseOptions.read(file: file) }
+        if let file = ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") {
+            return try PassphraseOptions.read(file: file)
+        }
         return try PassphraseOptions.credential.map { try PassphraseOptions.read(file: $0) }
     }
 
@@ -115,7 +123,9 @@ struct PassphraseOptions: ParsableArguments {
         guard let terminal = Terminal() else { throw noSource(hint: option) }
         let first = try Passphrase(terminal.readSecret(prompt))
         let second = try Passphrase(terminal.readSecret("Once more: "))
-        guard first.secret.isEqual(to: second.secret) else { throw CommandError(.cancelled, "the two passphrases differ") }
+        guard first.secret.isEqual(to: second.secret) else {
+            throw CommandError(.cancelled, "the two passphrases differ")
+        }
         return first
     }
 
@@ -136,14 +146,17 @@ struct SecretOptions: ParsableArguments {
     @Flag(help: "Store an empty secret if the input is empty.")
     var allowEmpty = false
 
-    @Option(help: ArgumentHelp("Make a random secret of so many characters (24) and do not print it.", valueName: "length"))
+    @Option(
+        help: ArgumentHelp("Make a random secret of so many characters (24) and do not print it.", valueName: "length"))
     var generate: Int?
 
     func validate() throws {
         guard [file != nil, fd != nil, generate != nil].filter({ $0 }).count <= 1 else {
             throw ValidationError("--file, --fd and --generate exclude each other")
         }
-        if let generate, !(1...4096).contains(generate) { throw ValidationError("--generate takes 1 to 4096 characters") }
+        if let generate, !(1...4096).contains(generate) {
+            throw ValidationError("--generate takes 1 to 4096 characters")
+        }
     }
 
     /// Whether the secret is read from standard input when it is not a terminal.
@@ -167,7 +180,9 @@ struct SecretOptions: ParsableArguments {
         if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
         if let fd { return try SecretReader.read(fd, limit: limit, tooLong: tooLong) }
         if Terminal.isTerminal(STDIN_FILENO) {
-            guard let terminal = Terminal() else { throw CommandError(.usage, "no secret: there is no terminal to ask at") }
+            guard let terminal = Terminal() else {
+                throw CommandError(.usage, "no secret: there is no terminal to ask at")
+            }
             let first = try terminal.readSecret("Secret: ")
             let second = try terminal.readSecret("Once more: ")
             guard first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 
-/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be somebody's secret.
+/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be somebody's
+/// secret.
 enum Suggestion {
     /// A parser's message about the first word, in other words where it is no command.
     ///
@@ -13,8 +14,11 @@ enum Suggestion {
         if words.first == "help" { words = words.dropFirst() }
         while let word = words.first, !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty {
             guard let next = command.configuration.subcommands.first(where: { $0.names.contains(word) }) else {
-                let names = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap { $0.names }
-                return CommandError.usage("no such command" + question(closest(to: word, among: names)), hint: "see 'vault help'")
+                let names = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap {
+                    $0.names
+                }
+                return CommandError.usage(
+                    "no such command" + question(closest(to: word, among: names)), hint: "see 'vault help'")
             }
             command = next
             words = words.dropFirst()
@@ -28,7 +32,9 @@ enum Suggestion {
     static func closest(to word: String, among names: [String]) -> String? {
         // Words that people know from other programs.
         if word == "version" { return "--version" }
-        if let meant = ["remove": "delete", "new": "add", "create": "add", "edit": "update", "search": "find", "list": "find"][word],
+        if let meant = [
+            "remove": "delete", "new": "add", "create": "add", "edit": "update", "search": "find", "list": "find",
+        ][word],
             names.contains(meant)
         {
             return meant
@@ -36,11 +42,13 @@ enum Suggestion {
         let best = names.map { (name: $0, distance: distance(Array(word.utf8.prefix(32)), Array($0.utf8))) }.min {
             $0.distance < $1.distance
         }
-        guard let best, best.distance <= max(1, min(word.utf8.count, best.name.utf8.count) / 2), best.distance <= 2 else { return nil }
+        guard let best, best.distance <= max(1, min(word.utf8.count, best.name.utf8.count) / 2), best.distance <= 2
+        else { return nil }
         return best.name
     }
 
-    /// How many characters have to be put in, taken out, changed or swapped with their neighbours (optimal string alignment).
+    /// How many characters have to be put in, taken out, changed or swapped with their neighbours (optimal string
+    /// alignment).
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         var rows = [Array(0...b.count)]
         for i in 0..<a.count {

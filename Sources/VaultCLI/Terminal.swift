@@ -40,10 +40,13 @@ struct Terminal: ~Copyable {
 
     /// Asks and reads a line that does not appear.
     ///
-    /// The signals that end or stop a process wait until the echo is on again; SIGINT then is a ``CommandError`` with code 130.
+    /// The signals that end or stop a process wait until the echo is on again; SIGINT then is a ``CommandError`` with
+    /// code 130.
     func readSecret(_ prompt: String) throws -> SecretBytes {
         var saved = termios()
-        guard unsafe tcgetattr(descriptor, &saved) == 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
+        guard unsafe tcgetattr(descriptor, &saved) == 0 else {
+            throw CommandError(.inputOutput, "cannot read from the terminal")
+        }
         let signals = clinux_block_terminal_signals()
         guard signals >= 0 else { throw CommandError(.resources, "cannot wait for signals") }
         defer {
@@ -91,7 +94,9 @@ struct Terminal: ~Copyable {
         }
         if length == 0 { throw CommandError(.cancelled, "cancelled") }
         // A terminal gives no more of a line than this: the rest would be missing, and nobody would see it.
-        guard length < limit - 1 else { throw CommandError.usage("the line is too long for a terminal", hint: "use a file or a pipe") }
+        guard length < limit - 1 else {
+            throw CommandError.usage("the line is too long for a terminal", hint: "use a file or a pipe")
+        }
         let end = line.withBytes { $0[length - 1] == 0x0a ? length - 1 : length }
         return try line.copy(of: 0..<end)
     }

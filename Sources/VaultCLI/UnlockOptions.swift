@@ -9,11 +9,14 @@ struct UnlockOptions: ParsableArguments {
     @OptionGroup var passphrase: PassphraseOptions
 
     @Option(
-        help: ArgumentHelp("Unlock with this key file; with a passphrase as well if the vault wants both.", valueName: "file"),
+        help: ArgumentHelp(
+            "Unlock with this key file; with a passphrase as well if the vault wants both.", valueName: "file"),
         completion: .file())
     var keyFile: String?
 
-    @Option(help: ArgumentHelp("Unlock with the recovery code in this file; - asks for it.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Unlock with the recovery code in this file; - asks for it.", valueName: "file"),
+        completion: .file())
     var recoveryCodeFile: String?
 
     func validate() throws {
@@ -41,14 +44,17 @@ struct UnlockOptions: ParsableArguments {
     ///   - machine: asks this machine for the secret that it keeps; nil when nobody wants that.
     ///   - open: takes the secret; throws `.storage(.wrongPassphrase)` when it is the wrong one.
     func opening<R>(
-        _ target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)? = nil, _ open: (UnlockingSecret) throws -> R
+        _ target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)? = nil,
+        _ open: (UnlockingSecret) throws -> R
     ) throws -> R {
         var tries = 3
         while true {
             let (secret, isTyped) = try secret(for: target, machine: machine)
             do { return try open(secret) } catch VaultError.storage(.wrongPassphrase) where isTyped {
                 tries -= 1
-                guard tries > 0 else { throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays) }
+                guard tries > 0 else {
+                    throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays)
+                }
                 Terminal()?.write("Wrong passphrase, once more.\n")
             }
         }
@@ -70,7 +76,9 @@ struct UnlockOptions: ParsableArguments {
         if let passphrase = try passphrase.given() { return (try withPassphrase(passphrase, target), false) }
         if let machine, target.canAskMachine {
             do {
-                if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) { return (secret, false) }
+                if let secret = try Progress.during("asking this machine for its secret", { _ in try machine() }) {
+                    return (secret, false)
+                }
             } catch let error as VaultError {
                 guard Terminal() != nil, target.takesPassphrase else { throw error }
                 Output.warn(CommandError(error).message)
@@ -83,20 +91,23 @@ struct UnlockOptions: ParsableArguments {
     private func withPassphrase(_ passphrase: Passphrase, _ target: UnlockTarget) throws -> UnlockingSecret {
         guard !target.has(.passphrase), target.has(.passphraseAndKeyFile) else { return .passphrase(passphrase) }
         guard let file = UnlockOptions.keyFileOfProcess else {
-            throw CommandError(.locked, "the vault wants a key file with the passphrase", hint: "--key-file FILE or $VAULT_KEY_FILE")
+            throw CommandError(
+                .locked, "the vault wants a key file with the passphrase", hint: "--key-file FILE or $VAULT_KEY_FILE")
         }
         return .passphraseAndKeyFile(passphrase, try UnlockOptions.read(keyFile: file))
     }
 
     static func read(keyFile path: String) throws -> KeyFile {
         let tooLong = CommandError(StorageError.unacceptableKeyFile)
-        return try KeyFile(SecretReader.read(file: path, limit: KeyFile.longest, tooLong: tooLong, warnsOfReaders: true))
+        return try KeyFile(
+            SecretReader.read(file: path, limit: KeyFile.longest, tooLong: tooLong, warnsOfReaders: true))
     }
 
     private static func recoveryCode(_ file: String) throws -> RecoveryCode {
         if file == "-" {
             guard let terminal = Terminal() else {
-                throw CommandError(.locked, "there is no terminal to ask for the recovery code at", hint: "--recovery-code-file FILE")
+                throw CommandError(
+                    .locked, "there is no terminal to ask for the recovery code at", hint: "--recovery-code-file FILE")
             }
             return try RecoveryCode(terminal.readSecret("Recovery code: "))
         }
@@ -107,5 +118,7 @@ struct UnlockOptions: ParsableArguments {
 
 extension SystemCredential {
     /// The chip that `$VAULT_TPM2_DEVICE` names, else the machine's.
-    static var ofProcess: SystemCredential { SystemCredential(device: ProcessEnvironment.variable("VAULT_TPM2_DEVICE")) }
+    static var ofProcess: SystemCredential {
+        SystemCredential(device: ProcessEnvironment.variable("VAULT_TPM2_DEVICE"))
+    }
 }

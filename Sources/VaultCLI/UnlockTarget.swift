@@ -42,13 +42,15 @@ struct UnlockTarget {
         if has(.keyFile) { ways.append("a key file (--key-file FILE)") }
         if has(.passphraseAndKeyFile) { ways.append("a passphrase with a key file (--key-file FILE)") }
         if has(.external) { ways.append("the machine that keeps a secret for it") }
-        return ways.isEmpty ? "the vault has no other way in: see 'vault slot list'" : "other ways in: " + ways.joined(separator: ", ")
+        return ways.isEmpty
+            ? "the vault has no other way in: see 'vault slot list'" : "other ways in: " + ways.joined(separator: ", ")
     }
 
     /// There is nothing to unlock with, and nobody to ask.
     var noSource: CommandError {
         guard takesPassphrase else {
-            return CommandError(.locked, "there is nothing to unlock the vault with and no terminal to ask at", hint: otherWays)
+            return CommandError(
+                .locked, "there is nothing to unlock the vault with and no terminal to ask at", hint: otherWays)
         }
         return PassphraseOptions.noSource(
             hint: (isAgentOfUse ? "'vault unlock', " : "") + "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")

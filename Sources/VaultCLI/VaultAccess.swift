@@ -21,7 +21,8 @@ struct VaultAccess {
 
     /// Finds the vault, and a way to open it, before anybody is asked for anything.
     ///
-    /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
+    /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a
+    ///   second time.
     init(_ options: VaultOptions, groups: AccessGroups, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
         locked = try options.locked()
         self.options = options
@@ -29,16 +30,19 @@ struct VaultAccess {
         self.groups = groups
         self.onlyReads = onlyReads
         let target = UnlockTarget(locked, isAgentOfUse: true)
-        let finder = try VaultFinder(locked, isNamed: unlocking.isNamed, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
+        let finder = try VaultFinder(
+            locked, isNamed: unlocking.isNamed, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
         let chosen = finder.way {
             VaultFinder.Means(
-                hasSource: options.unlocking.hasSource, canAskMachine: target.canAskMachine, canAskPerson: Terminal() != nil)
+                hasSource: options.unlocking.hasSource, canAskMachine: target.canAskMachine,
+                canAskPerson: Terminal() != nil)
         }
         switch (chosen, finder.client) {
         case (.agent, let client?): way = .agent(client)
         case (.agentOncePersonUnlocks, let client?): way = .lockedAgent(client)
         case (.nothing, nil): throw target.noSource
-        case (.nothing, _): throw CommandError(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
+        case (.nothing, _):
+            throw CommandError(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
         case (.ownKey, _), (_, nil): way = .ownKey
         }
     }
@@ -103,7 +107,8 @@ struct VaultAccess {
 
     /// Asks for the passphrase, one at a time however many commands wait for it.
     static func unlock(_ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault) throws {
-        guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked else { return }
+        guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked
+        else { return }
         // A person is there: what the machine would say by itself was locked on purpose.
         try unlocking.opening(UnlockTarget(locked, isAgentOfUse: true)) { secret in
             try Progress.during("unlocking") { _ in try client.unlock(with: secret) }

@@ -6,8 +6,11 @@ internal import VaultAgent
 internal import VaultStorage
 
 extension AccessGroups {
-    /// The one group of an option, else those of the environment, else all: the command is the owner's tool, and adds to `default`.
-    static func named(_ group: String?) -> AccessGroups { group.map { AccessGroups([$0]) } ?? .ofEnvironment ?? .ofCommand }
+    /// The one group of an option, else those of the environment, else all: the command is the owner's tool, and adds
+    /// to `default`.
+    static func named(_ group: String?) -> AccessGroups {
+        group.map { AccessGroups([$0]) } ?? .ofEnvironment ?? .ofCommand
+    }
 
     static let ofCommand: AccessGroups = ["default", "*"]
 }
@@ -23,7 +26,8 @@ struct VaultFileOptions: ParsableArguments {
             return FilePath(vault)
         }
         guard let path = Vault.defaultPath else {
-            throw CommandError(.inputOutput, "there is no home for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
+            throw CommandError(
+                .inputOutput, "there is no home for a vault", hint: "set HOME or VAULT_FILE, or use --vault FILE")
         }
         return path
     }
@@ -36,13 +40,15 @@ struct VaultOptions: ParsableArguments {
 
     var passphrase: PassphraseOptions { unlocking.passphrase }
 
-    /// Runs the body on the vault opened in this process, whether an agent has it or not: for what concerns its file and its keys.
+    /// Runs the body on the vault opened in this process, whether an agent has it or not: for what concerns its file
+    /// and its keys.
     ///
     /// - Parameters:
     ///   - before: what is to be asked once there is a vault, and before its passphrase.
     ///   - body: is also given what opened the vault.
     func withOpened<R>(
-        _ groups: AccessGroups = .ofCommand, acceptsOlderCopy: Bool = false, asksMachine: Bool = true, before: () throws -> Void = {},
+        _ groups: AccessGroups = .ofCommand, acceptsOlderCopy: Bool = false, asksMachine: Bool = true,
+        before: () throws -> Void = {},
         _ body: (Vault, UnlockingSecret) throws -> R
     ) throws -> R {
         let locked = try locked()
@@ -57,7 +63,9 @@ struct VaultOptions: ParsableArguments {
             }
             defer {
                 vault.close()
-                if vault.discardedBytes > 0 { Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished") }
+                if vault.discardedBytes > 0 {
+                    Output.note("cut off \(vault.discardedBytes) bytes of a change that was never finished")
+                }
             }
             return try body(vault, secret)
         }
@@ -76,7 +84,8 @@ struct VaultOptions: ParsableArguments {
 
     /// Finds the vault and a way to open it.
     func access(
-        _ groups: AccessGroups, for purpose: AgentClient.Purpose = .reveal, onlyReads: Bool = false, asksFirst: Bool = false
+        _ groups: AccessGroups, for purpose: AgentClient.Purpose = .reveal, onlyReads: Bool = false,
+        asksFirst: Bool = false
     ) throws -> VaultAccess {
         try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads && !asksFirst)
     }
@@ -210,7 +219,8 @@ extension ItemStore {
 /// Apple's four-character codes for common protocols.
 enum ProtocolNames {
     private static let codes = [
-        "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps", "ldap": "ldap", "ldaps": "ldps",
+        "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps", "ldap": "ldap",
+        "ldaps": "ldps",
         "pop3": "pop3", "pop3s": "pops", "smb": "smb ", "smtp": "smtp", "ssh": "ssh ", "telnet": "teln",
     ]
 
@@ -230,10 +240,14 @@ struct ItemDescription: ParsableArguments {
     @Option(help: "What kind of item this is.")
     var description: String?
 
-    @Option(name: .customLong("attr"), help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
+    @Option(
+        name: .customLong("attr"),
+        help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
     var userAttributes: [UserAttribute] = []
 
-    @Option(help: ArgumentHelp("when-unlocked or after-first-unlock; with ',this-device', bound to this machine.", valueName: "when"))
+    @Option(
+        help: ArgumentHelp(
+            "when-unlocked or after-first-unlock; with ',this-device', bound to this machine.", valueName: "when"))
     var accessible: String?
 
     func validate() throws {
@@ -248,7 +262,9 @@ struct ItemDescription: ParsableArguments {
         case "after-first-unlock": .afterFirstUnlock
         case "when-unlocked,this-device": .whenUnlockedThisDeviceOnly
         case "after-first-unlock,this-device": .afterFirstUnlockThisDeviceOnly
-        default: throw ValidationError("--accessible takes when-unlocked or after-first-unlock, each with ',this-device' or without")
+        default:
+            throw ValidationError(
+                "--accessible takes when-unlocked or after-first-unlock, each with ',this-device' or without")
         }
     }
 

@@ -4,7 +4,8 @@ import Synchronization
 
 /// Tells a forked child from its parent without a system call.
 ///
-/// Secrets are in no forked child: what was made by an ancestor is of no use, and what a child makes for itself is as good as anywhere.
+/// Secrets are in no forked child: what was made by an ancestor is of no use, and what a child makes for itself is as
+/// good as anywhere.
 public enum ForkMark {
     /// A page that the kernel empties in a child (MADV_WIPEONFORK).
     @safe private struct Page: @unchecked Sendable {

@@ -43,7 +43,9 @@ public enum KeyDerivation {
     ///   - context: 8 ASCII characters.
     ///
     /// The corresponding C function is `crypto_kdf_derive_from_key`.
-    public static func subkey(_ id: UInt64, of key: borrowing SecretBytes, context: StaticString) throws(CryptoError) -> SecretBytes {
+    public static func subkey(_ id: UInt64, of key: borrowing SecretBytes, context: StaticString) throws(CryptoError)
+        -> SecretBytes
+    {
         precondition(key.count == 32 && context.utf8CodeUnitCount == 8)
         guard Sodium.ready else { throw .unavailable }
         let subkey = try SecretBytes(zeroed: 32)

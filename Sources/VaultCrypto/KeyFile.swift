@@ -2,7 +2,8 @@
 
 /// A file whose bytes open a vault, reduced to their BLAKE2b-512.
 public struct KeyFile: Sendable {
-    /// A file may be shorter than its entropy needs; what is shorter than this cannot have 128 bits of it in any form that people copy.
+    /// A file may be shorter than its entropy needs; what is shorter than this cannot have 128 bits of it in any form
+    /// that people copy.
     public static let shortest = 32
     public static let longest = 1 << 20
 

@@ -31,7 +31,9 @@ import Synchronization
     public init(publicKey: Span<UInt8>) {
         precondition(Sodium.ready && (16...64).contains(publicKey.count))
         let state = unsafe Self.makeState()
-        unsafe publicKey.withPointer { key, count in _ = unsafe crypto_generichash_init(Self.opaque(state), key, count, 32) }
+        unsafe publicKey.withPointer { key, count in
+            _ = unsafe crypto_generichash_init(Self.opaque(state), key, count, 32)
+        }
         unsafe self.state = unsafe state
     }
 
@@ -42,7 +44,9 @@ import Synchronization
     }
 
     public mutating func update(_ bytes: Span<UInt8>) {
-        unsafe bytes.withPointer { bytes, count in _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(count)) }
+        unsafe bytes.withPointer { bytes, count in
+            _ = unsafe crypto_generichash_update(Self.opaque(state), bytes, UInt64(count))
+        }
     }
 
     public mutating func update(_ label: StaticString) {

@@ -4,7 +4,8 @@ import CSodium
 
 /// HMAC (RFC 2104) with the hash functions of one-time passwords (RFC 6238). Nothing in a vault depends on it.
 ///
-/// The corresponding C functions are `crypto_auth_hmacsha256_init` and its like; for SHA-1, which libsodium does not have, libcrypto's `HMAC`.
+/// The corresponding C functions are `crypto_auth_hmacsha256_init` and its like; for SHA-1, which libsodium does not
+/// have, libcrypto's `HMAC`.
 public enum MessageAuthentication: Sendable {
     case sha1, sha256, sha512
 
@@ -13,10 +14,12 @@ public enum MessageAuthentication: Sendable {
     public func code(of message: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         guard Sodium.ready else { throw .unavailable }
         let output = try SecretBytes(zeroed: length)
-        // The key and the message have the lengths that are passed, and the output has as many bytes as the function writes.
+        // The key and the message have the lengths that are passed, and the output has as many bytes as the function
+        // writes.
         let isDone = unsafe key.withPointer { key_ in
             unsafe output.withPointer { output in
-                unsafe message.withPointer { message, count in unsafe write(key_, key.count, message, count, to: output) }
+                unsafe message.withPointer { message, count in unsafe write(key_, key.count, message, count, to: output)
+                }
             }
         }
         guard isDone else { throw .unavailable }
@@ -32,7 +35,8 @@ public enum MessageAuthentication: Sendable {
     }
 
     private func write(
-        _ key: UnsafePointer<UInt8>, _ keyCount: Int, _ message: UnsafePointer<UInt8>, _ count: Int, to output: UnsafeMutablePointer<UInt8>
+        _ key: UnsafePointer<UInt8>, _ keyCount: Int, _ message: UnsafePointer<UInt8>, _ count: Int,
+        to output: UnsafeMutablePointer<UInt8>
     ) -> Bool {
         switch self {
         case .sha1: return unsafe clinux_hmac_sha1(key, keyCount, message, count, output) == 0

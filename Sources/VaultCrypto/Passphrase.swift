@@ -2,7 +2,8 @@
 import CSodium
 @_spi(_Unicode) import Swift
 
-/// What a person types, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
+/// What a person types, prepared as RFC 8265's OpaqueString: 1 to 1,024 bytes of UTF-8 in NFC, without control
+/// characters.
 public struct Passphrase: Sendable {
     public static let longest = 1024
 
@@ -11,8 +12,9 @@ public struct Passphrase: Sendable {
 
     /// Checks and normalizes.
     ///
-    /// ASCII is taken as it is. Otherwise non-ASCII spaces become U+0020 and the text NFC; unassigned code points are allowed.
-    /// The standard library normalizes strings alone, so a passphrase that is not ASCII passes through one, whose storage is wiped in place.
+    /// ASCII is taken as it is. Otherwise non-ASCII spaces become U+0020 and the text NFC; unassigned code points are
+    /// allowed. The standard library normalizes strings alone, so a passphrase that is not ASCII passes through one,
+    /// whose storage is wiped in place.
     ///
     /// - Throws: `.unacceptablePassphrase`.
     public init(_ typed: borrowing SecretBytes) throws(CryptoError) {
@@ -44,7 +46,10 @@ public struct Passphrase: Sendable {
     private static func normalized(_ typed: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         // NFC can lengthen a text threefold at most; this is far above what the bound lets through afterwards.
         guard typed.count <= 4 * longest else { throw .unacceptablePassphrase(.tooLong) }
-        guard var text = typed.withBytes({ bytes in unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) } })
+        guard
+            var text = typed.withBytes({ bytes in
+                unsafe bytes.withUnsafeBufferPointer { unsafe String(validating: $0, as: UTF8.self) }
+            })
         else { throw .unacceptablePassphrase(.invalidUTF8) }
         defer {
             text.withUTF8 { storage in
@@ -55,7 +60,9 @@ public struct Passphrase: Sendable {
         var result = try SecretBytes(zeroed: 3 * typed.count)
         var length = 0
         for scalar in text._nfc {
-            guard scalar.properties.generalCategory != .control else { throw .unacceptablePassphrase(.controlCharacter) }
+            guard scalar.properties.generalCategory != .control else {
+                throw .unacceptablePassphrase(.controlCharacter)
+            }
             let mapped = scalar.properties.generalCategory == .spaceSeparator ? " " : scalar
             result.withMutableBytes { bytes in
                 for unit in mapped.utf8 where length < bytes.count {

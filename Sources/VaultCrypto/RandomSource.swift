@@ -20,7 +20,8 @@ extension RandomSource {
 
 /// The kernel's generator through libsodium's `randombytes_buf`.
 ///
-/// Nothing is drawn ahead: a forked child, or a machine that is started twice from one snapshot, would use it a second time.
+/// Nothing is drawn ahead: a forked child, or a machine that is started twice from one snapshot, would use it a second
+/// time.
 public final class SystemRandom: RandomSource {
     public init() {}
 

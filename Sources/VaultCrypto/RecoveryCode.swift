@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// 160 random bits that open a vault, as a person writes them down: eight groups of four characters of Crockford's base32 and a check character
-/// each, such as `9T6QM-…`.
+/// 160 random bits that open a vault, as a person writes them down: eight groups of four characters of Crockford's
+/// base32 and a check character each, such as `9T6QM-…`.
 ///
-/// The check character is a function of the four before it and of the group's place. It finds every wrong character, two that were swapped and
-/// two groups that were, and says nothing about the other groups: a guesser could compute it as well.
+/// The check character is a function of the four before it and of the group's place. It finds every wrong character,
+/// two that were swapped and two groups that were, and says nothing about the other groups: a guesser could compute it
+/// as well.
 public struct RecoveryCode: Sendable {
     public static let groupCount = 8
     static let groupLength = 5

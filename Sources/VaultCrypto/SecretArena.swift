@@ -4,11 +4,12 @@ import CSodium
 import Glibc
 import Synchronization
 
-/// The memory in which every secret of the process lives: locked, between inaccessible pages, absent from core dumps and from forked children.
+/// The memory in which every secret of the process lives: locked, between inaccessible pages, absent from core dumps
+/// and from forked children.
 ///
-/// One `sodium_malloc` a value costs 30 µs and locks nothing any more after 2,047 of them at the usual limit of 8 MiB. So small secrets share a
-/// region; one of more than ``largestShared`` bytes gets a mapping of its own, which ends at an inaccessible page. A canary behind each secret
-/// shows a write past its end, as libsodium's does.
+/// One `sodium_malloc` a value costs 30 µs and locks nothing any more after 2,047 of them at the usual limit of 8 MiB.
+/// So small secrets share a region; one of more than ``largestShared`` bytes gets a mapping of its own, which ends at
+/// an inaccessible page. A canary behind each secret shows a write past its end, as libsodium's does.
 enum SecretArena {
     static let largestShared = 32_768
     static let granule = 64
@@ -51,8 +52,11 @@ enum SecretArena {
         let base: UnsafeMutableRawPointer? = unsafe state.withLock { state in
             // In a forked child the regions of the parent do not exist; something else may lie there.
             if state.process != ForkMark.process { state = State() }
-            if apart, count <= largestShared, let base = unsafe shared(needed / granule, &state, apart: true) { return unsafe base }
-            return unsafe count > largestShared ? single(needed, &state) : shared(needed / granule, &state, apart: false)
+            if apart, count <= largestShared, let base = unsafe shared(needed / granule, &state, apart: true) {
+                return unsafe base
+            }
+            return unsafe count > largestShared
+                ? single(needed, &state) : shared(needed / granule, &state, apart: false)
         }
         guard let base = unsafe base else { throw .outOfMemory }
         // The slot holds `count` bytes and the canary.
@@ -65,7 +69,9 @@ enum SecretArena {
     /// - Parameter process: in which the secret was made. In its children there is nothing to release.
     static func release(_ base: UnsafeMutableRawPointer, count: Int, process: UInt64) {
         guard process == ForkMark.process else { return }
-        let (low, high) = unsafe ((base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self))
+        let (low, high) = unsafe (
+            (base + count).loadUnaligned(as: UInt64.self), (base + count + 8).loadUnaligned(as: UInt64.self)
+        )
         // Memory is not what it should be: whatever went on would go on with it.
         guard low == canary.0, high == canary.1 else { fatalError("a secret was written past its end") }
         let length = (count + canaryLength + granule - 1) / granule * granule
@@ -89,7 +95,8 @@ enum SecretArena {
     }
 
     private static func shared(_ granules: Int, _ state: inout State, apart: Bool) -> UnsafeMutableRawPointer? {
-        for index in unsafe state.regions.indices where unsafe !state.regions[index].used.isEmpty && state.regions[index].isApart == apart {
+        for index in unsafe state.regions.indices
+        where unsafe !state.regions[index].used.isEmpty && state.regions[index].isApart == apart {
             if let first = unsafe claim(granules, in: &state.regions[index].used) {
                 return unsafe state.regions[index].body + first * granule
             }
@@ -171,7 +178,8 @@ enum SecretArena {
         let body = unsafe base + pageLength
         // The secret memory takes the place of the middle of the mapping.
         let results = unsafe [
-            clinux_forbid_access(base, length + 2 * pageLength), clinux_map_secret(body, length), clinux_exclude_from_forks(body, length),
+            clinux_forbid_access(base, length + 2 * pageLength), clinux_map_secret(body, length),
+            clinux_exclude_from_forks(body, length),
         ]
         guard results.allSatisfy({ $0 == 0 }) else {
             unsafe munmap(base, length + 2 * pageLength)

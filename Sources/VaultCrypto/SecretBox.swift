@@ -3,7 +3,8 @@ import CSodium
 
 /// XSalsa20-Poly1305 as libsodium's `crypto_secretbox_easy`: 16 bytes of tag, then the ciphertext.
 ///
-/// A box does not commit to its key: one can be made that opens under two. Whoever tries keys on a box of unknown origin compares a commitment first.
+/// A box does not commit to its key: one can be made that opens under two. Whoever tries keys on a box of unknown
+/// origin compares a commitment first.
 public enum SecretBox {
     public static let keyLength = 32
     public static let nonceLength = 24
@@ -16,7 +17,8 @@ public enum SecretBox {
     ///   - key: 32 bytes.
     ///   - isSecret: whether what libsodium leaves of `plain` on the stack, its first 32 bytes, has to go.
     public static func seal(
-        _ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8], isSecret: Bool = true
+        _ plain: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, appendingTo output: inout [UInt8],
+        isSecret: Bool = true
     ) {
         precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
         let start = output.count
@@ -38,7 +40,9 @@ public enum SecretBox {
     /// Opens a box straight into locked memory.
     ///
     /// - Throws: `.authenticationFailed` for another key, an altered byte or a box shorter than its tag.
-    public static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+    public static func open(_ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes) throws(CryptoError)
+        -> SecretBytes
+    {
         guard box.count >= tagLength else { throw .authenticationFailed }
         let plain = try SecretBytes(zeroed: box.count - tagLength)
         let opened = unsafe plain.withPointer { unsafe open(box, nonce: nonce, key: key, into: $0) }
@@ -47,7 +51,8 @@ public enum SecretBox {
         return plain
     }
 
-    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is `box.count - 16` bytes long afterwards.
+    /// Opens a box of public or semi-public content, such as metadata, into `plain`, which is `box.count - 16` bytes
+    /// long afterwards.
     public static func open(
         _ box: Span<UInt8>, nonce: Span<UInt8>, key: borrowing SecretBytes, into plain: inout [UInt8]
     ) throws(CryptoError) {
@@ -72,7 +77,9 @@ public enum SecretBox {
         precondition(Sodium.ready && nonce.count == nonceLength && key.count == keyLength)
         return unsafe box.withPointer { box, count in
             unsafe nonce.withPointer { nonce, _ in
-                unsafe key.withPointer { key in unsafe crypto_secretbox_open_easy(plain, box, UInt64(count), nonce, key) == 0 }
+                unsafe key.withPointer { key in
+                    unsafe crypto_secretbox_open_easy(plain, box, UInt64(count), nonce, key) == 0
+                }
             }
         }
     }

@@ -4,7 +4,8 @@ import Synchronization
 
 /// Secret bytes in locked, guarded memory: lent, never returned, wiped when they go.
 ///
-/// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler refuses them.
+/// The memory is in no core dump and in no forked child. There is no `==`, no description and no copy; the compiler
+/// refuses them.
 @safe public struct SecretBytes: ~Copyable, @unchecked Sendable {
     /// What the arena gave, of which the bytes may be a part.
     private let slot: UnsafeMutableRawPointer
@@ -70,7 +71,9 @@ import Synchronization
         try body(unsafe Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
     }
 
-    public mutating func withMutableBytes<R: ~Copyable, E: Error>(_ body: (inout MutableSpan<UInt8>) throws(E) -> R) throws(E) -> R {
+    public mutating func withMutableBytes<R: ~Copyable, E: Error>(_ body: (inout MutableSpan<UInt8>) throws(E) -> R)
+        throws(E) -> R
+    {
         var span = unsafe MutableSpan<UInt8>(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count)
         return try body(&span)
     }
@@ -79,7 +82,9 @@ import Synchronization
     public mutating func replace(at offset: Int, with bytes: Span<UInt8>) {
         precondition(offset >= 0 && bytes.count <= count - offset)
         unsafe bytes.withUnsafeBytes { source in
-            if let start = source.baseAddress { unsafe (base + offset).copyMemory(from: start, byteCount: source.count) }
+            if let start = source.baseAddress {
+                unsafe (base + offset).copyMemory(from: start, byteCount: source.count)
+            }
         }
     }
 
@@ -96,20 +101,23 @@ import Synchronization
     /// The bytes of the range alone, where they lie; the others are wiped with them.
     public consuming func narrowed(to range: Range<Int>) -> SecretBytes { SecretBytes(range, of: self) }
 
-    /// Whether keys lie in memory that the kernel itself cannot look into, where it has such memory (memfd_secret(2), Linux 5.14). It hibernates
-    /// no machine in which some is in use, so a process asks for it that keeps keys for long.
+    /// Whether keys lie in memory that the kernel itself cannot look into, where it has such memory (memfd_secret(2),
+    /// Linux 5.14). It hibernates no machine in which some is in use, so a process asks for it that keeps keys for
+    /// long.
     public static var keepsKeysApart: Bool {
         get { KeysApart.isWanted.load(ordering: .relaxed) }
         set { KeysApart.isWanted.store(newValue, ordering: .relaxed) }
     }
 
-    /// The bytes, apart if that is wanted. No system call can read or write them then: nothing is read into them, nor written from them.
+    /// The bytes, apart if that is wanted. No system call can read or write them then: nothing is read into them, nor
+    /// written from them.
     public consuming func keptApart() throws(CryptoError) -> SecretBytes {
         guard SecretBytes.keepsKeysApart else { return self }
         return try SecretBytes(copyingApart: self)
     }
 
-    /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could reach the swap space.
+    /// How many bytes of secrets lie in memory that the kernel would not lock (RLIMIT_MEMLOCK), so that they could
+    /// reach the swap space.
     public static var unlockedByteCount: Int { SecretArena.unlockedBytes }
 
     borrowing func withPointer<R, E: Error>(_ body: (UnsafeMutablePointer<UInt8>) throws(E) -> R) throws(E) -> R {

@@ -22,7 +22,9 @@ public struct ShortHash: Sendable {
         unsafe withUnsafeMutablePointer(to: &output) { output in
             unsafe output.withMemoryRebound(to: UInt8.self, capacity: 8) { output in
                 unsafe bytes.withPointer { bytes, count in
-                    unsafe key.span.withPointer { key, _ in _ = unsafe crypto_shorthash(output, bytes, UInt64(count), key) }
+                    unsafe key.span.withPointer { key, _ in
+                        _ = unsafe crypto_shorthash(output, bytes, UInt64(count), key)
+                    }
                 }
             }
         }

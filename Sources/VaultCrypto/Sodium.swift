@@ -3,7 +3,8 @@ import CLinux
 import CSodium
 
 enum Sodium {
-    /// Whether libsodium is ready; every entrance to this module looks here first, since libsodium's own functions abort before `sodium_init`.
+    /// Whether libsodium is ready; every entrance to this module looks here first, since libsodium's own functions
+    /// abort before `sodium_init`.
     static let ready = sodium_init() >= 0
 
     /// 64 random bits.
@@ -16,7 +17,8 @@ enum Sodium {
         unsafe randombytes_buf(base, bytes.count)
     }
 
-    /// How much of the stack a primitive may have used, in bytes: several blocks of 1 KiB for Argon2id, and for a hash or a box some hundred bytes.
+    /// How much of the stack a primitive may have used, in bytes: several blocks of 1 KiB for Argon2id, and for a hash
+    /// or a box some hundred bytes.
     enum StackDepth: Int { case derivation = 32768, hashOrBox = 8192 }
 
     /// Wipes what a primitive that has just returned left on the stack of this thread, below the caller.
@@ -29,9 +31,11 @@ enum Sodium {
     }
 }
 
-/// Says what happens when libsodium cannot go on: when the kernel gives no random numbers, or after a fault of this module.
+/// Says what happens when libsodium cannot go on: when the kernel gives no random numbers, or after a fault of this
+/// module.
 ///
-/// The corresponding C function is `sodium_set_misuse_handler`; without a handler, and when the handler returns, the process aborts.
+/// The corresponding C function is `sodium_set_misuse_handler`; without a handler, and when the handler returns, the
+/// process aborts.
 public func setHandlerOfLastResort(_ handler: @convention(c) () -> Void) {
     _ = sodium_set_misuse_handler(handler)
 }

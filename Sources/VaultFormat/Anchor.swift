@@ -20,7 +20,8 @@ public struct Anchor: Equatable, Sendable {
     public var sequence: UInt64
     /// 32 bytes.
     public var chainTag: [UInt8]
-    /// 16 bytes: the name of the anchor for the path that the vault had when every link was followed. Nil in the old form.
+    /// 16 bytes: the name of the anchor for the path that the vault had when every link was followed. Nil in the old
+    /// form.
     public var resolvedName: [UInt8]?
 
     public init(vaultID: [UInt8], generation: UInt64, sequence: UInt64, chainTag: [UInt8], resolvedName: [UInt8]) {
@@ -41,7 +42,9 @@ public struct Anchor: Equatable, Sendable {
         generation = bytes.integer(at: 24)
         sequence = bytes.integer(at: 32)
         // What a header above it could not have.
-        guard generation >= 1, generation < UInt64(Int64.max), sequence < Header.sequenceLimit else { throw .outOfBounds(.anchor) }
+        guard generation >= 1, generation < UInt64(Int64.max), sequence < Header.sequenceLimit else {
+            throw .outOfBounds(.anchor)
+        }
         chainTag = bytes.array(40..<72)
         resolvedName = isOld ? nil : bytes.array(72..<88)
     }

@@ -66,7 +66,8 @@ public enum Attribute: UInt16, Sendable, CaseIterable {
     case modificationDate = 0xF002
     case sha1 = 0xF003
 
-    /// The one table of them: Apple's raw value, the classes whose items can have the attribute, and how its values are taken.
+    /// The one table of them: Apple's raw value, the classes whose items can have the attribute, and how its values are
+    /// taken.
     private var definition: Definition {
         switch self {
         case .accessGroup: Definition("agrp", .all, .string)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Attributes and their values in the order of the tags, each tag once: a dozen at most, which are faster to look through than to hash.
+/// Attributes and their values in the order of the tags, each tag once: a dozen at most, which are faster to look
+/// through than to hash.
 public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     public struct Field: Equatable, Sendable {
         public var tag: AttributeTag
@@ -22,7 +23,11 @@ public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral
             let place = fields.firstIndex { $0.tag >= tag } ?? fields.count
             let isHere = place < fields.count && fields[place].tag == tag
             if let newValue {
-                if isHere { fields[place].value = newValue } else { fields.insert(Field(tag: tag, value: newValue), at: place) }
+                if isHere {
+                    fields[place].value = newValue
+                } else {
+                    fields.insert(Field(tag: tag, value: newValue), at: place)
+                }
             } else if isHere {
                 fields.remove(at: place)
             }

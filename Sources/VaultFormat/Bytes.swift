@@ -24,7 +24,9 @@ public struct ByteReader {
         return offset..<offset + count
     }
 
-    public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ type: I.Type, _ field: FormatField)
+    public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        _ type: I.Type, _ field: FormatField
+    )
         throws(FormatError) -> I
     {
         let range = try take(MemoryLayout<I>.size, field)
@@ -35,7 +37,9 @@ public struct ByteReader {
 extension Span<UInt8> {
     /// The little-endian integer at `offset`; the caller has checked that it is there.
     @inlinable @inline(__always)
-    public func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(at offset: Int, as type: I.Type = I.self) -> I {
+    public func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        at offset: Int, as type: I.Type = I.self
+    ) -> I {
         I(littleEndian: load(at: offset))
     }
 
@@ -43,9 +47,12 @@ extension Span<UInt8> {
     @inlinable @inline(__always)
     public func sixteen(at offset: Int) -> [16 of UInt8] { load(at: offset) }
 
-    /// A value whose every pattern of bits is one, from bytes that lie within the span: a loop over single bytes costs fifteen times as much.
+    /// A value whose every pattern of bits is one, from bytes that lie within the span: a loop over single bytes costs
+    /// fifteen times as much.
     @inlinable @inline(__always)
-    func load<T: BitwiseCopyable>(at offset: Int) -> T { unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self) }
+    func load<T: BitwiseCopyable>(at offset: Int) -> T {
+        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self)
+    }
 
     /// Whether every byte of the range is zero.
     @inlinable public func isZero(_ range: Range<Int>) -> Bool {

@@ -34,7 +34,9 @@ public struct CommitMark: Equatable, Sendable {
         chainTag = bytes.array(32..<64)
         guard bytes[64] <= 1 else { throw .invalid(.mark) }
         cleanClose = bytes[64] == 1
-        guard bytes.isZero(65..<96), bytes.isZero(CommitMark.length..<Layout.markAreaLength) else { throw .invalid(.reserved) }
+        guard bytes.isZero(65..<96), bytes.isZero(CommitMark.length..<Layout.markAreaLength) else {
+            throw .invalid(.reserved)
+        }
     }
 
     /// The 96 bytes before the MAC.

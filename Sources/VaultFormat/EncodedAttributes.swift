@@ -113,20 +113,26 @@ public struct EncodedAttributes: Hashable, Sendable {
         while let field = try cursor.next() {
             let name = try EncodedAttributes.check(field, in: span)
             if let last {
-                let isLater = field.tag > last.tag || field.tag == .user && last.tag == .user && precedes(last.name, name, in: span)
+                let isLater =
+                    field.tag > last.tag
+                    || field.tag == .user && last.tag == .user && precedes(last.name, name, in: span)
                 guard isLater else { throw .invalid(.attributeOrder) }
             }
             last = (field.tag, name)
         }
     }
 
-    /// Visits attributes that were checked, each with its kind and the place of its payload in `bytes`, until the body returns false.
-    public static func visit(_ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool) {
+    /// Visits attributes that were checked, each with its kind and the place of its payload in `bytes`, until the body
+    /// returns false.
+    public static func visit(_ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool)
+    {
         var offset = 0
         while offset + EncodedAttributes.headLength <= bytes.count {
             let start = offset + EncodedAttributes.headLength
             let end = start + Int(bytes.integer(at: offset + 3, as: UInt32.self))
-            guard end <= bytes.count, body(AttributeTag(rawValue: bytes.integer(at: offset)), bytes[offset + 2], start..<end) else {
+            guard end <= bytes.count,
+                body(AttributeTag(rawValue: bytes.integer(at: offset)), bytes[offset + 2], start..<end)
+            else {
                 return
             }
             offset = end
@@ -180,7 +186,9 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     public var user: [String: String] {
         var user: [String: String] = [:]
-        EncodedAttributes.visitUser(bytes.span) { name, value in user[name] = String(decoding: bytes[value], as: UTF8.self) }
+        EncodedAttributes.visitUser(bytes.span) { name, value in
+            user[name] = String(decoding: bytes[value], as: UTF8.self)
+        }
         return user
     }
 
@@ -202,7 +210,11 @@ public struct EncodedAttributes: Hashable, Sendable {
         func collect(_ source: EncodedAttributes, _ wanted: (AttributeTag) -> Bool) {
             source.forEach { tag, _, payload in
                 guard wanted(tag) else { return }
-                fields.append((tag, fields.count, source.bytes[payload.lowerBound - EncodedAttributes.headLength..<payload.upperBound]))
+                fields.append(
+                    (
+                        tag, fields.count,
+                        source.bytes[payload.lowerBound - EncodedAttributes.headLength..<payload.upperBound]
+                    ))
             }
         }
         collect(self) { _ in true }

@@ -18,7 +18,9 @@ public struct FrameHead: Equatable, Sendable {
     /// 32 bytes over the value area.
     public var valueDigest: [UInt8]
 
-    public init(isCommit: Bool, sequence: UInt64, metadataLength: Int, valueLength: Int, nonce: [UInt8], valueDigest: [UInt8]) {
+    public init(
+        isCommit: Bool, sequence: UInt64, metadataLength: Int, valueLength: Int, nonce: [UInt8], valueDigest: [UInt8]
+    ) {
         length = Layout.frameOverhead + metadataLength + valueLength
         self.isCommit = isCommit
         flags = isCommit ? 1 : 0
@@ -30,13 +32,16 @@ public struct FrameHead: Equatable, Sendable {
         self.valueDigest = valueDigest
     }
 
-    /// Reads 80 bytes that no key has vouched for yet: lengths are bounded, the meaning of flags and version is not judged.
+    /// Reads 80 bytes that no key has vouched for yet: lengths are bounded, the meaning of flags and version is not
+    /// judged.
     ///
     /// - Parameter available: the bytes from the frame's start to the end of the file.
     public init(parsing bytes: Span<UInt8>, available: Int) throws(FormatError) {
         guard bytes.count >= Layout.frameHeadLength else { throw .truncated(.frameLength) }
         length = Int(bytes.integer(at: 0, as: UInt32.self))
-        guard Layout.frameLengths.contains(length), length % 16 == 0, length <= available else { throw .outOfBounds(.frameLength) }
+        guard Layout.frameLengths.contains(length), length % 16 == 0, length <= available else {
+            throw .outOfBounds(.frameLength)
+        }
         flags = bytes.integer(at: 4)
         isCommit = flags & 1 == 1
         version = bytes.integer(at: 6)

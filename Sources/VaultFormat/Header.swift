@@ -49,14 +49,17 @@ public struct Header: Equatable, Sendable {
 
     /// Reads a header whose magic and checksum the caller has checked.
     ///
-    /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for costs of key derivation that are not to be paid; `.invalid`.
+    /// - Throws: `.unsupported` for a newer version; `.outOfBounds` for costs of key derivation that are not to be
+    ///   paid; `.invalid`.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         guard bytes.count >= Layout.headerLength else { throw .notAVault }
         guard bytes.integer(at: 8, as: UInt16.self) == Header.major else { throw .unsupported(.major) }
         minor = bytes.integer(at: 10)
         guard bytes.integer(at: 76, as: UInt32.self) == 0 else { throw .unsupported(.requiredFeatures) }
         guard bytes.integer(at: 72, as: UInt32.self) == Header.suite else { throw .unsupported(.suite) }
-        guard bytes.integer(at: 12, as: UInt32.self) == UInt32(Layout.headerLength) else { throw .invalid(.headerLength) }
+        guard bytes.integer(at: 12, as: UInt32.self) == UInt32(Layout.headerLength) else {
+            throw .invalid(.headerLength)
+        }
         vaultID = bytes.array(16..<32)
         generation = bytes.integer(at: 32)
         guard generation >= 1, generation <= UInt64(Int64.max) else { throw .invalid(.generation) }
@@ -74,7 +77,9 @@ public struct Header: Equatable, Sendable {
             let start = Layout.slotsOffset + index * Layout.slotLength
             slots.append(try KeySlot(parsing: bytes.extracting(start..<start + Layout.slotLength)))
         }
-        guard bytes.isZero(Layout.slotsOffset + slotCount * Layout.slotLength..<Layout.annexOffset) else { throw .invalid(.reserved) }
+        guard bytes.isZero(Layout.slotsOffset + slotCount * Layout.slotLength..<Layout.annexOffset) else {
+            throw .invalid(.reserved)
+        }
         annex = bytes.array(Layout.annexOffset..<Layout.headerMACOffset)
         try checkAnnex()
     }

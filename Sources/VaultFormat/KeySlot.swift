@@ -65,7 +65,8 @@ public struct KeySlot: Equatable, Sendable {
         switch bytes[1] {
         case 1:
             guard KeySlot.passesBounds.contains(passes) else { throw .outOfBounds(.slotPasses) }
-            guard KeySlot.memoryBounds.contains(memoryBytes), memoryBytes % 1024 == 0, memoryBytes * UInt64(passes) <= KeySlot.costBound
+            guard KeySlot.memoryBounds.contains(memoryBytes), memoryBytes % 1024 == 0,
+                memoryBytes * UInt64(passes) <= KeySlot.costBound
             else { throw .outOfBounds(.slotMemory) }
             stretching = .argon2id(passes: passes, memoryBytes: memoryBytes)
         case 2:

@@ -68,7 +68,8 @@ public enum Padding {
 
     /// Where the content lies in its padded form.
     ///
-    /// - Throws: `.truncated`, or `.invalid(.padding)` unless the length is exactly the one that a writer chooses and the rest is zero.
+    /// - Throws: `.truncated`, or `.invalid(.padding)` unless the length is exactly the one that a writer chooses and
+    ///   the rest is zero.
     public static func content(of padded: Span<UInt8>, minimum: Int) throws(FormatError) -> Range<Int> {
         guard padded.count >= 4 else { throw .truncated(.padding) }
         let count = Int(padded.integer(at: 0, as: UInt32.self))

@@ -78,8 +78,10 @@ public struct Operation: Equatable, Sendable {
     public var attributes: EncodedAttributes
 
     public init(
-        kind: OperationKind, itemClass: ItemClass?, protection: Accessibility, id: ItemID, version: UInt64, valueVersion: UInt64,
-        ordinal: UInt64, created: Double, modified: Double, value: ValueLocation?, deviceID: [16 of UInt8], attributes: EncodedAttributes
+        kind: OperationKind, itemClass: ItemClass?, protection: Accessibility, id: ItemID, version: UInt64,
+        valueVersion: UInt64,
+        ordinal: UInt64, created: Double, modified: Double, value: ValueLocation?, deviceID: [16 of UInt8],
+        attributes: EncodedAttributes
     ) {
         self.kind = kind
         self.itemClass = itemClass
@@ -153,11 +155,14 @@ public struct Operation: Equatable, Sendable {
         let offset: UInt64 = bytes.integer(at: start + 64)
         let length: UInt32 = bytes.integer(at: start + 72)
         if hasValue == 1 {
-            guard boxLengths.contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max), valueVersion >= 1,
+            guard boxLengths.contains(Int(length)), offset >= UInt64(Layout.firstFrame), offset <= UInt64(Int64.max),
+                valueVersion >= 1,
                 valueVersion <= version
             else { throw .outOfBounds(.value) }
         } else {
-            guard offset == 0, length == 0, bytes.isZero(start + 76..<start + 92), valueVersion == 0 else { throw .invalid(.value) }
+            guard offset == 0, length == 0, bytes.isZero(start + 76..<start + 92), valueVersion == 0 else {
+                throw .invalid(.value)
+            }
         }
         // Every change adds one: from here it cannot overflow.
         guard version >= 1, version <= UInt64(Int64.max) else { throw .invalid(.version) }
@@ -169,7 +174,8 @@ public struct Operation: Equatable, Sendable {
     }
 
     private static let boxLengths =
-        Layout.boxOverhead + Layout.valueMinimum...Layout.boxOverhead + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
+        Layout.boxOverhead + Layout.valueMinimum...Layout.boxOverhead
+        + Padding.length(for: Layout.valueLimit, minimum: Layout.valueMinimum)
 
     /// Takes apart an operation that ``check(_:)`` found acceptable.
     public init(checked bytes: Span<UInt8>) {
@@ -194,7 +200,9 @@ public struct Operation: Equatable, Sendable {
 
     public static func itemClass(of bytes: Span<UInt8>) -> ItemClass? { ItemClass(number: bytes[1]) }
 
-    public static func protection(of bytes: Span<UInt8>) -> Accessibility { Accessibility(number: bytes[2]) ?? .whenUnlocked }
+    public static func protection(of bytes: Span<UInt8>) -> Accessibility {
+        Accessibility(number: bytes[2]) ?? .whenUnlocked
+    }
 
     public static func id(of bytes: Span<UInt8>) -> ItemID { ItemID(bytes.extracting(8..<24)) }
 
@@ -226,10 +234,14 @@ public struct Operation: Equatable, Sendable {
     }
 
     /// Nonce and box of the operation's value, in bytes; 0 without one.
-    public static func boxLength(of bytes: Span<UInt8>) -> Int { hasValue(bytes) ? Int(bytes.integer(at: 72, as: UInt32.self)) : 0 }
+    public static func boxLength(of bytes: Span<UInt8>) -> Int {
+        hasValue(bytes) ? Int(bytes.integer(at: 72, as: UInt32.self)) : 0
+    }
 
     /// The length of the operation that begins with these bytes.
-    public static func length(of bytes: Span<UInt8>) -> Int { Layout.operationLength + Int(bytes.integer(at: 4, as: UInt32.self)) }
+    public static func length(of bytes: Span<UInt8>) -> Int {
+        Layout.operationLength + Int(bytes.integer(at: 4, as: UInt32.self))
+    }
 
     private static func checkDate(_ bits: UInt64) throws(FormatError) {
         guard Double(bitPattern: bits).isFinite, bits != (-0.0 as Double).bitPattern else { throw .invalid(.date) }

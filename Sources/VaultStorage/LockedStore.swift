@@ -35,7 +35,9 @@ public struct LockedStore: Sendable {
 
     /// The file's size in bytes.
     public func fileSize() throws(StorageError) -> Int {
-        let status = try attempt(.open) { [location] () throws(Errno) in try location.directory.status(of: location.name) }
+        let status = try attempt(.open) { [location] () throws(Errno) in
+            try location.directory.status(of: location.name)
+        }
         guard let status else { throw .noVault }
         return status.size
     }
@@ -89,10 +91,14 @@ public struct LockedStore: Sendable {
 
     /// Reads the whole log.
     ///
-    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault; ``VaultStore/acceptAsNewest()`` then makes it the newest state.
-    public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError) -> VaultStore {
+    /// - Parameter acceptsOlderCopy: whatever this device has seen of the vault; ``VaultStore/acceptAsNewest()`` then
+    ///   makes it the newest state.
+    public func open(with keys: consuming UnlockedKeys, acceptsOlderCopy: Bool = false) throws(StorageError)
+        -> VaultStore
+    {
         let slotID = keys.slotID
-        let store = try VaultStore(location, page: page, keys: keys.keys, environment: environment, acceptsOlderCopy: acceptsOlderCopy)
+        let store = try VaultStore(
+            location, page: page, keys: keys.keys, environment: environment, acceptsOlderCopy: acceptsOlderCopy)
         store.openedBy = slotID
         return store
     }
@@ -126,7 +132,11 @@ extension Header {
 
     static func derivationCost(of slots: [KeySlot]) -> UInt64 {
         slots.reduce(0) { cost, slot in
-            if case .argon2id(let passes, let memoryBytes) = slot.stretching { cost + UInt64(passes) * memoryBytes } else { cost }
+            if case .argon2id(let passes, let memoryBytes) = slot.stretching {
+                cost + UInt64(passes) * memoryBytes
+            } else {
+                cost
+            }
         }
     }
 
@@ -136,12 +146,17 @@ extension Header {
     func open(with secret: UnlockingSecret, _ environment: VaultEnvironment) throws(StorageError) -> OpenedSlot {
         let slots = slots.filter { $0.kind == secret.kind }
         guard !slots.isEmpty else { throw .noMatchingSlot }
-        // The header is not authenticated until a key exists: a hostile file could ask for hours, and shall not have the first minute of them.
-        guard Header.derivationCost(of: slots) <= Header.mostDerivationCost else { throw .damaged(.header(.outOfBounds(.slotPasses))) }
+        // The header is not authenticated until a key exists: a hostile file could ask for hours, and shall not have
+        // the first minute of them.
+        guard Header.derivationCost(of: slots) <= Header.mostDerivationCost else {
+            throw .damaged(.header(.outOfBounds(.slotPasses)))
+        }
         let bytes = try secured { () throws(CryptoError) in try secret.secret() }
         for slot in slots {
             if case .argon2id(_, let memoryBytes) = slot.stretching { try environment.checkMemory(for: memoryBytes) }
-            if let vaultKey = try slot.open(bytes.bytes, vaultID: vaultID) { return OpenedSlot(vaultKey: vaultKey, slot: slot) }
+            if let vaultKey = try slot.open(bytes.bytes, vaultID: vaultID) {
+                return OpenedSlot(vaultKey: vaultKey, slot: slot)
+            }
         }
         throw .wrongPassphrase
     }

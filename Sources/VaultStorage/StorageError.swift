@@ -35,13 +35,15 @@ public enum StorageError: Error, Equatable, Sendable {
     case resourceUnavailable
     /// A system call failed; nothing changed.
     case inputOutput(Errno, FileTask)
-    /// A system call failed and what it had begun could not be taken back: the change is there or it is not. Open the vault again to see.
+    /// A system call failed and what it had begun could not be taken back: the change is there or it is not. Open the
+    /// vault again to see.
     case indeterminate(Errno)
     /// An earlier failure made this handle useless. Open the vault again.
     case poisoned
     /// The vault has got a new vault key since it was unlocked. Open it again.
     case rekeyed
-    /// The file is an older copy of one that this handle, or this device, has seen; or another vault has taken its place.
+    /// The file is an older copy of one that this handle, or this device, has seen; or another vault has taken its
+    /// place.
     case rolledBack
     /// The vault is locked: the key that this needs has been wiped.
     case locked
@@ -56,7 +58,8 @@ public enum StorageError: Error, Equatable, Sendable {
 }
 
 extension StorageError {
-    /// Whether what is at the path now is not what a handle had open: what the handle knows is then all that there is to know it by.
+    /// Whether what is at the path now is not what a handle had open: what the handle knows is then all that there is
+    /// to know it by.
     var isOfAnotherFile: Bool {
         switch self {
         case .noVault, .refused, .damaged, .unsupported, .rekeyed, .rolledBack: true
@@ -107,7 +110,8 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
 
 /// What was being done when a system call failed.
 public enum FileTask: String, Sendable {
-    case resolve, createDirectory, openDirectory, open, read, write, reserve, truncate, synchronize, lock, rename, list, remove
+    case resolve, createDirectory, openDirectory, open, read, write, reserve, truncate, synchronize, lock, rename, list,
+        remove
 }
 
 /// Where a file is damaged.

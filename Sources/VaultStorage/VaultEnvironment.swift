@@ -20,7 +20,9 @@ public struct VaultEnvironment: Sendable {
     /// Whether key derivations may take more than half of the available memory.
     public var forcesMemory = false
 
-    public init(fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?) {
+    public init(
+        fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?
+    ) {
         self.fileSystem = fileSystem
         self.clock = clock
         self.random = random

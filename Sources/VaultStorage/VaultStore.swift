@@ -27,7 +27,8 @@ public final class VaultStore {
     /// 16 bytes: the slot that gave the keys. Nil for a vault that was just made.
     public internal(set) var openedBy: [UInt8]?
 
-    /// Whether this handle has committed something since both marks named the last commit, whichever file it has looked at meanwhile.
+    /// Whether this handle has committed something since both marks named the last commit, whichever file it has looked
+    /// at meanwhile.
     var owesMarks = false
     /// The newest state that this handle knows to be durable; never lowered, whatever the file becomes.
     var newestDurable: KnownState?
@@ -130,7 +131,8 @@ public final class VaultStore {
 
     /// - Throws: `.noVault` when the path names nothing.
     func namedFile() throws(StorageError) -> FileStatus {
-        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) else {
+        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) })
+        else {
             throw .noVault
         }
         return named

@@ -65,6 +65,10 @@ extension VaultStore {
         guard operation.value != nil else { return }
         result.values += 1
         _ = try box(of: operation)
-        if try isForeign(operation) { result.foreign += 1 } else if deep, try openValue(of: operation) != nil { result.opened += 1 }
+        if try isForeign(operation) {
+            result.foreign += 1
+        } else if deep, try openValue(of: operation) != nil {
+            result.opened += 1
+        }
     }
 }

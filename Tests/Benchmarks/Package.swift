@@ -15,11 +15,13 @@ let package = Package(
             name: "CLimits", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
         // Databases, loaded at run time if they are installed.
         .target(name: "CPeers", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("dl")]),
-        .executableTarget(name: "LimitKDF", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
+        .executableTarget(
+            name: "LimitKDF", cSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("sodium")]),
         .executableTarget(
             name: "VaultBench",
             dependencies: [
-                "CLimits", "CPeers", .product(name: "Vault", package: "vault"), .product(name: "VaultAgent", package: "vault"),
+                "CLimits", "CPeers", .product(name: "Vault", package: "vault"),
+                .product(name: "VaultAgent", package: "vault"),
                 .product(name: "Benchmark", package: "swift-benchmark"),
             ]),
     ],

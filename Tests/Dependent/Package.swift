@@ -18,7 +18,8 @@ let package = Package(
         .executableTarget(
             name: "dependent",
             dependencies: [
-                "SecItemCases", "OlderSources", .product(name: "Vault", package: "vault"), .product(name: "VaultAgent", package: "vault"),
+                "SecItemCases", "OlderSources", .product(name: "Vault", package: "vault"),
+                .product(name: "VaultAgent", package: "vault"),
                 .product(name: "KeychainServices", package: "vault"),
             ]),
     ],

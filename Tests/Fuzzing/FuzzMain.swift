@@ -8,7 +8,8 @@ private let target = ProcessInfo.processInfo.environment["VAULT_FUZZ"]
 
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
-    _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>>>
+    _ count: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>>>
 ) -> CInt {
     guard let directory = ProcessInfo.processInfo.environment["VAULT_FUZZ_CORPUS"] else { return 0 }
     let seeds =
@@ -19,7 +20,9 @@ public func initialize(
         default: FuzzedCommand.seeds
         }
     for (number, seed) in seeds.enumerated() {
-        guard FileManager.default.createFile(atPath: "\(directory)/seed-\(number)", contents: Data(seed)) else { return 1 }
+        guard FileManager.default.createFile(atPath: "\(directory)/seed-\(number)", contents: Data(seed)) else {
+            return 1
+        }
     }
     return 0
 }

@@ -26,12 +26,15 @@ extension SecItemTests {
             await #expect(processExitsWith: .success) {
                 let home = try Home()
                 try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
-                try check(copy() == errSecItemNotFound && delete() == errSecItemNotFound && update() == errSecItemNotFound)
+                try check(
+                    copy() == errSecItemNotFound && delete() == errSecItemNotFound && update() == errSecItemNotFound)
                 try check(add() == errSecNotAvailable)
                 // What is wrong with the request is still the better answer.
                 try check(SecItemCopyMatching(["class": 5] as CFDictionary, nil) == errSecParam)
                 try check(copy(["acct": true]) == errSecParam && copy(["srvr": "h"]) == errSecNoSuchAttr)
-                try check(copy(["agrp": "foreign"]) == errSecMissingEntitlement && add(["agrp": "foreign"]) == errSecMissingEntitlement)
+                try check(
+                    copy(["agrp": "foreign"]) == errSecMissingEntitlement
+                        && add(["agrp": "foreign"]) == errSecMissingEntitlement)
                 let changes = ["class": "genp"] as CFDictionary
                 try check(SecItemUpdate(["class": "genp"] as CFDictionary, changes) == errSecNoSuchAttr)
                 try check(SecItemDelete(["class": "genp", "m_Limit": 1] as CFDictionary) == errSecParam)
@@ -43,7 +46,8 @@ extension SecItemTests {
                 try home.makeVault()
                 try check(add() == errSecSuccess)
                 try FileManager.default.removeItem(atPath: home.path.removingLastComponent().string)
-                try check(delete() == errSecItemNotFound && update() == errSecItemNotFound && add() == errSecNotAvailable)
+                try check(
+                    delete() == errSecItemNotFound && update() == errSecItemNotFound && add() == errSecNotAvailable)
             }
         }
 
@@ -59,8 +63,11 @@ extension SecItemTests {
                 try server.start(on: socket.descriptor)
                 try check(add() == errSecInteractionNotAllowed)
                 try server.unlock(with: .passphrase(.of(Home.passphrase)))
-                try check(add() == errSecSuccess && copy() == errSecSuccess && add() == errSecDuplicateItem && update() == errSecSuccess)
-                try check(add(["agrp": "foreign"]) == errSecMissingEntitlement && copy(["srvr": "h"]) == errSecNoSuchAttr)
+                try check(
+                    add() == errSecSuccess && copy() == errSecSuccess && add() == errSecDuplicateItem
+                        && update() == errSecSuccess)
+                try check(
+                    add(["agrp": "foreign"]) == errSecMissingEntitlement && copy(["srvr": "h"]) == errSecNoSuchAttr)
                 server.lock()
                 try check(copy() == errSecInteractionNotAllowed)
                 try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
@@ -130,7 +137,8 @@ extension SecItemTests {
                 try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
                 setenv("VAULT_ACCESS_GROUPS", "one, two", 1)
                 try check(
-                    add() == errSecSuccess && add(["agrp": "two"]) == errSecSuccess && add(["agrp": "three"]) == errSecMissingEntitlement)
+                    add() == errSecSuccess && add(["agrp": "two"]) == errSecSuccess
+                        && add(["agrp": "three"]) == errSecMissingEntitlement)
                 try check(copy(["agrp": "one"]) == errSecSuccess)
             }
         }
@@ -160,12 +168,16 @@ extension SecItemTests {
                 typealias Fork = @convention(c) () -> Int32
                 let child = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)()
                 if child == 0 {
-                    _exit(copy() == errSecSuccess && add(["acct": "child"]) == errSecSuccess && update() == errSecSuccess ? 0 : 1)
+                    _exit(
+                        copy() == errSecSuccess && add(["acct": "child"]) == errSecSuccess && update() == errSecSuccess
+                            ? 0 : 1)
                 }
                 var status: Int32 = 0
                 waitpid(child, &status, 0)
                 try check(status == 0)
-                try check(copy(["acct": "child", "r_Data": true]) == errSecSuccess && add(["acct": "parent"]) == errSecSuccess)
+                try check(
+                    copy(["acct": "child", "r_Data": true]) == errSecSuccess && add(["acct": "parent"]) == errSecSuccess
+                )
             }
         }
 
@@ -175,11 +187,14 @@ extension SecItemTests {
                 try home.makeVault()
                 try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
                 DispatchQueue.concurrentPerform(iterations: 16) { number in
-                    for round in 0..<20 where SecItemAdd(item(["acct": "\(number) \(round)"]), nil) != errSecSuccess { exit(1) }
+                    for round in 0..<20 where SecItemAdd(item(["acct": "\(number) \(round)"]), nil) != errSecSuccess {
+                        exit(1)
+                    }
                 }
                 var all: CFTypeRef?
                 let query: [String: Any] = ["class": "genp", "m_Limit": "m_LimitAll", "r_Attributes": true]
-                try check(SecItemCopyMatching(query as CFDictionary, &all) == errSecSuccess && (all as? [Any])?.count == 320)
+                try check(
+                    SecItemCopyMatching(query as CFDictionary, &all) == errSecSuccess && (all as? [Any])?.count == 320)
             }
         }
     }
@@ -191,7 +206,8 @@ private func check(_ condition: Bool, line: Int32 = #line) throws {
 }
 
 private func item(_ more: [String: Any]) -> CFDictionary {
-    (["class": "genp", "acct": "a", "v_Data": Data("secret".utf8)] as [String: Any]).merging(more) { $1 } as CFDictionary
+    (["class": "genp", "acct": "a", "v_Data": Data("secret".utf8)] as [String: Any]).merging(more) { $1 }
+        as CFDictionary
 }
 
 private func add(_ more: [String: Any] = [:]) -> OSStatus { SecItemAdd(item(more), nil) }
@@ -200,7 +216,9 @@ private func copy(_ more: [String: Any] = [:]) -> OSStatus {
     SecItemCopyMatching((["class": "genp"] as [String: Any]).merging(more) { $1 } as CFDictionary, nil)
 }
 
-private func update() -> OSStatus { SecItemUpdate(["class": "genp", "acct": "a"] as CFDictionary, ["labl": "l"] as CFDictionary) }
+private func update() -> OSStatus {
+    SecItemUpdate(["class": "genp", "acct": "a"] as CFDictionary, ["labl": "l"] as CFDictionary)
+}
 
 private func delete() -> OSStatus { SecItemDelete(["class": "genp"] as CFDictionary) }
 
@@ -212,11 +230,16 @@ private struct Home {
 
     var path: FilePath { directory.path.appending("v") }
 
-    var environment: VaultEnvironment { .seeded("home", clock: SystemClock(), state: directory.path.appending("vault")) }
+    var environment: VaultEnvironment {
+        .seeded("home", clock: SystemClock(), state: directory.path.appending("vault"))
+    }
 
     init() throws {
         directory = try TemporaryDirectory()
-        for name in ["VAULT_PASSPHRASE_FILE", "CREDENTIALS_DIRECTORY", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK"] {
+        for name in [
+            "VAULT_PASSPHRASE_FILE", "CREDENTIALS_DIRECTORY", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS",
+            "VAULT_AGENT_SOCK",
+        ] {
             unsetenv(name)
         }
         setenv("VAULT_FILE", path.string, 1)

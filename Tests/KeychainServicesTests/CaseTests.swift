@@ -28,7 +28,8 @@ extension SecItemTests {
             ]
             #expect(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
             var found: CFTypeRef?
-            #expect(SecItemCopyMatching(["class": "genp", "r_Attributes": true] as CFDictionary, &found) == errSecSuccess)
+            #expect(
+                SecItemCopyMatching(["class": "genp", "r_Attributes": true] as CFDictionary, &found) == errSecSuccess)
             var query = try #require(found as? [String: Any])
             #expect(query["svce"] is Data && query["acct"] is String && query["gena"] as? Int == 7)
             query["class"] = "genp"
@@ -43,7 +44,8 @@ extension SecItemTests {
             let item: [String: Any] = ["class": "cert", "v_Data": Samples.certificate, "r_PersistentRef": true]
             #expect(SecItemAdd(item as CFDictionary, &reference) == errSecSuccess)
             let ref = try #require(reference as? Data)
-            #expect(SecItemCopyMatching(["v_PersistentRef": ref, "r_Ref": true] as CFDictionary, &found) == errSecSuccess)
+            #expect(
+                SecItemCopyMatching(["v_PersistentRef": ref, "r_Ref": true] as CFDictionary, &found) == errSecSuccess)
             #expect((found as? SecCertificate).map { SecCertificateCopyData($0) as Data } == Samples.certificate)
         }
 
@@ -53,21 +55,26 @@ extension SecItemTests {
                 "an update that says any leaves synchronizable as it is", .add(["class": "genp", "sync": true]),
                 .update(["class": "genp", "sync": true], ["sync": "syna", "labl": "l"]),
                 .copy(["class": "genp", "sync": true, "labl": "l"])),
-            Case("return keys of a delete are not looked at", .add(["class": "keys"]), .delete(["class": "keys", "r_Ref": true])),
+            Case(
+                "return keys of a delete are not looked at", .add(["class": "keys"]),
+                .delete(["class": "keys", "r_Ref": true])),
             Case(
                 "key objects are not built, and none is nothing", .copy(["class": "keys", "r_Ref": true], -25300),
                 .add(["class": "keys"]), .copy(["class": "keys", "r_Ref": true], -4)),
             Case(
-                "a negative limit is a number too", .add(["class": "genp"]), .delete(["class": "genp", "m_Limit": -1], -50),
+                "a negative limit is a number too", .add(["class": "genp"]),
+                .delete(["class": "genp", "m_Limit": -1], -50),
                 .copy(["class": "genp", "m_Limit": -1, "r_Attributes": true], gives: .array(1))),
             Case("a key of one letter is none", .copy(["class": "genp", "m": 1], -50)),
             Case("a number that would be rounded is refused", .add(["class": "genp", "acct": UInt64.max], -50)),
             Case("an issuer is data", .add(["class": "cert", "issr": "text"], -50)),
-            Case("a value that is no property list is refused", .copy(["class": "genp", "m_Unknown": NSObject()], -50)),
+            Case(
+                "a value that is no property list is refused", .copy(["class": "genp", "m_Unknown": NSObject()], -50)),
             Case(
                 "an access control of another type is refused before the groups are looked at", .become([]),
                 .add(["class": "genp", "accc": "ak"], -50)),
-            Case("too many keys", .copy(Dictionary(uniqueKeysWithValues: (0..<129).map { ("m_\($0)", 1 as Any) }), -50)),
+            Case(
+                "too many keys", .copy(Dictionary(uniqueKeysWithValues: (0..<129).map { ("m_\($0)", 1 as Any) }), -50)),
         ]) func `a detail is as on Apple's systems`(row: Case) throws {
             var runner = try CaseRunner(TestWorld())
             #expect(try runner.run(row) == [])
@@ -76,13 +83,16 @@ extension SecItemTests {
         @Test func `keys and values of any type end in a status`() throws {
             try bindEmptyVault()
             let values: [Any] = [
-                NSNull(), true, -1, Double.nan, Double.infinity, UInt64.max, "", "\0", Data(), Date(timeIntervalSinceReferenceDate: .nan),
+                NSNull(), true, -1, Double.nan, Double.infinity, UInt64.max, "", "\0", Data(),
+                Date(timeIntervalSinceReferenceDate: .nan),
                 [1], ["k": 1], NSObject(), URL(filePath: "/"), UUID(), Samples.self,
             ]
             let keys = [
-                "class", "acct", "port", "sync", "pdmn", "accc", "agrp", "cdat", "sha1", "musr", "tomb", "v_Data", "v_Ref",
+                "class", "acct", "port", "sync", "pdmn", "accc", "agrp", "cdat", "sha1", "musr", "tomb", "v_Data",
+                "v_Ref",
                 "v_PersistentRef",
-                "m_Limit", "m_Policy", "m_Issuers", "m_ValidOnDate", "r_Data", "u_AuthUI", "u_Tomb", "nleg", "", "\u{e9}", "x",
+                "m_Limit", "m_Policy", "m_Issuers", "m_ValidOnDate", "r_Data", "u_AuthUI", "u_Tomb", "nleg", "",
+                "\u{e9}", "x",
             ]
             for key in keys {
                 for value in values {
@@ -96,7 +106,9 @@ extension SecItemTests {
                 }
             }
             #expect(SecItemAdd([5: "x"] as NSDictionary, nil) == errSecParam)
-            #expect(SecItemCopyMatching(["class": "genp", 5: "x"] as [AnyHashable: Any] as NSDictionary, nil) == errSecNoSuchAttr)
+            #expect(
+                SecItemCopyMatching(["class": "genp", 5: "x"] as [AnyHashable: Any] as NSDictionary, nil)
+                    == errSecNoSuchAttr)
         }
     }
 }

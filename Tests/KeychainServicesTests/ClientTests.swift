@@ -46,8 +46,10 @@ extension SecItemTests {
         @Test func `a device's identifier is the same after the application was installed again`() throws {
             let directory = try TemporaryDirectory()
             let path = directory.path.appending("v")
-            let environment = VaultEnvironment.seeded("device", clock: SystemClock(), state: directory.path.appending("state"))
-            Vault.setDefault(try Vault.create(at: path, passphrase: .of("pass"), cost: .weakest, environment: environment))
+            let environment = VaultEnvironment.seeded(
+                "device", clock: SystemClock(), state: directory.path.appending("state"))
+            Vault.setDefault(
+                try Vault.create(at: path, passphrase: .of("pass"), cost: .weakest, environment: environment))
             let first = DeviceIdentifier.current()
             #expect(first == DeviceIdentifier.current())
             // What the application had for itself is gone; the vault is not the application's.
@@ -66,16 +68,19 @@ extension SecItemTests {
             try bindEmptyVault()
             #expect(
                 SecItemAdd(
-                    [kSecClass: kSecClassGenericPassword, kSecAttrAccount: "a", kSecValueData: Data("x".utf8)] as CFDictionary, nil)
+                    [kSecClass: kSecClassGenericPassword, kSecAttrAccount: "a", kSecValueData: Data("x".utf8)]
+                        as CFDictionary, nil)
                     == errSecSuccess)
             let queries: [CFDictionary] = [
-                [kSecClass as String: kSecClassGenericPassword, kSecAttrAccount as String: "a"] as [String: Any] as CFDictionary,
+                [kSecClass as String: kSecClassGenericPassword, kSecAttrAccount as String: "a"] as [String: Any]
+                    as CFDictionary,
                 [kSecClass: kSecClassGenericPassword, kSecReturnData: true] as [CFString: Any] as CFDictionary,
                 [kSecClass as String: kSecClassGenericPassword] as [String: AnyObject] as CFDictionary,
                 [kSecClass as String: kSecClassGenericPassword] as [String: AnyHashable] as CFDictionary,
                 [kSecClass: kSecClassGenericPassword] as [NSString: AnyObject] as CFDictionary,
                 [kSecClass: kSecClassGenericPassword] as [AnyHashable: Any] as CFDictionary,
-                [kSecClass as String: kSecClassGenericPassword as String, kSecReturnData as String: kCFBooleanTrue!] as CFDictionary,
+                [kSecClass as String: kSecClassGenericPassword as String, kSecReturnData as String: kCFBooleanTrue!]
+                    as CFDictionary,
                 NSDictionary(objects: [kSecClassGenericPassword], forKeys: [kSecClass]),
             ]
             for query in queries { #expect(SecItemCopyMatching(query, nil) == errSecSuccess) }
@@ -83,7 +88,9 @@ extension SecItemTests {
             mutable.setValue(kSecClassGenericPassword, forKey: kSecClass as String)
             mutable[kSecReturnData] = kCFBooleanTrue
             var result: AnyObject?
-            let status = withUnsafeMutablePointer(to: &result) { SecItemCopyMatching(mutable, UnsafeMutablePointer($0)) }
+            let status = withUnsafeMutablePointer(to: &result) {
+                SecItemCopyMatching(mutable, UnsafeMutablePointer($0))
+            }
             #expect(status == errSecSuccess && result as? Data == Data("x".utf8))
             mutable.setValue(nil, forKey: kSecReturnData as String)
             #expect(mutable.count == 1)
@@ -127,7 +134,9 @@ private struct SubscriptKeychain {
             kSecMatchLimit as String: kSecMatchLimitAll, kSecReturnAttributes as String: true,
         ]
         var result: CFTypeRef?
-        guard SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess, let items = result as? [[String: Any]] else {
+        guard SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess,
+            let items = result as? [[String: Any]]
+        else {
             return []
         }
         return items.compactMap { $0[kSecAttrAccount as String] as? String }
@@ -145,20 +154,25 @@ private struct SubscriptKeychain {
 @propertyWrapper private struct Keychained<Value: Codable> {
     let key: String
 
-    private var query: [CFString: Any] { [kSecClass: kSecClassGenericPassword, kSecAttrService: "settings", kSecAttrAccount: key] }
+    private var query: [CFString: Any] {
+        [kSecClass: kSecClassGenericPassword, kSecAttrService: "settings", kSecAttrAccount: key]
+    }
 
     var wrappedValue: Value? {
         get {
             var result: CFTypeRef?
             let query = self.query.merging([kSecReturnData: true, kSecMatchLimit: kSecMatchLimitOne]) { $1 }
-            guard SecItemCopyMatching(query as CFDictionary, &result) == noErr, let data = result as? Data else { return nil }
+            guard SecItemCopyMatching(query as CFDictionary, &result) == noErr, let data = result as? Data else {
+                return nil
+            }
             return try? JSONDecoder().decode(Value.self, from: data)
         }
         nonmutating set {
             SecItemDelete(query as CFDictionary)
             guard let newValue, let data = try? JSONEncoder().encode(newValue) else { return }
             SecItemAdd(
-                query.merging([kSecValueData: data, kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlock]) { $1 } as CFDictionary, nil)
+                query.merging([kSecValueData: data, kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlock]) { $1 }
+                    as CFDictionary, nil)
         }
     }
 }
@@ -205,7 +219,8 @@ private final class PasswordStore {
         }
         guard status == noErr else { return .failure(status) }
         guard let existing = queryResult as? [String: AnyObject], let data = existing[kSecValueData as String] as? Data,
-            let password = String(data: data, encoding: .utf8), existing[kSecAttrAccount as String] as? String == account
+            let password = String(data: data, encoding: .utf8),
+            existing[kSecAttrAccount as String] as? String == account
         else { return .failure(errSecDecode) }
         return .success(password)
     }
@@ -229,14 +244,17 @@ private enum DeviceIdentifier {
         ]
         if let known = read(query) { return known }
         let made = UUID()
-        let status = SecItemAdd(query.merging([kSecValueData as String: Data(made.uuidString.utf8)]) { $1 } as CFDictionary, nil)
+        let status = SecItemAdd(
+            query.merging([kSecValueData as String: Data(made.uuidString.utf8)]) { $1 } as CFDictionary, nil)
         // Another thread or process was faster.
         return status == errSecDuplicateItem ? read(query) : status == errSecSuccess ? made : nil
     }
 
     private static func read(_ query: [String: Any]) -> UUID? {
         var result: CFTypeRef?
-        guard SecItemCopyMatching(query.merging([kSecReturnData as String: true]) { $1 } as CFDictionary, &result) == errSecSuccess,
+        guard
+            SecItemCopyMatching(query.merging([kSecReturnData as String: true]) { $1 } as CFDictionary, &result)
+                == errSecSuccess,
             let data = result as? Data, let text = String(data: data, encoding: .utf8)
         else { return nil }
         return UUID(uuidString: text)

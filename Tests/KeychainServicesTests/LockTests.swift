@@ -23,7 +23,9 @@ extension SecItemTests {
             passphrase = try .of("pass")
         }
 
-        private var environment: VaultEnvironment { .seeded("lock", clock: SystemClock(), state: directory.path.appending("state")) }
+        private var environment: VaultEnvironment {
+            .seeded("lock", clock: SystemClock(), state: directory.path.appending("state"))
+        }
 
         private func makeVault() throws -> Vault {
             let vault = try Vault.create(at: path, passphrase: passphrase, cost: .weakest, environment: environment)
@@ -56,7 +58,8 @@ extension SecItemTests {
 
         @Test func `an access control without constraints is stored, told, and changes the protection class`() throws {
             try bindEmptyVault()
-            let control = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleAfterFirstUnlock, [], nil))
+            let control = try #require(
+                SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleAfterFirstUnlock, [], nil))
             var result: CFTypeRef?
             #expect(add(["accc": control, "pdmn": "ck"]) == errSecParam)
             #expect(add(["accc": control]) == errSecSuccess)
@@ -74,13 +77,20 @@ extension SecItemTests {
             #expect(SecItemAdd(found as CFDictionary, nil) == errSecSuccess)
         }
 
-        @Test(arguments: [SecAccessControlCreateFlags.userPresence, .biometryAny, .devicePasscode, .applicationPassword, .privateKeyUsage])
-        func `an access control that nobody would enforce is refused, also by an update`(flags: SecAccessControlCreateFlags) throws {
+        @Test(arguments: [
+            SecAccessControlCreateFlags.userPresence, .biometryAny, .devicePasscode, .applicationPassword,
+            .privateKeyUsage,
+        ])
+        func `an access control that nobody would enforce is refused, also by an update`(
+            flags: SecAccessControlCreateFlags
+        ) throws {
             try bindEmptyVault()
             let control = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil))
             #expect(add(["accc": control]) == errSecUnimplemented)
             #expect(add() == errSecSuccess)
-            #expect(SecItemUpdate(["class": "genp"] as CFDictionary, ["accc": control] as CFDictionary) == errSecUnimplemented)
+            #expect(
+                SecItemUpdate(["class": "genp"] as CFDictionary, ["accc": control] as CFDictionary)
+                    == errSecUnimplemented)
             #expect(add(["acct": "b", "sync": true, "accc": control]) == errSecParam)
             // One without flags was given as a constraint all the same.
             let plain = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))

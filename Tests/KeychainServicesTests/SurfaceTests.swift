@@ -8,18 +8,25 @@ import Testing
 struct SurfaceTests {
     @Test func `statuses and keys have Apple's values`() {
         let statuses: [(OSStatus, Int)] = [
-            (errSecSuccess, 0), (noErr, 0), (errSecUnimplemented, -4), (errSecUnsupportedOperation, -4), (errSecIO, -36),
+            (errSecSuccess, 0), (noErr, 0), (errSecUnimplemented, -4), (errSecUnsupportedOperation, -4),
+            (errSecIO, -36),
             (errSecParam, -50),
-            (errSecItemIllegalQuery, -50), (errSecAllocate, -108), (errSecUserCanceled, -128), (errSecInternalComponent, -2070),
-            (errSecNotAvailable, -25291), (errSecReadOnly, -25292), (errSecAuthFailed, -25293), (errSecDuplicateItem, -25299),
-            (errSecItemNotFound, -25300), (errSecDataTooLarge, -25302), (errSecNoSuchAttr, -25303), (errSecNoSuchClass, -25306),
-            (errSecInteractionNotAllowed, -25308), (errSecReadOnlyAttr, -25309), (errSecDecode, -26275), (errSecInternal, -26276),
+            (errSecItemIllegalQuery, -50), (errSecAllocate, -108), (errSecUserCanceled, -128),
+            (errSecInternalComponent, -2070),
+            (errSecNotAvailable, -25291), (errSecReadOnly, -25292), (errSecAuthFailed, -25293),
+            (errSecDuplicateItem, -25299),
+            (errSecItemNotFound, -25300), (errSecDataTooLarge, -25302), (errSecNoSuchAttr, -25303),
+            (errSecNoSuchClass, -25306),
+            (errSecInteractionNotAllowed, -25308), (errSecReadOnlyAttr, -25309), (errSecDecode, -26275),
+            (errSecInternal, -26276),
             (errSecMissingEntitlement, -34018), (errSecUpgradePending, -34019), (errSecRestrictedAPI, -34020),
-            (errSecServiceNotAvailable, -67585), (errSecInvalidEncoding, -67853), (errSecMissingQualifiedCertStatement, -67904),
+            (errSecServiceNotAvailable, -67585), (errSecInvalidEncoding, -67853),
+            (errSecMissingQualifiedCertStatement, -67904),
         ]
         for (status, value) in statuses { #expect(Int(status) == value) }
         let keys: [(CFString, String)] = [
-            (kSecClass, "class"), (kSecClassGenericPassword, "genp"), (kSecClassIdentity, "idnt"), (kSecAttrAccessible, "pdmn"),
+            (kSecClass, "class"), (kSecClassGenericPassword, "genp"), (kSecClassIdentity, "idnt"),
+            (kSecAttrAccessible, "pdmn"),
             (kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, "akpu"), (kSecAttrSynchronizableAny, "syna"),
             (kSecMatchLimitAll, "m_LimitAll"),
             (kSecReturnPersistentRef, "r_PersistentRef"), (kSecUseDataProtectionKeychain, "nleg"),
@@ -31,13 +38,18 @@ struct SurfaceTests {
     }
 
     @Test func `every status that Apple names has a message of its own, and others their number`() {
-        let named = [0, -4, -34, -36, -49, -50, -61, -108, -128, -909, -2070, -4960, -26267, -26275, -26276, -34018, -34019, -34020]
+        let named = [
+            0, -4, -34, -36, -49, -50, -61, -108, -128, -909, -2070, -4960, -26267, -26275, -26276, -34018, -34019,
+            -34020,
+        ]
         let all = named + Array(-25264 ... -25256) + Array(-25320 ... -25291) + Array(-67904 ... -67585)
         let messages = all.map { SecCopyErrorMessageString(OSStatus($0), nil) as String? ?? "" }
         #expect(messages.allSatisfy { !$0.isEmpty && !$0.hasPrefix("OSStatus") })
         #expect(Set(messages).count == all.count)
         #expect(SecCopyErrorMessageString(-67613, nil)! as String == "CRL expired (errSecCRLExpired)")
-        #expect(SecCopyErrorMessageString(-67767, nil)! as String == "Missing attribute output size (errSecMissingAttributeOutputSize)")
+        #expect(
+            SecCopyErrorMessageString(-67767, nil)! as String
+                == "Missing attribute output size (errSecMissingAttributeOutputSize)")
         for unknown in [1, -1, -67584, -67905, Int(OSStatus.min), Int(OSStatus.max)] {
             #expect(SecCopyErrorMessageString(OSStatus(unknown), nil)! as String == "OSStatus \(unknown)")
         }
@@ -57,17 +69,25 @@ struct SurfaceTests {
     @Test func `an access control is made of a protection and flags that go together`() throws {
         let possible: [SecAccessControlCreateFlags] = [
             [], .userPresence, [.userPresence, .applicationPassword, .privateKeyUsage], .biometryCurrentSet,
-            [.biometryAny, .devicePasscode, .or], [.biometryAny, .devicePasscode, .companion, .and, .applicationPassword],
+            [.biometryAny, .devicePasscode, .or],
+            [.biometryAny, .devicePasscode, .companion, .and, .applicationPassword],
         ]
-        for flags in possible { #expect(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil) != nil) }
+        for flags in possible {
+            #expect(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil) != nil)
+        }
         let impossible: [SecAccessControlCreateFlags] = [
-            [.or, .and], [.biometryAny, .biometryCurrentSet], [.userPresence, .biometryAny], [.userPresence, .devicePasscode],
+            [.or, .and], [.biometryAny, .biometryCurrentSet], [.userPresence, .biometryAny],
+            [.userPresence, .devicePasscode],
         ]
         for flags in impossible {
             var error: Unmanaged<CFError>?
-            #expect(SecAccessControlCreateWithFlags(kCFAllocatorDefault, kSecAttrAccessibleWhenUnlocked, flags, &error) == nil)
+            #expect(
+                SecAccessControlCreateWithFlags(kCFAllocatorDefault, kSecAttrAccessibleWhenUnlocked, flags, &error)
+                    == nil)
             let refusal = try #require(error?.takeRetainedValue())
-            #expect(CFErrorGetCode(refusal) == Int(errSecParam) && CFErrorGetDomain(refusal) as String == NSOSStatusErrorDomain)
+            #expect(
+                CFErrorGetCode(refusal) == Int(errSecParam)
+                    && CFErrorGetDomain(refusal) as String == NSOSStatusErrorDomain)
         }
         for protection in ["bogus" as CFString, 5 as NSNumber, NSNull()] as [CFTypeRef] {
             #expect(SecAccessControlCreateWithFlags(nil, protection, [], nil) == nil)
@@ -90,8 +110,10 @@ struct SurfaceTests {
     }
 
     @Test func `types have identifiers of their own`() {
-        #expect(CFGetTypeID("x" as NSString) == CFStringGetTypeID() && CFGetTypeID(kCFBooleanTrue) == CFBooleanGetTypeID())
+        #expect(
+            CFGetTypeID("x" as NSString) == CFStringGetTypeID() && CFGetTypeID(kCFBooleanTrue) == CFBooleanGetTypeID())
         #expect(CFGetTypeID(1 as NSNumber) == CFNumberGetTypeID() && CFGetTypeID(Data() as NSData) == CFDataGetTypeID())
-        #expect(CFGetTypeID(SecCertificateCreateWithData(nil, Samples.certificate as CFData)) == SecCertificateGetTypeID())
+        #expect(
+            CFGetTypeID(SecCertificateCreateWithData(nil, Samples.certificate as CFData)) == SecCertificateGetTypeID())
     }
 }

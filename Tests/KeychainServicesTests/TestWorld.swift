@@ -25,7 +25,8 @@ final class TestWorld: CaseWorld {
 
     private var environment: VaultEnvironment {
         VaultEnvironment(
-            fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: directory.path.appending("state"))
+            fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(),
+            stateDirectory: directory.path.appending("state"))
     }
 
     init() throws {
@@ -33,8 +34,10 @@ final class TestWorld: CaseWorld {
         let passphrase = try Passphrase.of("pass")
         secret = .passphrase(passphrase)
         let environment = VaultEnvironment(
-            fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: directory.path.appending("state"))
-        vault = try Vault.create(at: directory.path.appending("v"), passphrase: passphrase, cost: .weakest, environment: environment)
+            fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(),
+            stateDirectory: directory.path.appending("state"))
+        vault = try Vault.create(
+            at: directory.path.appending("v"), passphrase: passphrase, cost: .weakest, environment: environment)
     }
 
     private func bind() { Vault.setDefault(vault, accessGroups: groups) }
@@ -53,12 +56,14 @@ final class TestWorld: CaseWorld {
         vault.close()
         let locked = try LockedStore(path, environment: environment)
         let store = try locked.open(with: try locked.unlock(with: secret))
-        guard let vaultKey = try locked.header.slots[0].open(secret.secret().bytes, vaultID: locked.header.vaultID) else {
+        guard let vaultKey = try locked.header.slots[0].open(secret.secret().bytes, vaultID: locked.header.vaultID)
+        else {
             throw StorageError.wrongPassphrase
         }
         // A key file alone is no way in for people, which the library would not allow.
         let slot = try KeySlot.sealing(
-            vaultKey, for: .keyFile(keyFile), cost: .weakest, vaultID: locked.header.vaultID, name: "", random: environment.random)
+            vaultKey, for: .keyFile(keyFile), cost: .weakest, vaultID: locked.header.vaultID, name: "",
+            random: environment.random)
         try store.withWriterLock { () throws(StorageError) in try store.rewrite(slots: [HeldSlot(slot)]) }
         secret = .keyFile(keyFile)
         vault = try LockedVault(at: path, environment: environment).unlock(with: secret)
@@ -84,7 +89,9 @@ final class TestWorld: CaseWorld {
                 Int($0.offset)..<Int($0.offset) + Int($0.length)
             }
             let boxes = ranges.map { Array(bytes[$0]) }
-            for (range, box) in zip(ranges, what == .values ? boxes.map { [$0[0] ^ 1] + $0.dropFirst() } : boxes.reversed()) {
+            for (range, box) in zip(
+                ranges, what == .values ? boxes.map { [$0[0] ^ 1] + $0.dropFirst() } : boxes.reversed())
+            {
                 bytes.replaceSubrange(range, with: box)
             }
         }

@@ -27,7 +27,9 @@ public final class TemporaryDirectory: Sendable {
         if try directory.status(of: name) != nil { try directory.remove(name) }
         let file = try directory.openOrCreate(name)
         var written = 0
-        while written < bytes.count { written += try file.write(bytes.span.extracting(written..<bytes.count), at: written) }
+        while written < bytes.count {
+            written += try file.write(bytes.span.extracting(written..<bytes.count), at: written)
+        }
     }
 }
 
@@ -103,7 +105,9 @@ public final class ManualClock: VaultClock {
 
 extension Passphrase {
     /// - Parameter text: of the test's own text, which is no secret.
-    public static func of(_ text: String) throws -> Passphrase { try Passphrase(SecretBytes(copying: Array(text.utf8).span)) }
+    public static func of(_ text: String) throws -> Passphrase {
+        try Passphrase(SecretBytes(copying: Array(text.utf8).span))
+    }
 }
 
 extension Secret {

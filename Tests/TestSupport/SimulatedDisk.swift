@@ -3,10 +3,11 @@ public import Synchronization
 public import SystemPackage
 public import VaultStorage
 
-/// A file system in memory that knows what is on the disk and what only in the page cache, so that a test can pull the plug.
+/// A file system in memory that knows what is on the disk and what only in the page cache, so that a test can pull the
+/// plug.
 ///
-/// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is anything between the old and the new one, holes
-/// read as zeros, and a rename whose directory was not synced has happened or has not.
+/// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is anything between the old
+/// and the new one, holes read as zeros, and a rename whose directory was not synced has happened or has not.
 public final class SimulatedDisk: VaultFileSystem {
     public static let sector = 512
 
@@ -138,7 +139,8 @@ public final class SimulatedDisk: VaultFileSystem {
         }
     }
 
-    /// Every disk that a power cut at this moment could leave, each subset of the un-synced sectors in each size, if they are few; else a sample.
+    /// Every disk that a power cut at this moment could leave, each subset of the un-synced sectors in each size, if
+    /// they are few; else a sample.
     public func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
         let all: [SimulatedDisk]? = state.withLock { state in
             let views = hasSameNames(state) ? [state.names] : [state.names, state.durableNames]
@@ -149,22 +151,29 @@ public final class SimulatedDisk: VaultFileSystem {
                 guard unsynced.count <= 1 else { return nil }
                 let contents = unsynced.first.map { $0.value.state.withLock { $0.cuts(atMost: limit) } } ?? [[]]
                 guard let contents, disks.count + contents.count <= limit else { return nil }
-                for content in contents { disks.append(remains(of: names, state) { $0.isUnsynced ? content : $0.cache }) }
+                for content in contents {
+                    disks.append(remains(of: names, state) { $0.isUnsynced ? content : $0.cache })
+                }
             }
             return disks
         }
         return all ?? (0..<sample).map { _ in afterPowerCut(random) }
     }
 
-    private func remains(of names: [String: Inode], _ state: State, _ content: (Inode.State) -> [UInt8]) -> SimulatedDisk {
-        let survivors = names.mapValues { inode in inode.state.withLock { Inode(inode.number, Inode.State(settled: content($0))) } }
+    private func remains(of names: [String: Inode], _ state: State, _ content: (Inode.State) -> [UInt8])
+        -> SimulatedDisk
+    {
+        let survivors = names.mapValues { inode in
+            inode.state.withLock { Inode(inode.number, Inode.State(settled: content($0))) }
+        }
         let copy = SimulatedDisk(survivors, next: state.nextInode)
         copy.lie(about: state.lies)
         return copy
     }
 
     private func hasSameNames(_ state: State) -> Bool {
-        state.names.count == state.durableNames.count && state.names.allSatisfy { $0.value === state.durableNames[$0.key] }
+        state.names.count == state.durableNames.count
+            && state.names.allSatisfy { $0.value === state.durableNames[$0.key] }
     }
 
     /// A killed process has ended: what it held is released, and others go on.
@@ -248,7 +257,9 @@ extension SimulatedDisk.Inode.State {
     }
 
     mutating func write(_ bytes: Span<UInt8>, at offset: Int) {
-        if cache.count < offset + bytes.count { cache.append(contentsOf: repeatElement(0, count: offset + bytes.count - cache.count)) }
+        if cache.count < offset + bytes.count {
+            cache.append(contentsOf: repeatElement(0, count: offset + bytes.count - cache.count))
+        }
         for index in bytes.indices { cache[offset + index] = bytes[index] }
         guard bytes.count > 0 else { return }
         dirty.formUnion(offset / SimulatedDisk.sector...(offset + bytes.count - 1) / SimulatedDisk.sector)
@@ -302,7 +313,8 @@ extension SimulatedDisk.Inode.State {
                 for (index, sector) in sectors.enumerated() where subset >> index & 1 == 1 {
                     SimulatedDisk.Inode.State.store(sector, of: cache, in: &result)
                 }
-                return result.count >= size ? Array(result[..<size]) : result + [UInt8](repeating: 0, count: size - result.count)
+                return result.count >= size
+                    ? Array(result[..<size]) : result + [UInt8](repeating: 0, count: size - result.count)
             }
         }
     }
@@ -312,7 +324,9 @@ extension SimulatedDisk.Inode.State {
         var result = disk
         if let lowest, random.chance(50), lowest < result.count { result.removeLast(result.count - lowest) }
         let share = random.element(of: [0, 10, 50, 50, 90, 100])
-        for sector in dirty.sorted() where random.chance(share) { SimulatedDisk.Inode.State.store(sector, of: cache, in: &result) }
+        for sector in dirty.sorted() where random.chance(share) {
+            SimulatedDisk.Inode.State.store(sector, of: cache, in: &result)
+        }
         let sizes = [disk.count, cache.count, lowest ?? cache.count].sorted()
         let size = random.chance(50) ? random.element(of: sizes) : random.number(in: sizes[0]...sizes[2])
         if size < result.count {

@@ -82,7 +82,8 @@ final class SimulatedFile: VaultFile {
 
     static func status(_ inode: SimulatedDisk.Inode) -> FileStatus {
         FileStatus(
-            kind: .regular, device: 1, inode: inode.number, size: inode.bytes.count, owner: 1000, group: 1000, mode: 0o600, links: 1)
+            kind: .regular, device: 1, inode: inode.number, size: inode.bytes.count, owner: 1000, group: 1000,
+            mode: 0o600, links: 1)
     }
 
     func status() throws(Errno) -> FileStatus { Self.status(inode) }

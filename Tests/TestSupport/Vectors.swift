@@ -5,10 +5,13 @@ internal import FoundationEssentials
 public enum Vectors {
     /// Found from this source file: the vectors are no resource of the product.
     public static var directory: String {
-        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors").path()
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors")
+            .path()
     }
 
-    public static func bytes(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: directory + "/" + name))) }
+    public static func bytes(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: directory + "/" + name)))
+    }
 
     public static func write(_ bytes: [UInt8], to name: String) throws {
         let url = URL(filePath: directory + "/" + name)

@@ -3,7 +3,8 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// Work on a thread of its own: what waits for another client must not take one of the few threads that all tests share.
+/// Work on a thread of its own: what waits for another client must not take one of the few threads that all tests
+/// share.
 package final class Worker<R: Sendable>: Sendable {
     private let result = Mutex<Result<R, any Error>?>(nil)
     private let end = DispatchSemaphore(value: 0)

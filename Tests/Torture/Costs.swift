@@ -13,7 +13,9 @@ struct Costs {
 
     private var path: FilePath { FilePath(directory).appending("cost.vault") }
 
-    private func keyFile() throws -> KeyFile { try KeyFile(SecretBytes(copying: [UInt8](repeating: 7, count: 32).span)) }
+    private func keyFile() throws -> KeyFile {
+        try KeyFile(SecretBytes(copying: [UInt8](repeating: 7, count: 32).span))
+    }
 
     private func secret() throws -> Secret { try Secret(bytes: [UInt8](repeating: 0x73, count: 256)) }
 
@@ -56,8 +58,11 @@ struct Costs {
         case "query":
             let vault = try open()
             for number in 0..<count {
-                let found = try vault.copyMatching(Query(.genericPassword, service: "service \(number % (items / Costs.itemsPerService))"))
-                guard found.count == Costs.itemsPerService, found.allSatisfy({ $0[.account] != nil && $0[.label] != nil }) else {
+                let found = try vault.copyMatching(
+                    Query(.genericPassword, service: "service \(number % (items / Costs.itemsPerService))"))
+                guard found.count == Costs.itemsPerService,
+                    found.allSatisfy({ $0[.account] != nil && $0[.label] != nil })
+                else {
                     return false
                 }
             }

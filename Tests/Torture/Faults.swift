@@ -6,19 +6,21 @@ import VaultStorage
 
 /// Each command with each of its system calls made to fail, one at a time, by `strace`.
 ///
-/// Whatever fails, the command says so and ends with a code of its own; the vault holds what it held before, or, if the command ended well, what
-/// it was asked for; and whoever comes next can write.
+/// Whatever fails, the command says so and ends with a code of its own; the vault holds what it held before, or, if the
+/// command ended well, what it was asked for; and whoever comes next can write.
 struct Faults {
     /// The system calls by which the command reaches the disk, the random numbers and the locked memory.
     private static let calls = [
         Call("openat", "EIO", "EMFILE", "EROFS", isOfManyFiles: true), Call("pread64", "EIO", isOfManyFiles: true),
         Call("newfstatat", "EIO", isOfManyFiles: true), Call("fcntl", "EIO", "ENOLCK", isOfManyFiles: true),
         Call("pwrite64", "EDQUOT", "EIO", "ENOSPC", "EINTR", writes: true),
-        Call("fdatasync", "EIO", "ENOSPC", "EDQUOT", "EINTR", writes: true), Call("fsync", "EIO", "ENOSPC", "EINTR", writes: true),
+        Call("fdatasync", "EIO", "ENOSPC", "EDQUOT", "EINTR", writes: true),
+        Call("fsync", "EIO", "ENOSPC", "EINTR", writes: true),
         Call("fallocate", "ENOSPC", "EIO", "EDQUOT", "EOPNOTSUPP", writes: true), Call("ftruncate", "EIO"),
         Call("linkat", "EIO", "ENOSPC", "EPERM"),
         Call("renameat", "EIO", "ENOSPC", writes: true), Call("renameat2", "EIO", "EINVAL"), Call("unlinkat", "EIO"),
-        Call("mkdir", "EIO", "ENOSPC"), Call("write", "EIO", "ENOSPC", writes: true), Call("getrandom", "EIO", "ENOSYS"),
+        Call("mkdir", "EIO", "ENOSPC"), Call("write", "EIO", "ENOSPC", writes: true),
+        Call("getrandom", "EIO", "ENOSYS"),
         Call("mlock", "ENOMEM"),
     ]
 
@@ -40,18 +42,25 @@ struct Faults {
     private static let ownFiles = ["torture.vault", ".torture.vault.lock", "."].flatMap { ["-P", $0] }
 
     /// Those that the short form tries.
-    private static let essential: Set<String> = ["init", "set", "delete", "passwd", "compact", "rekey", "restore", "import"]
+    private static let essential: Set<String> = [
+        "init", "set", "delete", "passwd", "compact", "rekey", "restore", "import",
+    ]
 
     private static let commands: [(arguments: [String], input: String)] = [
         (["init", "--vault", "new.vault", "--kdf", "interactive"], ""), (["add", "service", "new"], "a new secret"),
-        (["set", "service", "kept"], "another secret"), (["update", "service", "kept", "--accessible", "when-unlocked,this-device"], ""),
+        (["set", "service", "kept"], "another secret"),
+        (["update", "service", "kept", "--accessible", "when-unlocked,this-device"], ""),
         (["delete", "service", "kept", "--yes"], ""), (["get", "service", "kept"], ""), (["find"], ""),
-        (["passwd", "--kdf", "interactive", "--new-passphrase-file", "second"], ""), (["compact"], ""), (["verify", "--deep"], ""),
+        (["passwd", "--kdf", "interactive", "--new-passphrase-file", "second"], ""), (["compact"], ""),
+        (["verify", "--deep"], ""),
         (["device-id", "application"], ""), (["history", "--keep", "2"], ""), (["slot", "add", "recovery-code"], ""),
-        (["slot", "remove", "spare", "--yes"], ""), (["rekey", "--yes", "--kdf", "interactive", "--new-passphrase-file", "second"], ""),
-        (["backup", "copied"], ""), (["restore", "backup", "--yes", "--accept-older"], ""), (["salvage", "salvaged"], ""),
+        (["slot", "remove", "spare", "--yes"], ""),
+        (["rekey", "--yes", "--kdf", "interactive", "--new-passphrase-file", "second"], ""),
+        (["backup", "copied"], ""), (["restore", "backup", "--yes", "--accept-older"], ""),
+        (["salvage", "salvaged"], ""),
         (["forget", "--group", "default", "--yes"], ""),
-        (["import", "--files", "files"], ""), (["export", "--files", "exported", "--service", "service"], ""), (["status"], ""),
+        (["import", "--files", "files"], ""), (["export", "--files", "exported", "--service", "service"], ""),
+        (["status"], ""),
     ]
 
     let place: Place
@@ -69,7 +78,8 @@ struct Faults {
         // The command would make a cheaper slot dearer each time.
         let vault = try place.make(cost: .interactive)
         for (account, secret) in [("kept", "a secret"), ("other", "a secret of the other")] {
-            try vault.add(Item(.genericPassword(service: "service", account: account), secret: Secret(bytes: Array(secret.utf8))))
+            try vault.add(
+                Item(.genericPassword(service: "service", account: account), secret: Secret(bytes: Array(secret.utf8))))
         }
         _ = try vault.addRecoveryCode(name: "spare")
         try vault.backUp(to: FilePath(place.directory).appending("backup"))
@@ -80,19 +90,27 @@ struct Faults {
         var (runs, faults) = (0, 0)
         for (arguments, input) in Self.commands where isThorough || Self.essential.contains(arguments[0]) {
             let before = try content(of: place)
-            let (clean, ended) = try start(arguments, input, tracing: ["-e", "trace=" + Self.calls.map(\.name).joined(separator: ",")])
+            let (clean, ended) = try start(
+                arguments, input, tracing: ["-e", "trace=" + Self.calls.map(\.name).joined(separator: ",")])
             guard ended.status == 0 else { throw Failure(text: "\(arguments[0]) fails by itself: \(ended.message)") }
             let after = try content(of: clean)
             for call in Self.calls where ended.trace.contains(" \(call.name)(") && (isThorough || call.writes) {
                 for error in isThorough ? call.errors : [call.errors[0]] {
                     var number = 1
                     while true {
-                        let fault = ["-e", "trace=\(call.name)", "-e", "inject=\(call.name):error=\(error):when=\(number)"]
-                        let (ran, outcome) = try start(arguments, input, tracing: fault + (call.isOfManyFiles ? Self.ownFiles : []))
+                        let fault = [
+                            "-e", "trace=\(call.name)", "-e", "inject=\(call.name):error=\(error):when=\(number)",
+                        ]
+                        let (ran, outcome) = try start(
+                            arguments, input, tracing: fault + (call.isOfManyFiles ? Self.ownFiles : []))
                         guard outcome.trace.contains("(INJECTED)") else { break }
                         runs += 1
-                        for fault in try judge(outcome, ran, mayBeInDoubt: call.leavesDoubt || arguments[0] == "init", before, after) {
-                            say("fault: \(arguments.joined(separator: " ")): \(error) at \(call.name) \(number): \(fault)")
+                        for fault in try judge(
+                            outcome, ran, mayBeInDoubt: call.leavesDoubt || arguments[0] == "init", before, after)
+                        {
+                            say(
+                                "fault: \(arguments.joined(separator: " ")): \(error) at \(call.name) \(number): \(fault)"
+                            )
                             faults += 1
                         }
                         number += 1
@@ -108,13 +126,18 @@ struct Faults {
 
     private func write(_ text: String, to name: String) throws {
         let path = place.directory + "/" + name
-        guard FileManager.default.createFile(atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]) else {
+        guard
+            FileManager.default.createFile(
+                atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+        else {
             throw Failure(text: "cannot write \(path)")
         }
     }
 
     /// Runs the command on a copy of the place.
-    private func start(_ arguments: [String], _ input: String, tracing: [String]) throws -> (place: Place, outcome: Outcome) {
+    private func start(_ arguments: [String], _ input: String, tracing: [String]) throws -> (
+        place: Place, outcome: Outcome
+    ) {
         let copy = Place(directory: place.directory + "-copy")
         try? FileManager.default.removeItem(atPath: copy.directory)
         try FileManager.default.copyItem(atPath: place.directory, toPath: copy.directory)
@@ -151,7 +174,9 @@ struct Faults {
         case 31: if !mayBeInDoubt { faults.append("an outcome that could be known") }
         default: faults.append("status \(outcome.status)")
         }
-        if outcome.status != 0, !outcome.message.hasPrefix("vault: ") { faults.append("no message but '\(outcome.message)'") }
+        if outcome.status != 0, !outcome.message.hasPrefix("vault: ") {
+            faults.append("no message but '\(outcome.message)'")
+        }
         if ["a secret", "a new secret", "another secret"].contains(where: outcome.message.contains) {
             faults.append("a secret in '\(outcome.message)'")
         }

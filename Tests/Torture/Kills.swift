@@ -20,7 +20,9 @@ struct Kills {
             say(name)
             if count % 16 == 15 { try vault.compact() }
             // Old items go, so that the file stays small.
-            if count > 40 { try vault.delete(matching: Query(.genericPassword, service: "kill", account: "\(cycle)/\(count - 41)")) }
+            if count > 40 {
+                try vault.delete(matching: Query(.genericPassword, service: "kill", account: "\(cycle)/\(count - 41)"))
+            }
         }
     }
 
@@ -52,10 +54,12 @@ struct Kills {
             process.arguments = ["write", place.directory, "\(cycle)"]
             process.standardOutput = pipe
             try process.run()
-            // So-and-so-many acknowledgements later, in the middle of whatever comes next. Some die while they open the vault.
+            // So-and-so-many acknowledgements later, in the middle of whatever comes next. Some die while they open the
+            // vault.
             let moment = Int.random(in: 0...40)
             var output = Data()
-            while output.count(where: { $0 == UInt8(ascii: "\n") }) < moment, case let more = pipe.fileHandleForReading.availableData,
+            while output.count(where: { $0 == UInt8(ascii: "\n") }) < moment,
+                case let more = pipe.fileHandleForReading.availableData,
                 !more.isEmpty
             {
                 output += more

@@ -33,7 +33,9 @@ struct Place: Sendable {
 
     /// Nil: that is not its passphrase.
     func open(with passphrase: String) throws -> Vault? {
-        do { return try Vault.open(at: vault, unlockingWith: .of(passphrase), environment: environment) } catch VaultError.storage(
+        do {
+            return try Vault.open(at: vault, unlockingWith: .of(passphrase), environment: environment)
+        } catch VaultError.storage(
             .wrongPassphrase)
         { return nil }
     }
@@ -90,7 +92,8 @@ struct Event {
     /// Nil: the last line of somebody who was killed.
     init?(_ line: String) {
         let fields = line.split(separator: " ").map(String.init)
-        guard fields.count == 6, let kind = Kind(rawValue: fields[0]), let version = UInt64(fields[3]), let begin = UInt64(fields[4]),
+        guard fields.count == 6, let kind = Kind(rawValue: fields[0]), let version = UInt64(fields[3]),
+            let begin = UInt64(fields[4]),
             let end = UInt64(fields[5])
         else { return nil }
         self.init(kind, fields[1], fields[2], version: version, begin: begin, end: end)
@@ -99,7 +102,9 @@ struct Event {
 
 extension Item {
     var text: String {
-        get throws { try withSecret { bytes in String(decoding: (0..<bytes.count).map { bytes[$0] }, as: UTF8.self) } ?? "" }
+        get throws {
+            try withSecret { bytes in String(decoding: (0..<bytes.count).map { bytes[$0] }, as: UTF8.self) } ?? ""
+        }
     }
 }
 

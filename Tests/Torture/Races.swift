@@ -45,9 +45,13 @@ struct Races {
         for event in events where event.kind == .add {
             var query = Query(.genericPassword, service: "own", account: event.key)
             query.returnsSecrets = true
-            if (try? vault.copyMatching(query).first?.text) != event.value { faults.append("\(event.key) was added and is lost") }
+            if (try? vault.copyMatching(query).first?.text) != event.value {
+                faults.append("\(event.key) was added and is lost")
+            }
         }
-        for key in 0..<Worker.keys { faults += judge(events.filter { $0.kind != .add && $0.key == "\(key)" }, key: "\(key)", vault) }
+        for key in 0..<Worker.keys {
+            faults += judge(events.filter { $0.kind != .add && $0.key == "\(key)" }, key: "\(key)", vault)
+        }
         return faults
     }
 
@@ -81,7 +85,9 @@ struct Races {
                 faults.append("key \(key): version \(event.version) came after \(highest)")
             }
         }
-        let final = (try? vault.copyMatching(Query(.genericPassword, service: "shared", account: key)).first)?.record?.version ?? 0
+        let final =
+            (try? vault.copyMatching(Query(.genericPassword, service: "shared", account: key)).first)?.record?.version
+            ?? 0
         let last = known.map(\.version).max() ?? 0
         if final < last { faults.append("key \(key): the last version is \(final), and \(last) was acknowledged") }
         return faults

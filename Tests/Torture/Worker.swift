@@ -119,8 +119,9 @@ struct Worker: Sendable {
     private func changePassphrase(_ vault: Vault, _ random: SystemRandomNumbers) throws {
         let names = random.below(2) == 0 ? Place.passphrases : Place.passphrases.reversed()
         // Whoever changed it meanwhile was faster.
-        do { try vault.changePassphrase(from: .of(names[0]), to: .of(names[1]), cost: .weakest) } catch VaultError.storage(.wrongPassphrase)
-        {}
+        do {
+            try vault.changePassphrase(from: .of(names[0]), to: .of(names[1]), cost: .weakest)
+        } catch VaultError.storage(.wrongPassphrase) {}
     }
 }
 

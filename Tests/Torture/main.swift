@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Vault
 
-// A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash --races`, `--kill` and
-// `--faults`.
+// A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash
+// --races`, `--kill` and `--faults`.
 //
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
@@ -17,7 +17,9 @@ let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }
 
 guard arguments.count >= 2 else {
-    say("usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES | faults DIRECTORY COMMAND [all]")
+    say(
+        "usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES | faults DIRECTORY COMMAND [all]"
+    )
     exit(2)
 }
 let place = Place(directory: arguments[1])
@@ -26,9 +28,11 @@ do {
     case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
     case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
     case "faults":
-        let faults = Faults(place: place, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
+        let faults = Faults(
+            place: place, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
         exit(try faults.run() ? 0 : 1)
-    case "work": try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
+    case "work":
+        try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
     case "cost":
         let costs = Costs(directory: arguments[1], items: number(2))
         if arguments.count == 4 { try costs.make() } else if try !costs.run(arguments[3], number(4)) { exit(2) }

@@ -15,23 +15,31 @@ struct AuditTests {
 
     private static func log(_ agent: TestAgent) throws -> String {
         let directory = agent.directory.path.appending("log").string
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
         return try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
     }
 
     private static func rewrite(_ agent: TestAgent, _ change: (inout [String]) -> Void) throws {
         let directory = agent.directory.path.appending("log").string
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
-        var lines = try String(contentsOfFile: directory + "/" + name, encoding: .utf8).split(separator: "\n").map(String.init)
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
+        var lines = try String(contentsOfFile: directory + "/" + name, encoding: .utf8).split(separator: "\n").map(
+            String.init)
         change(&lines)
         let file = try FileHandle(forWritingTo: URL(filePath: directory + "/" + name))
         try file.truncate(atOffset: 0)
         try file.write(contentsOf: Data(lines.map { $0 + "\n" }.joined().utf8))
     }
 
-    @Test func `each use of a secret and each change is written down, with the item and the process and without any value`() throws {
+    @Test
+    func `each use of a secret and each change is written down, with the item and the process and without any value`()
+        throws
+    {
         let agent = try Self.agent()
-        #expect(throws: VaultError.storage(.wrongPassphrase)) { try agent.client().unlock(with: .passphrase(.of("wrong"))) }
+        #expect(throws: VaultError.storage(.wrongPassphrase)) {
+            try agent.client().unlock(with: .passphrase(.of("wrong")))
+        }
         let (client, user) = (try agent.unlocked(), try agent.client(.standard, .use))
         let id = try #require(try client.add(.generic("service-name", "the-value")).record?.id.uuidString.lowercased())
         var query = Query(.genericPassword)
@@ -66,8 +74,10 @@ struct AuditTests {
 
     @Test func `a line that was changed, removed, doubled, moved or made up shows`() throws {
         let changes: [(String, (inout [String]) -> Void, Int)] = [
-            ("changed", { $0[2] = $0[2].replacingOccurrences(of: "\"add\"", with: "\"set\"") }, 3), ("removed", { $0.remove(at: 2) }, 3),
-            ("first removed", { $0.removeFirst() }, 1), ("doubled", { $0.insert($0[2], at: 2) }, 4), ("moved", { $0.swapAt(2, 3) }, 3),
+            ("changed", { $0[2] = $0[2].replacingOccurrences(of: "\"add\"", with: "\"set\"") }, 3),
+            ("removed", { $0.remove(at: 2) }, 3),
+            ("first removed", { $0.removeFirst() }, 1), ("doubled", { $0.insert($0[2], at: 2) }, 4),
+            ("moved", { $0.swapAt(2, 3) }, 3),
             ("made up", { $0.append("{\"n\":7,\"verb\":\"lock\"}") }, 7), ("emptied", { $0[1] = "" }, 2),
         ]
         for (what, change, line) in changes {
@@ -91,7 +101,9 @@ struct AuditTests {
         #expect(try client.checkAuditLog() == (7 - count, 7 - count))
     }
 
-    @Test func `a log that was removed, or put back as it was once, shows to who looks and to the agent that goes on`() throws {
+    @Test func `a log that was removed, or put back as it was once, shows to who looks and to the agent that goes on`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let vault = try Vault.inMemory()
         let caller = Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal)
@@ -114,7 +126,8 @@ struct AuditTests {
         #expect(try AuditLog.check(with: vault, in: directory.path) == (1, 1))
     }
 
-    @Test(arguments: [nil, [UInt8](repeating: 7, count: 80)]) func `a head that is gone or made up shows, and goes on to show`(
+    @Test(arguments: [nil, [UInt8](repeating: 7, count: 80)])
+    func `a head that is gone or made up shows, and goes on to show`(
         head: [UInt8]?
     ) throws {
         let directory = try TemporaryDirectory()
@@ -143,9 +156,12 @@ struct AuditTests {
         let seal = try vault.auditSeal()
         var (lines, tag) = ([UInt8](), AuditLog.start)
         for number in 1...3 {
-            let line = Array("{\"items\":[],\"n\":\(number),\"pid\":1,\"time\":\"2026-01-01T00:00:00Z\",\"verb\":\"lock\"".utf8)
+            let line = Array(
+                "{\"items\":[],\"n\":\(number),\"pid\":1,\"time\":\"2026-01-01T00:00:00Z\",\"verb\":\"lock\"".utf8)
             tag = seal.tag(of: line, after: tag)
-            lines += line + Array(",\"mac\":\"\(tag.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined())\"}\n".utf8)
+            lines +=
+                line
+                + Array(",\"mac\":\"\(tag.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined())\"}\n".utf8)
         }
         try directory.write(lines, to: AuditLog.path(of: vault.vaultID, in: directory.path).lastComponent?.string ?? "")
         #expect(try AuditLog.check(with: vault, in: directory.path) == (3, nil))
@@ -163,7 +179,8 @@ struct AuditTests {
         let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
         for _ in 0..<1500 { log.noteRefusal(of: .compact, by: caller, .agent(.refused)) }
         try log.begin(vault)
-        let lines = try String(contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)
+        let lines = try String(
+            contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)
         #expect(lines.split(separator: "\n").count == 1001 && lines.contains("\"count\":500"))
         #expect(try AuditLog.check(with: vault, in: directory.path) == (1001, nil))
     }

@@ -17,7 +17,8 @@ struct ClientTests {
         #expect(found[.service] == "mail")
         #expect(found.record?.id == added.record?.id)
         #expect(try found.withSecret { $0.count } == 6)
-        #expect(try client.update(matching: Query(.genericPassword), with: ItemChanges(secret: Secret(text: "n3w"))) == 1)
+        #expect(
+            try client.update(matching: Query(.genericPassword), with: ItemChanges(secret: Secret(text: "n3w"))) == 1)
         #expect(throws: VaultError.itemChanged) { try found.withSecret { _ in } }
         #expect(try client.set(.generic("mail", "third")).record?.version == 3)
         var query = Query(.genericPassword)
@@ -33,7 +34,8 @@ struct ClientTests {
         let client = try agent.unlocked()
         let items = try (0..<3000).map { number in
             Item(
-                .genericPassword(service: "s", account: "\(number)"), attributes: [.comment: .string(String(repeating: "c", count: 300))],
+                .genericPassword(service: "s", account: "\(number)"),
+                attributes: [.comment: .string(String(repeating: "c", count: 300))],
                 secret: try Secret(text: "secret \(number)"))
         }
         try client.store(items, replacing: false)
@@ -45,7 +47,9 @@ struct ClientTests {
         #expect(throws: VaultError.itemNotFound) { try client.copyMatching(Query(.genericPassword, service: "new")) }
     }
 
-    @Test func `secrets of up to 16 MiB and attributes of up to 64 KiB pass, and larger ones are refused as they are without an agent`()
+    @Test
+    func
+        `secrets of up to 16 MiB and attributes of up to 64 KiB pass, and larger ones are refused as they are without an agent`()
         throws
     {
         let agent = try TestAgent()
@@ -56,13 +60,16 @@ struct ClientTests {
         #expect(try found.withSecret { bytes in large.withBytes { isEqualInConstantTime(bytes, $0) } } == true)
         for count in [(16 << 20) + 1, 18 << 20] {
             let secret = try Secret(SecretBytes(zeroed: count))
-            #expect(throws: VaultError.storage(.valueTooLarge)) { try client.set(Item(.genericPassword(service: "large"), secret: secret)) }
+            #expect(throws: VaultError.storage(.valueTooLarge)) {
+                try client.set(Item(.genericPassword(service: "large"), secret: secret))
+            }
         }
         let text = String(repeating: "c", count: 60_000)
         try client.add(Item(.genericPassword(service: "text"), attributes: [.comment: .string(text)]))
         #expect(try client.copyMatching(Query(.genericPassword, service: "text")).first?[.comment] == .string(text))
         for count in [70_000, 300_000] {
-            let item = Item(.genericPassword(service: "t"), attributes: [.comment: .string(String(repeating: "c", count: count))])
+            let item = Item(
+                .genericPassword(service: "t"), attributes: [.comment: .string(String(repeating: "c", count: count))])
             #expect(throws: VaultError.storage(.attributesTooLarge)) { try client.add(item) }
         }
         #expect(try client.status().state == .unlocked)

@@ -15,7 +15,9 @@ struct LockingTests {
         #expect(throws: VaultError.locked) { try agent.client().delete(matching: Query(.genericPassword)) }
     }
 
-    @Test func `locked, what is readable after the first unlock still is, and the rest is not, nor left in lists`() throws {
+    @Test func `locked, what is readable after the first unlock still is, and the rest is not, nor left in lists`()
+        throws
+    {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         try client.add(.generic("boot", accessible: .afterFirstUnlock))
@@ -44,7 +46,8 @@ struct LockingTests {
         try client.lock()
         let beside = try agent.opened()
         try beside.compact()
-        try beside.update(matching: Query(.genericPassword, service: "boot"), with: ItemChanges(secret: Secret(text: "three")))
+        try beside.update(
+            matching: Query(.genericPassword, service: "boot"), with: ItemChanges(secret: Secret(text: "three")))
         var query = Query(.genericPassword, service: "boot")
         query.returnsSecrets = true
         #expect(try client.copyMatching(query).first?.secret?.text == "three")
@@ -133,7 +136,8 @@ struct LockingTests {
         let agent = try TestAgent()
         let first = try agent.client()
         #expect(try first.awaitTurn().state == .new)
-        let others = try (0..<5).map { _ in try agent.client() }.map { client in Worker { try client.awaitTurn().state } }
+        let others = try (0..<5).map { _ in try agent.client() }.map { client in Worker { try client.awaitTurn().state }
+        }
         try first.unlock(with: .passphrase(agent.passphrase))
         for other in others { #expect(try other.value() == .unlocked) }
     }
@@ -149,7 +153,9 @@ struct LockingTests {
         try second.unlock(with: .passphrase(agent.passphrase))
     }
 
-    @Test func `a vault that is deleted, replaced or damaged under the agent is an error, and the agent goes on`() throws {
+    @Test func `a vault that is deleted, replaced or damaged under the agent is an error, and the agent goes on`()
+        throws
+    {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         try client.add(.generic("s"))
@@ -165,7 +171,8 @@ struct LockingTests {
         #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
         // Another vault in its place: its keys are of no use.
         try FileManager.default.removeItem(atPath: agent.path.string)
-        let other = try Vault.create(at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment)
+        let other = try Vault.create(
+            at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment)
         try other.add(.generic("other"))
         #expect(throws: VaultError.locked) { try client.copyMatching(Query(.genericPassword)) }
         #expect(try client.status().state == .new)

@@ -43,8 +43,12 @@ struct PolicyTests {
             """)
         #expect(policy.rights(of: Self.process("/usr/bin/robot")).access == .injectOnly)
         #expect(policy.rights(of: Self.process("/usr/bin/robot")).groups == ["ci", "build"])
-        #expect(policy.rights(of: Self.process("/usr/bin/vault", ancestors: ["/bin/sh", "/usr/bin/robot"])).access == .injectOnly)
-        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service", flatpak: "org.example.App")).access == .full)
+        #expect(
+            policy.rights(of: Self.process("/usr/bin/vault", ancestors: ["/bin/sh", "/usr/bin/robot"])).access
+                == .injectOnly)
+        #expect(
+            policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service", flatpak: "org.example.App")).access
+                == .full)
         #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service")).access == .none)
         #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service/part")).access == .none)
         #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/ci/job")).access == .none)
@@ -68,14 +72,17 @@ struct PolicyTests {
         process.cgroup = "/user.slice/app-flatpak-org.example.App-4711.scope"
         #expect(process.unit == "app-flatpak-org.example.App-4711.scope")
         #expect(ClientProcess.flatpak(inUnit: process.unit ?? "") == "org.example.App")
-        #expect(ClientProcess.flatpak(inUnit: "app-flatpak-") == "" || ClientProcess.flatpak(inUnit: "app-flatpak-") == nil)
+        #expect(
+            ClientProcess.flatpak(inUnit: "app-flatpak-") == "" || ClientProcess.flatpak(inUnit: "app-flatpak-") == nil)
         #expect(ClientProcess.flatpak(inUnit: "app-gnome-x-1.scope") == nil)
     }
 
     @Test(arguments: [
         "", "[]", "{}", "{\"rules\": {}}", "{\"rules\": [{}]}", "{\"rules\": [{\"access\": \"none\"}]}",
-        "{\"rules\": [{\"unit\": \"u\", \"acess\": \"none\"}]}", "{\"rules\": [{\"unit\": \"u\", \"access\": \"some\"}]}",
-        "{\"rules\": [{\"executable\": \"robot\"}]}", "{\"rules\": [{\"unit\": \"u\", \"groups\": []}]}", "{\"rules\": [{\"unit\": 1}]}",
+        "{\"rules\": [{\"unit\": \"u\", \"acess\": \"none\"}]}",
+        "{\"rules\": [{\"unit\": \"u\", \"access\": \"some\"}]}",
+        "{\"rules\": [{\"executable\": \"robot\"}]}", "{\"rules\": [{\"unit\": \"u\", \"groups\": []}]}",
+        "{\"rules\": [{\"unit\": 1}]}",
         "{\"rules\": [], \"default\": {}}",
     ]) func `what is not understood is no policy`(text: String) throws {
         #expect(throws: PolicyError.self) { try Self.policy(text) }
@@ -97,12 +104,17 @@ struct PolicyTests {
         try TestAgent { settings in
             let path = settings.vault.removingLastComponent().appending("policy.json")
             let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-            try Data("{\"rules\": [{\"executable\": \"\(executable)\", \(rule)}]}".utf8).write(to: URL(filePath: path.string))
+            try Data("{\"rules\": [{\"executable\": \"\(executable)\", \(rule)}]}".utf8).write(
+                to: URL(filePath: path.string))
             settings.policy = path
         }
     }
 
-    @Test func `a program that is named by a link is known by what is behind it, and one that is not there is said to be missing`() throws {
+    @Test
+    func
+        `a program that is named by a link is known by what is behind it, and one that is not there is said to be missing`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let (link, elsewhere) = (directory.path.appending("link"), directory.path.appending("linked"))
         #expect(symlink("/usr/bin/env", link.string) == 0 && symlink("/usr/bin", elsewhere.string) == 0)
@@ -116,7 +128,8 @@ struct PolicyTests {
         #expect(policy.rights(of: Self.process("/usr/bin/perl")).access == .injectOnly)
         #expect(policy.missingExecutables == ["/nowhere/at/all"])
         // An upgrade that turns the link makes the rule another one.
-        try directory.write(Array("{\"rules\": [{\"executable\": \"\(link)\", \"access\": \"none\"}]}".utf8), to: "turned.json")
+        try directory.write(
+            Array("{\"rules\": [{\"executable\": \"\(link)\", \"access\": \"none\"}]}".utf8), to: "turned.json")
         let file = directory.path.appending("turned.json")
         let turned = try AccessPolicy(file)
         #expect(!turned.isOutdated(file))
@@ -134,7 +147,8 @@ struct PolicyTests {
         let client = try agent.unlocked()
         try client.add(.generic("s"))
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let rules = "{\"rules\": [{\"executable\": \"\(executable)\", \"access\": \"inject-only\"}, {\"executable\": \"/gone\"}]}"
+        let rules =
+            "{\"rules\": [{\"executable\": \"\(executable)\", \"access\": \"inject-only\"}, {\"executable\": \"/gone\"}]}"
         try agent.directory.write(Array(rules.utf8), to: "policy.json")
         try client.lock()
         try client.unlock(with: .passphrase(agent.passphrase))
@@ -191,7 +205,9 @@ struct PolicyTests {
         #expect(try client.add(.generic("new"))[.accessGroup] == "app")
         #expect(try agent.client(["*"]).copyMatching(Query(.genericPassword)).count == 3)
         #expect(try agent.client(["shared", "private"]).copyMatching(Query(.genericPassword)).count == 1)
-        #expect(throws: VaultError.accessGroupDenied) { try agent.client(["private"]).copyMatching(Query(.genericPassword)) }
+        #expect(throws: VaultError.accessGroupDenied) {
+            try agent.client(["private"]).copyMatching(Query(.genericPassword))
+        }
     }
 
     @Test func `a process is known by its program, its ancestors and its control group`() throws {

@@ -15,9 +15,12 @@ struct RefusalTests {
     private static func isServing(_ agent: TestAgent) throws -> Bool { try agent.client().status().version == "test" }
 
     @Test(arguments: [
-        [UInt8](repeating: 0xff, count: 16), Array("GET / HTTP/1.1\r\n\r\n".utf8), [0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0, 0],
+        [UInt8](repeating: 0xff, count: 16), Array("GET / HTTP/1.1\r\n\r\n".utf8),
+        [0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0, 0],
         [0, 0, 0, 0, 0, 0, 0, 0, 1, 99, 0, 0, 1, 0, 0, 0],
-    ]) func `garbage, a length of 4 GiB, another version or an unknown request end the connection`(bytes: [UInt8]) throws {
+    ]) func `garbage, a length of 4 GiB, another version or an unknown request end the connection`(bytes: [UInt8])
+        throws
+    {
         let agent = try TestAgent()
         let connection = try agent.connection()
         connection.send(bytes)
@@ -69,7 +72,11 @@ struct RefusalTests {
         for _ in 0..<1000 {
             guard let connection = try? agent.connection() else { continue }
             connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
-            if case .failure(.agent(.busy))? = try? connection.reply() { turnedAway += 1 } else { connections.append(connection) }
+            if case .failure(.agent(.busy))? = try? connection.reply() {
+                turnedAway += 1
+            } else {
+                connections.append(connection)
+            }
         }
         #expect(turnedAway > 0)
         #expect(connections.count < AgentServer.mostClients)
@@ -191,7 +198,9 @@ struct RefusalTests {
             connection.send(.hello(vault: "", groups: ["default"], purpose: .reveal))
             _ = try connection.reply()
             for number in 0..<2 {
-                connection.send(.store([Item(.genericPassword(service: "\(number)"), secret: large)], replacing: true, isLast: false))
+                connection.send(
+                    .store(
+                        [Item(.genericPassword(service: "\(number)"), secret: large)], replacing: true, isLast: false))
             }
         }
         while agent.server.staged < 4 << 20 { _ = try agent.client().status() }
@@ -203,7 +212,8 @@ struct RefusalTests {
         #expect(agent.server.staged == 0)
     }
 
-    @Test(.enabled(if: getuid() == 0)) func `another user is disconnected without an answer, whatever the mode of the socket`() throws {
+    @Test(.enabled(if: getuid() == 0))
+    func `another user is disconnected without an answer, whatever the mode of the socket`() throws {
         let agent = try TestAgent()
         let directory = agent.address.removingLastComponent().string
         for path in [agent.directory.path.string, directory, agent.address.string] { #expect(chmod(path, 0o777) == 0) }

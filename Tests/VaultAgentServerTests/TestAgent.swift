@@ -52,7 +52,8 @@ final class TestAgent {
         address = directory.path.appending("run").appending("agent.sock")
         if makesVault {
             try Vault.create(
-                at: directory.path.appending("v.vault"), passphrase: passphrase, cost: .weakest, environment: environment
+                at: directory.path.appending("v.vault"), passphrase: passphrase, cost: .weakest,
+                environment: environment
             ).close()
         }
         var settings = AgentSettings(vault: directory.path.appending("v.vault"), version: "test")
@@ -104,13 +105,17 @@ final class RawConnection: Sendable {
         let frame = request.frame(number)
         send(frame.open)
         for secret in frame.secrets {
-            secret.withBytes { bytes in _ = bytes.withUnsafeBytes { clinux_send(descriptor, $0.baseAddress, $0.count, 0) } }
+            secret.withBytes { bytes in
+                _ = bytes.withUnsafeBytes { clinux_send(descriptor, $0.baseAddress, $0.count, 0) }
+            }
         }
     }
 
     /// The next reply; nil when the agent has closed the connection.
     func reply() throws -> AgentReply? {
-        guard let head = read(Frame.headLength), let body = read(try MessageHead(head.span).bodyLength) else { return nil }
+        guard let head = read(Frame.headLength), let body = read(try MessageHead(head.span).bodyLength) else {
+            return nil
+        }
         let parsed = try MessageHead(head.span)
         let secrets = parsed.secretsLength > 0 ? read(parsed.secretsLength).flatMap { try? Secret(bytes: $0) } : nil
         return try AgentReply(Frame(parsed, body: body, secrets: secrets))
@@ -120,7 +125,9 @@ final class RawConnection: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
         while done < count {
-            let received = bytes.withUnsafeMutableBytes { clinux_receive_some(descriptor, $0.baseAddress.map { $0 + done }, count - done) }
+            let received = bytes.withUnsafeMutableBytes {
+                clinux_receive_some(descriptor, $0.baseAddress.map { $0 + done }, count - done)
+            }
             guard received > 0 else { return nil }
             done += received
         }

@@ -25,7 +25,8 @@ struct MessageTests {
         for seed in try FuzzedMessage.seeds {
             let frame = try parse(seed)
             for count in 0..<frame.body.count {
-                #expect(!isAccepted(Frame(try head(seed), body: Array(frame.body[..<count]), secrets: frame.secrets.first)))
+                #expect(
+                    !isAccepted(Frame(try head(seed), body: Array(frame.body[..<count]), secrets: frame.secrets.first)))
             }
             #expect(!isAccepted(Frame(try head(seed), body: frame.body + [0], secrets: frame.secrets.first)))
             let more = try Secret(bytes: [UInt8](repeating: 1, count: frame.secretsLength + 1))
@@ -52,7 +53,8 @@ struct MessageTests {
             var input = random.element(of: seeds)
             for _ in 0...round % 3 {
                 let place = random.number(in: 0...input.count - 1)
-                input[place] = random.chance(50) ? UInt8(random.uniform(256)) : input[place] ^ UInt8(1 << random.uniform(8))
+                input[place] =
+                    random.chance(50) ? UInt8(random.uniform(256)) : input[place] ^ UInt8(1 << random.uniform(8))
             }
             #expect(FuzzedMessage.holds(input), "\(input)")
         }
@@ -60,7 +62,8 @@ struct MessageTests {
 
     @Test(
         arguments: [
-            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1], MessageError.tooLong), ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1], .tooLong),
+            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1], MessageError.tooLong),
+            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1], .tooLong),
             ([1, 0, 4, 0, 0, 0, 0, 0, 1], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 1], .tooLong),
             ([0, 0, 0, 0, 0, 0, 0, 0, 2], .unsupportedVersion),
             ([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1], .invalid),
@@ -76,28 +79,39 @@ struct MessageTests {
         .parameter(.classMissing), .parameter(.attributeValue("acct")), .parameter(.persistentReference),
         .parameter(.attributesWithReference), .parameter(.limit), .parameter(.matchKey), .parameter(.key("x")),
         .parameter(.userAttributeName),
-        .noSuchAttribute("svce"), .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented,
+        .noSuchAttribute("svce"), .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked,
+        .unimplemented,
         .versionMismatch,
-        .itemChanged, .agent(.notRunning), .agent(.gone), .agent(.otherVault), .agent(.refused), .agent(.protocolViolation), .agent(.busy),
-        .storage(.noVault), .storage(.alreadyExists), .storage(.refused(.deviceSecret)), .storage(.refused(.notARegularFile)),
-        .storage(.damaged(.header(.outOfBounds(.slotPasses)))), .storage(.damaged(.header(.notAVault))), .storage(.damaged(.marks)),
+        .itemChanged, .agent(.notRunning), .agent(.gone), .agent(.otherVault), .agent(.refused),
+        .agent(.protocolViolation), .agent(.busy),
+        .storage(.noVault), .storage(.alreadyExists), .storage(.refused(.deviceSecret)),
+        .storage(.refused(.notARegularFile)),
+        .storage(.damaged(.header(.outOfBounds(.slotPasses)))), .storage(.damaged(.header(.notAVault))),
+        .storage(.damaged(.marks)),
         .storage(.damaged(.frame(sequence: 4, nil))), .storage(.damaged(.frame(sequence: 4, .truncated(.padding)))),
         .storage(.damaged(.value(ItemID(random: [UInt8](1...16))))), .storage(.damaged(.markMismatch(sequence: .max))),
         .storage(.damaged(.values(sequence: 1))), .storage(.unsupported(.major)), .storage(.wrongPassphrase),
-        .storage(.unacceptablePassphrase(.tooLong)), .storage(.unacceptableKeyFile), .storage(.noMatchingSlot), .storage(.busy),
-        .storage(.resourceUnavailable), .storage(.inputOutput(.noSpace, .write)), .storage(.indeterminate(.ioError)), .storage(.poisoned),
+        .storage(.unacceptablePassphrase(.tooLong)), .storage(.unacceptableKeyFile), .storage(.noMatchingSlot),
+        .storage(.busy),
+        .storage(.resourceUnavailable), .storage(.inputOutput(.noSpace, .write)), .storage(.indeterminate(.ioError)),
+        .storage(.poisoned),
         .storage(.rekeyed), .storage(.rolledBack), .storage(.locked), .storage(.forked), .storage(.valueTooLarge),
         .storage(.attributesTooLarge), .storage(.noStateDirectory), .storage(.slot(.cost)),
-        .storage(.slot(.lastForPeople)), .storage(.machineSecret(.failed)), .storage(.unacceptableRecoveryCode(.group(3))),
+        .storage(.slot(.lastForPeople)), .storage(.machineSecret(.failed)),
+        .storage(.unacceptableRecoveryCode(.group(3))),
         .notADeviceIdentifier, .closed, .insideTransaction,
-        .storage(.unacceptableRecoveryCode(.length)), .storage(.damaged(.notAVault)), .storage(.damaged(.headerChecksum)),
+        .storage(.unacceptableRecoveryCode(.length)), .storage(.damaged(.notAVault)),
+        .storage(.damaged(.headerChecksum)),
         .storage(.damaged(.headerMAC)), .storage(.damaged(.keySlot)), .storage(.damaged(.readBack)),
-        .storage(.damaged(.missingCommits(found: 1, expected: .max))), .storage(.damaged(.header(.unsupported(.major)))),
+        .storage(.damaged(.missingCommits(found: 1, expected: .max))),
+        .storage(.damaged(.header(.unsupported(.major)))),
         .storage(.damaged(.header(.invalid(.padding)))), .storage(.inputOutput(Errno(rawValue: -1), .lock)),
     ]
 
     @Test(arguments: errors) func `every error comes back as it was thrown`(error: VaultError) throws {
-        guard case .failure(let returned) = try AgentReply(parse(FuzzedMessage.bytes(AgentReply.failure(error).frame(1)))) else {
+        guard
+            case .failure(let returned) = try AgentReply(parse(FuzzedMessage.bytes(AgentReply.failure(error).frame(1))))
+        else {
             Issue.record("no failure")
             return
         }
@@ -120,7 +134,8 @@ struct MessageTests {
         }
         // What goes with a code has to mean something too.
         for body: [UInt8] in [
-            [13, 0, 0], [13, 0, 7], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78], [86, 0, 5],
+            [13, 0, 0], [13, 0, 7], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
+            [86, 0, 5],
         ] {
             var head: [UInt8] = []
             head.append(integer: UInt32(body.count))
@@ -130,7 +145,9 @@ struct MessageTests {
         }
     }
 
-    private func head(_ bytes: [UInt8]) throws -> MessageHead { try MessageHead(bytes.span.extracting(0..<Frame.headLength)) }
+    private func head(_ bytes: [UInt8]) throws -> MessageHead {
+        try MessageHead(bytes.span.extracting(0..<Frame.headLength))
+    }
 
     private func parse(_ bytes: [UInt8]) throws -> Frame {
         let head = try head(bytes)
@@ -140,5 +157,7 @@ struct MessageTests {
             secrets: head.secretsLength > 0 ? try Secret(bytes: Array(bytes[secrets...])) : nil)
     }
 
-    private func isAccepted(_ frame: Frame) -> Bool { (try? AgentRequest(frame)) != nil || (try? AgentReply(frame)) != nil }
+    private func isAccepted(_ frame: Frame) -> Bool {
+        (try? AgentRequest(frame)) != nil || (try? AgentReply(frame)) != nil
+    }
 }

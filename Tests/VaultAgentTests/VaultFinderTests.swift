@@ -15,13 +15,15 @@ struct VaultFinderTests {
         for means in Self.all { #expect(VaultFinder.way(beside: .unlocked, means) == .agent) }
     }
 
-    @Test(arguments: [AgentStatus.State.new, .locked]) func `beside a locked agent a process helps itself with what it was given`(
+    @Test(arguments: [AgentStatus.State.new, .locked])
+    func `beside a locked agent a process helps itself with what it was given`(
         state: AgentStatus.State
     ) {
         for means in Self.all where means.hasSource { #expect(VaultFinder.way(beside: state, means) == .ownKey) }
     }
 
-    @Test(arguments: [AgentStatus.State.new, .locked]) func `what was locked on purpose is not opened by the machine alone`(
+    @Test(arguments: [AgentStatus.State.new, .locked])
+    func `what was locked on purpose is not opened by the machine alone`(
         state: AgentStatus.State
     ) {
         let machine = Means(hasSource: false, canAskMachine: true)
@@ -30,7 +32,10 @@ struct VaultFinderTests {
         #expect(VaultFinder.way(beside: state, person) == .agentOncePersonUnlocks)
     }
 
-    @Test func `with nobody to ask, a locked agent serves what a locked vault still has, and one that was never unlocked nothing`() {
+    @Test
+    func
+        `with nobody to ask, a locked agent serves what a locked vault still has, and one that was never unlocked nothing`()
+    {
         #expect(VaultFinder.way(beside: .locked, Means(hasSource: false)) == .agent)
         #expect(VaultFinder.way(beside: .new, Means(hasSource: false)) == .nothing)
     }

@@ -91,7 +91,9 @@ struct AgentTests {
             kill -TERM $pid; timeout 60 tail --pid=$pid -f /dev/null; ls -d /proc/$pid 2>/dev/null
             ls -A "$XDG_RUNTIME_DIR/vault"; vault verify --passphrase-file pass
             """)
-        #expect(result.output == "agent       locked\n.agent.sock.lock\n2 items in 2 commits, 2 secrets\n", "\(result.error)")
+        #expect(
+            result.output == "agent       locked\n.agent.sock.lock\n2 items in 2 commits, 2 secrets\n",
+            "\(result.error)")
     }
 
     @Test(.enabled(if: access("/usr/bin/dbus-daemon", X_OK) == 0))
@@ -116,7 +118,8 @@ struct AgentTests {
             vault agent --stop
             """)
         #expect(
-            result.output == "held 0\nheld 1\nagent       locked\nheld 0\nheld 1\nheld 1\nagent       unlocked\nagent       locked\n",
+            result.output
+                == "held 0\nheld 1\nagent       locked\nheld 0\nheld 1\nheld 1\nagent       unlocked\nagent       locked\n",
             "\(result.output)\(result.error)")
     }
 
@@ -124,7 +127,9 @@ struct AgentTests {
 
     /// Root may look into any process, which is what this test needs to do.
     @Test(.enabled(if: getuid() == 0))
-    func `a locked agent has neither the secret nor the passphrase in its memory, nor the keys where a debugger looks`() throws {
+    func `a locked agent has neither the secret nor the passphrase in its memory, nor the keys where a debugger looks`()
+        throws
+    {
         let marker = "Zq9-" + SystemRandomText.letters(20)
         let phrase = "Yx7-" + SystemRandomText.letters(20)
         let attribute = "Wv5-" + SystemRandomText.letters(20)
@@ -172,7 +177,8 @@ struct AgentTests {
         guard case .argon2id(let passes, let memoryBytes) = slot.stretching,
             let vaultKey = try slot.open(typed, vaultID: header.vaultID)
         else { throw StorageError.wrongPassphrase }
-        let stretched = try KeyDerivation.argon2id(typed, salt: slot.salt.span, passes: UInt64(passes), memoryBytes: Int(memoryBytes))
+        let stretched = try KeyDerivation.argon2id(
+            typed, salt: slot.salt.span, passes: UInt64(passes), memoryBytes: Int(memoryBytes))
         let keys = try SlotKeys(slot, secret: typed, vaultID: header.vaultID)
         let ofClass = try KeyDerivation.subkey(1, of: vaultKey, context: "VLT1cls_")
         return (stretched.exposed, keys.masterKey.exposed, vaultKey.exposed, ofClass.exposed)
@@ -191,7 +197,8 @@ struct AgentTests {
         let refused =
             "vault: error: refused: the agent's policy does not let this program do that\nvault: hint: 'vault run' and 'vault inject' may be\n"
         for command in [
-            "get mail", "get mail --json --reveal", "find --json --reveal", "read vault://mail/ada", "export --files out --service mail",
+            "get mail", "get mail --json --reveal", "find --json --reveal", "read vault://mail/ada",
+            "export --files out --service mail",
             "delete mail --yes",
             "set mail --generate", "update mail --label x", "compact", "agent --stop",
         ] {
@@ -202,14 +209,16 @@ struct AgentTests {
         #expect(try shell.run("./robot -c 'vault find; exit $?'").output == "mail\tada\t\tgeneric\nboot\t\t\tgeneric\n")
         let run = try shell.run("./robot -c 'vault run --env S=vault://mail/ada -- printenv S; exit $?'")
         #expect(run.status == 0 && !run.output.contains("s3cret"), "\(run)")
-        // What is too short to be taken out of the output is not handed out, nor is it with a newline that a shell drops.
+        // What is too short to be taken out of the output is not handed out, nor is it with a newline that a shell
+        // drops.
         for short in ["pin", "pin\\n"] {
             #expect(try shell.run("printf '\(short)' | vault set short --exact").status == 0)
             let run = try shell.run("./robot -c 'vault run --env S=vault://short/ -- printenv S; exit $?'")
             #expect(run.status == 1 && run.output.isEmpty && run.error.contains("fewer than 4 bytes"), "\(run)")
         }
         #expect(try shell.run("vault delete short --yes").status == 0)
-        let inject = try shell.run("echo 'x={{ vault://mail/ada }}' > t; ./robot -c 'vault inject -i t -o filled; exit $?'; cat filled")
+        let inject = try shell.run(
+            "echo 'x={{ vault://mail/ada }}' > t; ./robot -c 'vault inject -i t -o filled; exit $?'; cat filled")
         #expect(inject.output == "x=s3cret\n", "\(inject)")
         let shown = try shell.run("./robot -c 'vault inject -i t; exit $?'")
         #expect(shown.status == 1 && shown.output.isEmpty && shown.error.contains("refused"))
@@ -227,7 +236,8 @@ struct AgentTests {
 
     // MARK: Starting
 
-    @Test(.enabled(if: access("/usr/bin/systemd-socket-activate", X_OK) == 0)) func `systemd's socket starts it, and stays when it ends`()
+    @Test(.enabled(if: access("/usr/bin/systemd-socket-activate", X_OK) == 0))
+    func `systemd's socket starts it, and stays when it ends`()
         throws
     {
         let shell = try Self.shell("true")
@@ -243,7 +253,8 @@ struct AgentTests {
 
     @Test func `what is installed is whole, and systemd understands its units`() throws {
         let shell = try Shell()
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install").standardized.path()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install")
+            .standardized.path()
         let result = try shell.run(
             """
             \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f | sort && bin/vault --version
@@ -272,15 +283,21 @@ struct AgentTests {
                 """, "\(result.output)\(result.error)")
     }
 
-    @Test func `an installation that cannot build says what the compiler said, and one that can says what the shell wants`() throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install").standardized.path()
+    @Test
+    func `an installation that cannot build says what the compiler said, and one that can says what the shell wants`()
+        throws
+    {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts/install")
+            .standardized.path()
         let shell = try Shell()
         let failed = try shell.run(
             """
             mkdir fake; printf '#!/bin/sh\\necho main.swift:1:1: error: no such thing; exit 1\\n' > fake/swift; chmod +x fake/swift
             PATH=$PWD/fake:$PATH \(script) --prefix "$HOME/prefix"
             """)
-        #expect(failed.status == 1 && failed.error.contains("error: no such thing") && failed.error.contains("the build failed"))
+        #expect(
+            failed.status == 1 && failed.error.contains("error: no such thing")
+                && failed.error.contains("the build failed"))
         let done = try shell.run("\(script) --prefix \"$HOME/prefix\" --binary $(command -v vault)")
         #expect(done.status == 0 && done.output.contains("export PATH=") && done.output.contains("fpath=("), "\(done)")
     }
@@ -300,7 +317,9 @@ struct AgentTests {
 }
 
 private enum SystemRandomText {
-    static func letters(_ count: Int) -> String { String((0..<count).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement() ?? "a" }) }
+    static func letters(_ count: Int) -> String {
+        String((0..<count).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement() ?? "a" })
+    }
 }
 
 /// All that a process has in its memory.

@@ -2,24 +2,29 @@
 import TestSupport
 import Testing
 
-/// Names that others have chosen, at the tabulator of the shells that people use: each is offered, names its item when the line is run, and is
-/// nothing that a shell runs.
+/// Names that others have chosen, at the tabulator of the shells that people use: each is offered, names its item when
+/// the line is run, and is nothing that a shell runs.
 struct CompletionTests {
     private static let names = [
-        "q0$(touch${IFS}pwned)end", "q1`touch pwned`end", "q2;touch pwned;end", "q3'\"\\$HOME*?[a]{b,c}~#end", "q4 two|words &end",
+        "q0$(touch${IFS}pwned)end", "q1`touch pwned`end", "q2;touch pwned;end", "q3'\"\\$HOME*?[a]{b,c}~#end",
+        "q4 two|words &end",
         "q5 a!b!end",
         "q6>pwned end", "q7-ünï-end", "q8:a:b end",
     ]
 
     private static let shells: [(start: String, source: String)] = [
         ("bash --norc --noprofile -i", "source <(vault completion bash)"),
-        ("zsh --no-rcs -i", "autoload -U compinit; compinit -u -D; vault completion zsh >_vault; source ./_vault; compdef _vault vault"),
+        (
+            "zsh --no-rcs -i",
+            "autoload -U compinit; compinit -u -D; vault completion zsh >_vault; source ./_vault; compdef _vault vault"
+        ),
         ("fish --no-config --interactive", "vault completion fish | source"),
     ]
 
     @Test(arguments: shells.indices) func `names are offered as names`(number: Int) throws {
         let shell = try Shell()
-        var script = "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; vault unlock --passphrase-file pass;"
+        var script =
+            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; vault unlock --passphrase-file pass;"
         for (number, name) in Self.names.enumerated() {
             let quoted = "'" + name.replacing("'", with: #"'\''"#) + "'"
             script += "echo secret-\(number)-of-it | vault add \(quoted) \(quoted);"

@@ -9,7 +9,8 @@ import VaultCrypto
 
 /// What the command parses and writes that others made up.
 enum FuzzedCommand: UInt8, CaseIterable {
-    /// Arguments, each ending with a zero byte: a command or an error, whose message repeats nothing that may be a secret.
+    /// Arguments, each ending with a zero byte: a command or an error, whose message repeats nothing that may be a
+    /// secret.
     case arguments
     /// A secret in `--json`: whoever parses the object gets the same bytes.
     case json
@@ -19,7 +20,8 @@ enum FuzzedCommand: UInt8, CaseIterable {
     static let seeds: [[UInt8]] =
         [
             "init --kdf interactive", "add service account --label l --attr a=b --accessible when-unlocked,this-device",
-            "set --class internet example.com ada --protocol https --port 443 --path / --domain d --generate", "get service --json",
+            "set --class internet example.com ada --protocol https --port 443 --path / --domain d --generate",
+            "get service --json",
             "find --class internet --reveal", "update s a --new-account b --secret --file f", "delete s --all --yes",
             "passwd --passphrase-fd 3",
             "import --files d --service s --replace", "generate 20 --words", "help add", "completion bash", "--version",
@@ -36,7 +38,9 @@ enum FuzzedCommand: UInt8, CaseIterable {
     }
 
     private static func holdsArguments(_ bytes: [UInt8]) -> Bool {
-        var arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+        var arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
         // Somebody types a secret where none belongs.
         arguments.insert(secret, at: bytes.count % (arguments.count + 1))
         do {
@@ -56,7 +60,9 @@ enum FuzzedCommand: UInt8, CaseIterable {
         }
         let item = Item(.genericPassword(service: "s\"\u{7}"))
         let text = try ItemOutput(item: item).json(revealing: Secret(bytes: bytes))
-        let object = try JSONDecoder().decode(Object.self, from: Data(text.withBytes { span in span.indices.map { span[$0] } }))
-        return object.service == "s\"\u{7}" && (object.secret.map { Array($0.utf8) } ?? object.secretBase64.map(Array.init)) == bytes
+        let object = try JSONDecoder().decode(
+            Object.self, from: Data(text.withBytes { span in span.indices.map { span[$0] } }))
+        return object.service == "s\"\u{7}"
+            && (object.secret.map { Array($0.utf8) } ?? object.secretBase64.map(Array.init)) == bytes
     }
 }

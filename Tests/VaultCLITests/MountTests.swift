@@ -8,8 +8,10 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
 @Suite(.enabled(if: mayMount)) struct MountTests {
     private func run(_ script: String) throws -> Shell.Result {
         let shell = try Shell()
-        try shell.home.write(Array(("mkdir m; mount -t tmpfs -o size=512k,mode=700 none m; cd m\n" + script).utf8), to: "script")
-        return try shell.run("chmod 600 pass; export VAULT_FILE=$PWD/m/v VAULT_PASSPHRASE_FILE=$PWD/pass; unshare -Urm bash script")
+        try shell.home.write(
+            Array(("mkdir m; mount -t tmpfs -o size=512k,mode=700 none m; cd m\n" + script).utf8), to: "script")
+        return try shell.run(
+            "chmod 600 pass; export VAULT_FILE=$PWD/m/v VAULT_PASSPHRASE_FILE=$PWD/pass; unshare -Urm bash script")
     }
 
     @Test func `a full disk takes nothing more, keeps what is there, and lets a delete through`() throws {
@@ -76,7 +78,9 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
             vault get s; echo; vault find | wc -l; vault verify --deep >/dev/null && echo whole; ls -A
             """)
         let refusal = "vault: error: cannot write the file: read-only file system\n"
-        let refusals = ["add", "set", "delete", "update", "compact", "import", "passwd", "init"].map { "\(refusal)\($0): 30\n" }.joined()
+        let refusals = ["add", "set", "delete", "update", "compact", "import", "passwd", "init"].map {
+            "\(refusal)\($0): 30\n"
+        }.joined()
         #expect(result.output == refusals + "kept\n1\nwhole\n.v.lock\nv\n", "\(result.error)")
     }
 }

@@ -18,11 +18,13 @@ struct OneTimePasswordTests {
     {
         #expect(try Self.password("algorithm=SHA1&digits=8", keyLength: 20).code(at: time) == sha1)
         #expect(try Self.password("algorithm=SHA256&digits=8", keyLength: 32).code(at: time) == sha256)
-        #expect(try Self.password("period=30&algorithm=sha512&digits=8&issuer=x", keyLength: 64).code(at: time) == sha512)
+        #expect(
+            try Self.password("period=30&algorithm=sha512&digits=8&issuer=x", keyLength: 64).code(at: time) == sha512)
     }
 
     @Test(arguments: [
-        "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "gezd gnbv gy3t qojq gezd gnbv gy3t qojq", "GEZDGNBVGY3TQOJQ-GEZDGNBVGY3TQOJQ====",
+        "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
+        "GEZDGNBVGY3TQOJQ-GEZDGNBVGY3TQOJQ====",
     ])
     func `a key alone, as people write it, means SHA-1, six digits and thirty seconds`(key: String) throws {
         #expect(try OneTimePassword(Array(key.utf8).span).code(at: 59) == "287082")
@@ -40,7 +42,8 @@ struct OneTimePasswordTests {
 
     /// RFC 4648, section 10.
     @Test(arguments: [
-        ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ%3d", "foob"), ("MZXW6YTB", "fooba"), ("mzxw6ytboi", "foobar"),
+        ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ%3d", "foob"), ("MZXW6YTB", "fooba"),
+        ("mzxw6ytboi", "foobar"),
     ]) func `base32 is that of RFC 4648`(text: String, plain: String) throws {
         let decoded = try Base32.decoded(Array(text.utf8).span)
         #expect(decoded.withBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) } == plain)
@@ -49,7 +52,9 @@ struct OneTimePasswordTests {
     /// The key of the RFC's examples: the digits 1 to 0 again and again, up to a length.
     private static func password(_ parameters: String, keyLength: Int) throws -> OneTimePassword {
         let ten = "GEZDGNBVGY3TQOJQ"
-        let key = String(repeating: ten, count: keyLength / 10) + [20: "", 32: "GEZA", 64: "GEZDGNA"][keyLength, default: "?"]
+        let key =
+            String(repeating: ten, count: keyLength / 10)
+            + [20: "", 32: "GEZA", 64: "GEZDGNA"][keyLength, default: "?"]
         return try OneTimePassword(Array("otpauth://totp/Example:ada?secret=\(key)&\(parameters)".utf8).span)
     }
 }

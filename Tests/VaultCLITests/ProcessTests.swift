@@ -11,17 +11,21 @@ import VaultStorage
 
 struct ExitStatusTests {
     @Test(arguments: [
-        (StorageError.rolledBack, VaultCLI.ExitStatus.rolledBack), (.busy, .busy), (.rekeyed, .locked), (.locked, .locked),
+        (StorageError.rolledBack, VaultCLI.ExitStatus.rolledBack), (.busy, .busy), (.rekeyed, .locked),
+        (.locked, .locked),
         (.poisoned, .inputOutput),
-        (.forked, .failure), (.noMatchingSlot, .locked), (.damaged(.marks), .damaged), (.unsupported(.major), .unsupported),
+        (.forked, .failure), (.noMatchingSlot, .locked), (.damaged(.marks), .damaged),
+        (.unsupported(.major), .unsupported),
     ]) func `each failure of the storage has its exit code`(error: StorageError, status: VaultCLI.ExitStatus) {
         #expect(CommandError(error).status == status)
         #expect(CommandError(VaultError.storage(error)).status == status || error == .locked)
     }
 
     @Test func `messages are lower case and have no full stop`() {
-        for error in [VaultError.duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented, .versionMismatch, .itemChanged]
-        {
+        for error in [
+            VaultError.duplicateItem, .itemNotFound, .accessGroupDenied, .locked, .unimplemented, .versionMismatch,
+            .itemChanged,
+        ] {
             let message = CommandError(error).message
             #expect(message.first?.isLowercase == true)
             #expect(message.last != ".")

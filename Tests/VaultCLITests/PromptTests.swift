@@ -9,7 +9,8 @@ struct PromptTests {
     private static func shellWithVault() throws -> Shell {
         let shell = try Shell()
         _ = try shell.run(
-            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add s ada --passphrase-file pass")
+            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add s ada --passphrase-file pass"
+        )
         return shell
     }
 
@@ -21,7 +22,8 @@ struct PromptTests {
         terminal.type("sesame\n")
         try terminal.wait(for: "Once more: ")
         terminal.type("sesame\n")
-        // It would soon be guessed, which is said before there is a vault; what is neither yes nor no is asked for again.
+        // It would soon be guessed, which is said before there is a vault; what is neither yes nor no is asked for
+        // again.
         try terminal.wait(for: "Take it all the same?")
         #expect(try shell.run("vault status").status == 10)
         terminal.type("maybe\n")
@@ -141,8 +143,11 @@ struct PromptTests {
                 terminal.type(attempt == right ? "correct horse battery staple\n" : "wrong \(attempt)\n")
             }
             #expect(terminal.end() == (right == 3 ? 0 : 5))
-            #expect(terminal.screen.contains("Passphrase of \(shell.home.path.string)/.local/share/vault/default.vault: "))
-            #expect(terminal.screen.contains(right == 3 ? "s3cret" : "other ways in: a recovery code (--recovery-code-file -)"))
+            #expect(
+                terminal.screen.contains("Passphrase of \(shell.home.path.string)/.local/share/vault/default.vault: "))
+            #expect(
+                terminal.screen.contains(
+                    right == 3 ? "s3cret" : "other ways in: a recovery code (--recovery-code-file -)"))
             #expect(!terminal.screen.contains("wrong 1"))
         }
     }
@@ -164,7 +169,8 @@ struct PromptTests {
 
     @Test func `questions name what goes`() throws {
         let shell = try Self.shellWithVault()
-        _ = try shell.run("for n in $(seq 1234); do mkdir -p f; echo $n > f/$n; done; vault import --files f --passphrase-file pass")
+        _ = try shell.run(
+            "for n in $(seq 1234); do mkdir -p f; echo $n > f/$n; done; vault import --files f --passphrase-file pass")
         let all = try PseudoTerminal(["delete", "files", "--all", "--passphrase-file", "pass"], in: shell)
         try all.wait(for: "Delete 1,234 items? [y/N] ")
         all.type("n\n")
@@ -192,11 +198,16 @@ struct PromptTests {
             let refusing = try PseudoTerminal(command + ["--passphrase-file", "pass"], in: shell)
             #expect(refusing.end() == 64)
         }
-        for command in ["vault get odd --json --reveal", "vault find odd --json --reveal", "vault find odd", "vault get odd --attr label"] {
+        for command in [
+            "vault get odd --json --reveal", "vault find odd --json --reveal", "vault find odd",
+            "vault get odd --attr label",
+        ] {
             let terminal = try PseudoTerminal(
                 command.split(separator: " ").dropFirst().map(String.init) + ["--passphrase-file", "pass"], in: shell)
             #expect(terminal.end() == 0)
-            #expect(terminal.screen.unicodeScalars.allSatisfy { !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e }, "\(command)")
+            #expect(
+                terminal.screen.unicodeScalars.allSatisfy { !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e },
+                "\(command)")
         }
         // What is escaped is what was stored.
         let json = try shell.run("vault get odd --json --reveal --passphrase-file pass").output

@@ -31,7 +31,8 @@ final class PseudoTerminal {
         // The shell turns the signal that ended the command into 128 and its number.
         process.arguments =
             [
-                "--default-signal=PIPE", "setsid", "--ctty", "--wait", "/bin/bash", "-c", "trap : INT; \"$0\" \"$@\"; exit $?",
+                "--default-signal=PIPE", "setsid", "--ctty", "--wait", "/bin/bash", "-c",
+                "trap : INT; \"$0\" \"$@\"; exit $?",
                 program ?? Shell.commands + "/vault",
             ] + arguments
         process.environment = shell.environment

@@ -6,14 +6,17 @@ import Testing
 struct ReadmeTests {
     private static var readme: String {
         get throws {
-            let url = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            let url = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
             return try String(contentsOf: url.appending(path: "README.md"), encoding: .utf8)
         }
     }
 
     /// The lines of the blocks in this language.
     private static func blocks(_ language: String) throws -> [String] {
-        try readme.components(separatedBy: "```\(language)\n").dropFirst().compactMap { $0.components(separatedBy: "\n```").first }
+        try readme.components(separatedBy: "```\(language)\n").dropFirst().compactMap {
+            $0.components(separatedBy: "\n```").first
+        }
     }
 
     @Test func `every command of the readme runs`() throws {

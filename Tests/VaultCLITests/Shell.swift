@@ -23,12 +23,15 @@ final class Shell {
 
     deinit {
         // An agent that a test has left behind; without its socket it would end by itself, but later.
-        if FileManager.default.fileExists(atPath: runtime.path.appending("vault/agent.sock").string) { _ = try? run("vault agent --stop") }
+        if FileManager.default.fileExists(atPath: runtime.path.appending("vault/agent.sock").string) {
+            _ = try? run("vault agent --stop")
+        }
     }
 
     /// The directory that this test was built into, with every executable beside it.
     static let binaries: String = {
-        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let path =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
         let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
         return URL(filePath: bundle).deletingLastPathComponent().path()
@@ -39,7 +42,8 @@ final class Shell {
 
     var environment: [String: String] {
         [
-            "PATH": Self.commands + ":" + Self.binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": Self.commands + ":" + Self.binaries
+                + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": home.path.string,
             "LANG": "C.UTF-8", "TMPDIR": home.path.string, "VECTORS": Vectors.directory,
             "CHIP": URL(filePath: #filePath).deletingLastPathComponent().appending(path: "chip.py").path(),
@@ -64,6 +68,7 @@ final class Shell {
         process.waitUntilExit()
         return Result(
             output: String(decoding: try Data(contentsOf: URL(filePath: out.string)), as: UTF8.self),
-            error: String(decoding: try Data(contentsOf: URL(filePath: err.string)), as: UTF8.self), status: process.terminationStatus)
+            error: String(decoding: try Data(contentsOf: URL(filePath: err.string)), as: UTF8.self),
+            status: process.terminationStatus)
     }
 }

@@ -3,7 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a person sees: `$ command`, then `> ` each line of output, `! ` each line of errors, `? ` the exit code where it is not 0.
+/// What a person sees: `$ command`, then `> ` each line of output, `! ` each line of errors, `? ` the exit code where
+/// it is not 0.
 ///
 /// A `*` in an expected line stands for any text. What is not expected must not appear.
 struct Transcript: Sendable, CustomTestStringConvertible {
@@ -23,7 +24,9 @@ struct Transcript: Sendable, CustomTestStringConvertible {
         return names.filter { $0.hasSuffix(".txt") }.sorted().map(Transcript.init)
     }
 
-    private static var directory: String { URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts").path() }
+    private static var directory: String {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts").path()
+    }
 
     func steps() throws -> [Step] {
         let text = try String(contentsOfFile: Self.directory + "/" + name, encoding: .utf8)

@@ -40,7 +40,9 @@ struct MaskTests {
                 pieces.append(Array(rest.prefix(length)))
                 rest = rest.dropFirst(length)
             }
-            #expect(try Self.masked(pieces, secrets) == Self.expected(text, secrets), "\(String(decoding: text, as: UTF8.self))")
+            #expect(
+                try Self.masked(pieces, secrets) == Self.expected(text, secrets),
+                "\(String(decoding: text, as: UTF8.self))")
         }
     }
 
@@ -51,10 +53,13 @@ struct MaskTests {
         #expect(try Self.masked([Array("[token] token\r\n.".utf8)], ["token\r\n"]) == "[\(hidden)] \(hidden).")
     }
 
-    @Test func `the longest of two secrets is taken out, and the shorter one where the longer does not follow`() throws {
+    @Test func `the longest of two secrets is taken out, and the shorter one where the longer does not follow`() throws
+    {
         let hidden = String(decoding: Mask.replacement, as: UTF8.self)
         #expect(try Self.masked([Array("abcdef abcd".utf8)], ["abcd", "abcdef"]) == "\(hidden) \(hidden)")
-        #expect(try Self.masked([Array("abcd".utf8), Array("e".utf8), Array("x".utf8)], ["abcd", "abcdef"]) == "\(hidden)ex")
+        #expect(
+            try Self.masked([Array("abcd".utf8), Array("e".utf8), Array("x".utf8)], ["abcd", "abcdef"]) == "\(hidden)ex"
+        )
         #expect(try Self.masked([Array("abcd".utf8)], ["abcd", "abcdef"]) == hidden)
     }
 
@@ -66,8 +71,10 @@ struct MaskTests {
 
 struct SecretReferenceTests {
     @Test(arguments: [
-        ("vault://s/a", "s", "a", nil), ("vault://s", "s", nil, nil), ("vault://s/", "s", "", nil), ("vault://s//label", "s", "", "label"),
-        ("vault://a%2Fb/%c3%a9/x%20y", "a/b", "é", "x y"), ("vault://é/%25", "é", "%", nil), ("vault://\u{301}x", "\u{301}x", nil, nil),
+        ("vault://s/a", "s", "a", nil), ("vault://s", "s", nil, nil), ("vault://s/", "s", "", nil),
+        ("vault://s//label", "s", "", "label"),
+        ("vault://a%2Fb/%c3%a9/x%20y", "a/b", "é", "x y"), ("vault://é/%25", "é", "%", nil),
+        ("vault://\u{301}x", "\u{301}x", nil, nil),
     ])
     func `a reference has a service, an account and an attribute`(
         _ text: String, _ service: String, _ account: String?, _ attribute: String?
@@ -77,8 +84,10 @@ struct SecretReferenceTests {
     }
 
     @Test(arguments: [
-        "", "secret", "vault:", "vault://", "vault:///a", "VAULT://s/a", "vault://s/a/b/c", "vault://s/a/", "vault://s/%", "vault://s/%2",
-        "vault://s/%zz", "vault://s/%ff", "vault://s/a?b", "vault://s/a#b", "vault://s a/b", "vault://s/a\n", "vault:/\u{301}/s",
+        "", "secret", "vault:", "vault://", "vault:///a", "VAULT://s/a", "vault://s/a/b/c", "vault://s/a/",
+        "vault://s/%", "vault://s/%2",
+        "vault://s/%zz", "vault://s/%ff", "vault://s/a?b", "vault://s/a#b", "vault://s a/b", "vault://s/a\n",
+        "vault:/\u{301}/s",
     ])
     func `what is no reference is none`(_ text: String) { #expect(SecretReference(text) == nil) }
 }
@@ -100,20 +109,26 @@ struct EnvironmentFileTests {
         #expect(try Self.values(text) == expected)
     }
 
-    @Test(arguments: ["A", "=1", "1A=1", "A B=1", "A =1", "A-B=1", "A='x", "A=\"x", "A=\"x\\", "A='x' y", "A=vault://", "é=1", "A=\0"])
+    @Test(arguments: [
+        "A", "=1", "1A=1", "A B=1", "A =1", "A-B=1", "A='x", "A=\"x", "A=\"x\\", "A='x' y", "A=vault://", "é=1", "A=\0",
+    ])
     func `what is not understood is refused, and not repeated`(_ line: String) throws {
         do {
             _ = try EnvironmentFile("OK=1\n\(line)\n")
             Issue.record("it was taken")
         } catch let error as CommandError {
-            #expect(error.status == .usage && error.message.contains("line 2") && (line.count < 3 || !error.message.contains(line)))
+            #expect(
+                error.status == .usage && error.message.contains("line 2")
+                    && (line.count < 3 || !error.message.contains(line)))
         }
     }
 }
 
 struct CopyTests {
     @Test(arguments: [("90", 90), ("45s", 45), ("2m", 120), ("24h", 86_400), ("0", 0)])
-    func `a time has a unit, or is in seconds`(_ text: String, _ seconds: Int) { #expect(Copy.seconds(text) == seconds) }
+    func `a time has a unit, or is in seconds`(_ text: String, _ seconds: Int) {
+        #expect(Copy.seconds(text) == seconds)
+    }
 
     @Test(arguments: ["", "s", "-1", "1x", "1.5s", "25h", "99999999999999999999", "9999999999999999h"])
     func `what is no time is refused`(_ text: String) { #expect(Copy.seconds(text) == nil) }
@@ -128,7 +143,8 @@ struct CopyTests {
     @Test func `a terminal gets the secret in its own clipboard`() throws {
         let shell = try Shell()
         _ = try shell.run(
-            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add db --passphrase-file pass")
+            "chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add db --passphrase-file pass"
+        )
         let terminal = try PseudoTerminal(["copy", "db", "--passphrase-file", "pass"], in: shell)
         try terminal.wait(for: "\u{1B}]52;c;czNjcmV0\u{7}")
         #expect(terminal.end() == 0)

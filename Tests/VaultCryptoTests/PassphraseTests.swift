@@ -5,7 +5,8 @@ import VaultCrypto
 
 struct PassphraseTests {
     @Test(arguments: [
-        ([], PassphraseFlaw.empty), ([0x61, 0x00], .controlCharacter), ([0x61, 0x0a, 0x62], .controlCharacter), ([0x7f], .controlCharacter),
+        ([], PassphraseFlaw.empty), ([0x61, 0x00], .controlCharacter), ([0x61, 0x0a, 0x62], .controlCharacter),
+        ([0x7f], .controlCharacter),
         ([0xff, 0x61], .invalidUTF8), ([0xc3], .invalidUTF8), ([0xc2, 0x85], .controlCharacter),
         ([UInt8](repeating: 0x61, count: 1025), .tooLong), ([UInt8](repeating: 0x61, count: 9000), .tooLong),
         ([0xed, 0xa0, 0x80], .invalidUTF8),
@@ -16,8 +17,10 @@ struct PassphraseTests {
     }
 
     @Test(arguments: [
-        ("plain ascii ~", "plain ascii ~"), ("e\u{301}t\u{e9}", "\u{e9}t\u{e9}"), ("a\u{a0}b\u{2003}c\u{3000}d", "a b c d"),
-        ("\u{1100}\u{1161}", "\u{ac00}"), ("\u{2126}", "\u{3a9}"), ("\u{fb01}", "\u{fb01}"), ("Stra\u{df}e", "Stra\u{df}e"),
+        ("plain ascii ~", "plain ascii ~"), ("e\u{301}t\u{e9}", "\u{e9}t\u{e9}"),
+        ("a\u{a0}b\u{2003}c\u{3000}d", "a b c d"),
+        ("\u{1100}\u{1161}", "\u{ac00}"), ("\u{2126}", "\u{3a9}"), ("\u{fb01}", "\u{fb01}"),
+        ("Stra\u{df}e", "Stra\u{df}e"),
         (" spaces stay ", " spaces stay "),
     ])
     func `text is normalized to NFC and its spaces to one`(typed: String, expected: String) throws {
@@ -26,7 +29,8 @@ struct PassphraseTests {
 
     @Test(arguments: [("pw\n", "pw"), ("pw\r\n", "pw"), ("pw", "pw"), ("pw ", "pw ")])
     func `a line loses the one newline that ends it`(line: String, expected: String) throws {
-        #expect(try Passphrase(line: SecretBytes(copying: Array(line.utf8).span)).secret.exposed == Array(expected.utf8))
+        #expect(
+            try Passphrase(line: SecretBytes(copying: Array(line.utf8).span)).secret.exposed == Array(expected.utf8))
     }
 
     @Test(arguments: ["pw\n\n", "pw\r", "\n"])

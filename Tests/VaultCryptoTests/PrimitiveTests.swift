@@ -42,7 +42,8 @@ struct PrimitiveTests {
 
     /// The vector of the NaCl paper, as libsodium's test `secretbox` has it.
     @Test func `the box of the NaCl paper is made byte for byte`() throws {
-        let key = try Secret(bytes: [UInt8](hexadecimal: "1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389"))
+        let key = try Secret(
+            bytes: [UInt8](hexadecimal: "1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389"))
         let nonce = [UInt8](hexadecimal: "69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37")
         let plain = [UInt8](
             hexadecimal: """

@@ -12,7 +12,9 @@ struct RecoveryCodeTests {
         text = try code.text().exposed
     }
 
-    private func parse(_ text: [UInt8]) throws -> [UInt8] { try RecoveryCode(SecretBytes(copying: text.span)).secret.exposed }
+    private func parse(_ text: [UInt8]) throws -> [UInt8] {
+        try RecoveryCode(SecretBytes(copying: text.span)).secret.exposed
+    }
 
     private func parse(_ text: String) throws -> [UInt8] { try parse(Array(text.utf8)) }
 
@@ -24,7 +26,8 @@ struct RecoveryCodeTests {
     }
 
     /// Made by other code (Python) from the description: groups of 20 bits, most significant first; the check character
-    /// begins as the group's number, from 0, and is added to and doubled in GF(2^5), with x^5 + x^2 + 1, for each of the four.
+    /// begins as the group's number, from 0, and is added to and doubled in GF(2^5), with x^5 + x^2 + 1, for each of
+    /// the four.
     @Test func `known codes`() throws {
         #expect(try parse("00000-0000G-00005-0000N-0000A-0000T-0000F-0000Z") == [UInt8](repeating: 0, count: 20))
         #expect(try parse("000G5-40R4X-0M30R-E209C-185G1-R38E2-1W813-24GKP") == Array(0..<20))
@@ -59,7 +62,8 @@ struct RecoveryCodeTests {
         for seed in 0..<20 {
             let text = try RecoveryCode(SeededRandom("swap \(seed)")).text().exposed
             for group in 0..<8 {
-                for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (0, 4)] where text[group * 6 + a] != text[group * 6 + b] {
+                for (a, b) in [(0, 1), (1, 2), (2, 3), (3, 4), (0, 2), (0, 4)]
+                where text[group * 6 + a] != text[group * 6 + b] {
                     var typed = text
                     typed.swapAt(group * 6 + a, group * 6 + b)
                     #expect(throws: CryptoError.unacceptableRecoveryCode(.group(group + 1))) { try parse(typed) }

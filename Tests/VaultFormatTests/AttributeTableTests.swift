@@ -8,7 +8,8 @@ struct AttributeTableTests {
     /// The rows of the table: tag, name, classes, kind.
     private static var documented: [[String]] {
         get throws {
-            let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/Vault/Vault.docc/FileFormat.md")
+            let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+                path: "../../Sources/Vault/Vault.docc/FileFormat.md")
             let lines = try String(contentsOf: file.standardized, encoding: .utf8).split(separator: "\n")
             let start = try #require(lines.firstIndex(of: "| tag | name | classes | kind |"))
             return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in

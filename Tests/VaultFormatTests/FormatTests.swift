@@ -5,8 +5,12 @@ import VaultCrypto
 import VaultFormat
 
 struct PaddingTests {
-    @Test(arguments: [(1, 1), (8, 8), (9, 10), (100, 104), (192, 192), (193, 208), (1000, 1024), (1025, 1088), (65_537, 67_584)])
-    func `Padmé rounds up to few significant bits`(length: Int, expected: Int) { #expect(Padding.padme(length) == expected) }
+    @Test(arguments: [
+        (1, 1), (8, 8), (9, 10), (100, 104), (192, 192), (193, 208), (1000, 1024), (1025, 1088), (65_537, 67_584),
+    ])
+    func `Padmé rounds up to few significant bits`(length: Int, expected: Int) {
+        #expect(Padding.padme(length) == expected)
+    }
 
     @Test func `padding costs at most 12 percent above the minimum`() {
         for length in stride(from: 200, to: 3_000_000, by: 997) {
@@ -20,11 +24,17 @@ struct PaddingTests {
             var padded: [UInt8] = []
             Padding.append(content.span, minimum: Layout.valueMinimum, to: &padded)
             #expect(Array(padded[try Padding.content(of: padded.span, minimum: Layout.valueMinimum)]) == content)
-            #expect(throws: FormatError.self) { try Padding.content(of: ([UInt8](padded + [0])).span, minimum: Layout.valueMinimum) }
-            #expect(throws: FormatError.self) { try Padding.content(of: Array(padded.dropLast()).span, minimum: Layout.valueMinimum) }
+            #expect(throws: FormatError.self) {
+                try Padding.content(of: ([UInt8](padded + [0])).span, minimum: Layout.valueMinimum)
+            }
+            #expect(throws: FormatError.self) {
+                try Padding.content(of: Array(padded.dropLast()).span, minimum: Layout.valueMinimum)
+            }
             if padded.count > count + 4 {
                 padded[padded.count - 1] = 1
-                #expect(throws: FormatError.invalid(.padding)) { try Padding.content(of: padded.span, minimum: Layout.valueMinimum) }
+                #expect(throws: FormatError.invalid(.padding)) {
+                    try Padding.content(of: padded.span, minimum: Layout.valueMinimum)
+                }
             }
         }
     }
@@ -36,14 +46,16 @@ struct HeaderTests {
         for index in 0..<random.number(in: 1...8) {
             var slot = KeySlot(
                 kind: random.chance(50) ? .passphrase : .recoveryCode,
-                stretching: random.chance(50) ? .argon2id(passes: 3, memoryBytes: 64 << 20) : .blake2b, slotID: random.bytes(16),
+                stretching: random.chance(50) ? .argon2id(passes: 3, memoryBytes: 64 << 20) : .blake2b,
+                slotID: random.bytes(16),
                 salt: random.bytes(16), name: String(repeating: "é", count: index * 2))
             slot.commitment = random.bytes(32)
             slot.nonce = random.bytes(24)
             slot.box = random.bytes(80)
             slots.append(slot)
         }
-        var header = Header(vaultID: random.bytes(16), generation: 5, fileSalt: random.bytes(32), baseSequence: 77, slots: slots)
+        var header = Header(
+            vaultID: random.bytes(16), generation: 5, fileSalt: random.bytes(32), baseSequence: 77, slots: slots)
         header.optionalFeatures = 0x8000_0001
         return header
     }
@@ -67,7 +79,8 @@ struct HeaderTests {
             for change in [UInt8(1), 0x80, 0xff] {
                 var changed = page
                 changed[offset] ^= change
-                guard (try? Header.checkMagic(changed.span)) != nil, let header = try? Header(parsing: changed.span) else { continue }
+                guard (try? Header.checkMagic(changed.span)) != nil, let header = try? Header(parsing: changed.span)
+                else { continue }
                 accepted += 1
                 #expect(header.encoded() == Array(changed[..<Layout.headerMACOffset]), "offset \(offset)")
             }
@@ -107,14 +120,17 @@ struct AttributeTests {
             (Self.field(0x11, 1, [65]) + Self.field(0x10, 1, [65]), .invalid(.attributeOrder)),
             (Self.field(0x11, 1, [65]) + Self.field(0x11, 1, [65]), .invalid(.attributeOrder)),
             (Self.field(0x4000, 1, [1, 66]) + Self.field(0x4000, 1, [1, 65]), .invalid(.attributeOrder)),
-            (Self.field(0x8100, 1, []), .unsupported(.attributeTag)), (Self.field(0x11, 1, [0xff]), .invalid(.attributeValue)),
+            (Self.field(0x8100, 1, []), .unsupported(.attributeTag)),
+            (Self.field(0x11, 1, [0xff]), .invalid(.attributeValue)),
             (Self.field(0x11, 9, []), .invalid(.attributeKind)), (Self.field(0x02, 3, [1]), .invalid(.attributeValue)),
-            (Self.field(0x4000, 1, [0, 65]), .invalid(.attributeValue)), (Self.field(0x4000, 1, [9, 65]), .invalid(.attributeValue)),
+            (Self.field(0x4000, 1, [0, 65]), .invalid(.attributeValue)),
+            (Self.field(0x4000, 1, [9, 65]), .invalid(.attributeValue)),
             (Self.field(0x4000, 2, [1, 65]), .invalid(.attributeKind)),
             (Array(Self.field(0x11, 1, [65]).dropLast()), .truncated(.attributes)),
             (Self.field(0x45, 4, [0, 0, 0, 0, 0, 0, 0xf0, 0x7f]), .invalid(.attributeValue)),
             (Self.field(0x15, 5, [0, 0, 0, 0, 0, 0, 0xf0, 0x3f]), .invalid(.attributeValue)),
-            (Self.field(0x45, 4, [0, 0, 0, 0, 0, 0, 0, 0x80]), .invalid(.attributeValue)), ([0x11], .truncated(.attributes)),
+            (Self.field(0x45, 4, [0, 0, 0, 0, 0, 0, 0, 0x80]), .invalid(.attributeValue)),
+            ([0x11], .truncated(.attributes)),
         ]
         for (bytes, error) in cases { #expect(throws: error) { try EncodedAttributes(parsing: bytes, bytes.indices) } }
     }
@@ -123,7 +139,8 @@ struct AttributeTests {
         let unknown = Self.field(0x0030 + 0x50, 77, [1, 2, 3])
         let bytes = Self.field(0x11, 1, [65]) + unknown
         let parsed = try EncodedAttributes(parsing: bytes, bytes.indices)
-        let changed = EncodedAttributes([AttributeTag(rawValue: 0x10): .string("new")], user: ["u": "v"]).keepingUnknown(of: parsed)
+        let changed = EncodedAttributes([AttributeTag(rawValue: 0x10): .string("new")], user: ["u": "v"])
+            .keepingUnknown(of: parsed)
         let again = try EncodedAttributes(parsing: changed.bytes, changed.bytes.indices)
         #expect(again.bytes.count == changed.bytes.count)
         #expect(changed.bytes.hexadecimal.contains(unknown.hexadecimal))
@@ -153,10 +170,13 @@ struct OperationTests {
         let hasValue = random.chance(70)
         let version = UInt64(random.number(in: 1...9))
         return Operation(
-            kind: .put, itemClass: .genericPassword, protection: random.chance(30) ? .whenUnlockedThisDeviceOnly : .afterFirstUnlock,
+            kind: .put, itemClass: .genericPassword,
+            protection: random.chance(30) ? .whenUnlockedThisDeviceOnly : .afterFirstUnlock,
             id: ItemID(random: random.bytes(16)), version: version, valueVersion: hasValue ? 1 : 0, ordinal: 65536,
-            created: 1.5, modified: -3, value: hasValue ? ValueLocation(offset: 12288 + 320, length: 104, tag: .init(repeating: 9)) : nil,
-            deviceID: .init(repeating: 0), attributes: EncodedAttributes([AttributeTag(rawValue: 0x10): .string("a")], user: [:]))
+            created: 1.5, modified: -3,
+            value: hasValue ? ValueLocation(offset: 12288 + 320, length: 104, tag: .init(repeating: 9)) : nil,
+            deviceID: .init(repeating: 0),
+            attributes: EncodedAttributes([AttributeTag(rawValue: 0x10): .string("a")], user: [:]))
     }
 
     @Test func `an operation that is read is the one that was written`() throws {

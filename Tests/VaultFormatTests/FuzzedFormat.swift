@@ -2,7 +2,8 @@
 import TestSupport
 import VaultFormat
 
-/// The parsers of the format, one of them chosen by the first byte of an input: whatever a parser accepts, it must write again byte by byte.
+/// The parsers of the format, one of them chosen by the first byte of an input: whatever a parser accepts, it must
+/// write again byte by byte.
 enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
 
@@ -46,7 +47,8 @@ enum FuzzedFormat: UInt8, CaseIterable {
             guard let attributes = try? EncodedAttributes(parsing: bytes, bytes.indices) else { return true }
             let again = EncodedAttributes(attributes.values, user: attributes.user)
             // What a newer version added is kept as it is and not among the values.
-            return again.bytes == bytes || again.keepingUnknown(of: attributes).bytes == bytes || !isCanonical(attributes)
+            return again.bytes == bytes || again.keepingUnknown(of: attributes).bytes == bytes
+                || !isCanonical(attributes)
         case .padding:
             guard let content = try? Padding.content(of: bytes.span, minimum: Layout.valueMinimum) else { return true }
             var output: [UInt8] = []
@@ -60,7 +62,8 @@ enum FuzzedFormat: UInt8, CaseIterable {
         guard let metadata = try? FrameMetadata(parsing: &reader) else { return true }
         var output: [UInt8] = []
         FrameMetadata.appendHead(
-            generation: metadata.generation, sequence: metadata.sequence, operationCount: metadata.operationCount, to: &output)
+            generation: metadata.generation, sequence: metadata.sequence, operationCount: metadata.operationCount,
+            to: &output)
         for _ in 0..<metadata.operationCount {
             guard let operation = try? Operation(parsing: &reader) else { return true }
             operation.append(to: &output)

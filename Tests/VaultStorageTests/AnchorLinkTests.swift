@@ -23,7 +23,8 @@ struct AnchorLinkTests {
         #expect(throws: StorageError.rolledBack) { try home.open(number: 5) }
     }
 
-    @Test func `a link that its owner turns to another vault is no alarm, and one to an older copy of that is`() throws {
+    @Test func `a link that its owner turns to another vault is no alarm, and one to an older copy of that is`() throws
+    {
         let other = Home("another vault", disk: home.disk)
         _ = try home.makeVault()
         let store = try other.create("w")
@@ -48,7 +49,10 @@ struct AnchorLinkTests {
         #expect(throws: StorageError.rolledBack) { try home.open("link", number: 12) }
     }
 
-    @Test func `a link in the place of the vault itself leads to no other, and the vault that comes back is none the worse`() throws {
+    @Test
+    func `a link in the place of the vault itself leads to no other, and the vault that comes back is none the worse`()
+        throws
+    {
         let other = Home("another vault", disk: home.disk)
         _ = try home.makeVault()
         try other.create("w").put("other")
@@ -75,7 +79,10 @@ struct AnchorLinkTests {
         #expect(throws: StorageError.rolledBack) { try home.open("link", number: 13) }
     }
 
-    @Test func `a new vault, a restored one and an accepted one let what was remembered of the place go, by every name`() throws {
+    @Test
+    func `a new vault, a restored one and an accepted one let what was remembered of the place go, by every name`()
+        throws
+    {
         let old = try home.makeVault()
         home.turn("link", to: "v")
         _ = try home.open("link", number: 3)

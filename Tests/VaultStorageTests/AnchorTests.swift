@@ -75,7 +75,9 @@ struct AnchorTests {
         #expect(throws: StorageError.rolledBack) { try home.open(number: 5) }
     }
 
-    @Test func `a backup that is copied into the vault's place, and not restored, is refused if it misses something`() throws {
+    @Test func `a backup that is copied into the vault's place, and not restored, is refused if it misses something`()
+        throws
+    {
         let store = try home.create()
         for number in 0..<3 { try store.put(String(repeating: "\(number)", count: 3_000_000)) }
         _ = try store.backUp(to: home.path("backup"), replacing: false)
@@ -98,7 +100,9 @@ struct AnchorTests {
         case "short": home.disk.put(Array(good.dropLast()), as: name)
         case "long": home.disk.put(good + [0], as: name)
         case "garbage": home.disk.put([UInt8](repeating: 0x5a, count: Anchor.length), as: name)
-        default: home.disk.put(good[..<Anchor.sumOffset] + [good[Anchor.sumOffset] ^ 1] + good[(Anchor.sumOffset + 1)...], as: name)
+        default:
+            home.disk.put(
+                good[..<Anchor.sumOffset] + [good[Anchor.sumOffset] ^ 1] + good[(Anchor.sumOffset + 1)...], as: name)
         }
         #expect(try Home.values(of: home.open(number: 5)).count == 3)
         #expect(try home.bytes(name) == good)
@@ -117,7 +121,9 @@ struct AnchorTests {
     }
 
     @Test(arguments: [Errno.readOnlyFileSystem, .permissionDenied])
-    func `a device that may make no lock beside the vault remembers what it has read under one of its own`(refusal: Errno) throws {
+    func `a device that may make no lock beside the vault remembers what it has read under one of its own`(
+        refusal: Errno
+    ) throws {
         let old = try home.makeVault()
         try home.change()
         let reader = Home("reader")
@@ -167,7 +173,8 @@ struct AnchorTests {
     }
 
     @Test func `an anchor is what it is written as, and nothing else`() throws {
-        let anchor = Anchor(vaultID: Array(0..<16), generation: 7, sequence: 9, chainTag: Array(0..<32), resolvedName: Array(0..<16))
+        let anchor = Anchor(
+            vaultID: Array(0..<16), generation: 7, sequence: 9, chainTag: Array(0..<32), resolvedName: Array(0..<16))
         let bytes = anchor.encoded() + [UInt8](repeating: 0, count: 64)
         #expect(bytes.count == Anchor.length)
         #expect(try Anchor(parsing: bytes.span) == anchor)
@@ -176,7 +183,9 @@ struct AnchorTests {
             wrong[index] ^= 0xff
             #expect(throws: FormatError.self) { try Anchor(parsing: wrong.span) }
         }
-        for count in [0, Anchor.length - 1] { #expect(throws: FormatError.self) { try Anchor(parsing: bytes.span.extracting(0..<count)) } }
+        for count in [0, Anchor.length - 1] {
+            #expect(throws: FormatError.self) { try Anchor(parsing: bytes.span.extracting(0..<count)) }
+        }
     }
 
     // MARK: Version 0.1, and what somebody planted
@@ -192,8 +201,9 @@ struct AnchorTests {
         home.disk.put(anchor.encoded() + mac, as: name)
     }
 
-    @Test(arguments: [true, false]) func `an anchor of version 0.1 counts if the key has made it, and is written anew`(isTrue: Bool) throws
-    {
+    @Test(arguments: [true, false]) func `an anchor of version 0.1 counts if the key has made it, and is written anew`(
+        isTrue: Bool
+    ) throws {
         let old = try home.makeVault()
         try home.change()
         let name = try #require(try home.anchorName)
@@ -248,8 +258,9 @@ struct AnchorTests {
         #expect(throws: StorageError.rolledBack) { try another.open(number: 3) }
     }
 
-    @Test(arguments: [0, 1, 2]) func `a handle that finds no vault any more, or another file, writes down what it knew`(number: Int) throws
-    {
+    @Test(arguments: [0, 1, 2]) func `a handle that finds no vault any more, or another file, writes down what it knew`(
+        number: Int
+    ) throws {
         for settles in [true, false] {
             let home = Home("gone \(number) \(settles)")
             let store = try home.create()

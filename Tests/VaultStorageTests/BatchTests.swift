@@ -24,7 +24,8 @@ struct BatchTests {
                     var operation =
                         current
                         ?? Operation(
-                            kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 0,
+                            kind: .put, itemClass: .genericPassword, protection: .whenUnlocked,
+                            id: session.makeItemID(), version: 0,
                             valueVersion: 0, ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil,
                             deviceID: .init(repeating: 0), attributes: .init())
                     operation.version += 1

@@ -23,13 +23,17 @@ struct CopyTests {
         _ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20,
         accepting: (MissingState) -> Bool = { _ in true }
     ) throws -> Int {
-        let backup = try LockedStore(home.path(name), environment: home.environment(number)).openAsBackup(with: Home.secret())
+        let backup = try LockedStore(home.path(name), environment: home.environment(number)).openAsBackup(
+            with: Home.secret())
         return try VaultStore.restore(
-            backup, to: home.path(target), replacing: replacing, environment: home.environment(number + 1), accepts: accepting
+            backup, to: home.path(target), replacing: replacing, environment: home.environment(number + 1),
+            accepts: accepting
         ) { _ in }
     }
 
-    @Test func `a backup has what the vault has and nothing that was deleted, and opens with the same passphrase`() throws {
+    @Test func `a backup has what the vault has and nothing that was deleted, and opens with the same passphrase`()
+        throws
+    {
         let store = try makeVault()
         #expect(try store.backUp(to: home.path("b"), replacing: false) == 2)
         let copy = try home.open("b", number: 3)
@@ -135,7 +139,8 @@ struct CopyTests {
         home.disk.put(page + [UInt8](repeating: 0, count: 8192), as: "v")
         let name = try AnchorFiles.fileName(#require(AnchorFiles.name(of: home.path())))
         let anchor = Anchor(
-            vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46, chainTag: [UInt8](repeating: 0, count: 32),
+            vaultID: header.vaultID, generation: UInt64(Int64.max) - 1, sequence: 1 << 46,
+            chainTag: [UInt8](repeating: 0, count: 32),
             resolvedName: try #require(AnchorFiles.name(of: home.path())))
         #expect(home.disk.inode(name) != nil)
         let sum = KeyedHash.digest(anchor.encoded().span).bytes.span.array(0..<32)

@@ -29,7 +29,8 @@ struct CostTests {
 
     @Test func `a commit writes the mark and the frame once each, and syncs once`() throws {
         let changes: [(VaultStore) throws -> Void] = [
-            { try VaultBuilder.add("four", to: $0, account: "account 4") }, { try VaultBuilder.replace(1, with: "two again", in: $0) },
+            { try VaultBuilder.add("four", to: $0, account: "account 4") },
+            { try VaultBuilder.replace(1, with: "two again", in: $0) },
         ]
         for change in changes {
             let steps = try steps(of: change)
@@ -60,7 +61,8 @@ struct CostTests {
         try? session.transaction { (session: inout WriteSession) throws(StorageError) in
             let attributes = EncodedAttributes([AttributeTag(rawValue: 0x10): .string("\(number)")], user: [:])
             let operation = Operation(
-                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 1, valueVersion: 0,
+                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(),
+                version: 1, valueVersion: 0,
                 ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
                 attributes: attributes)
             try session.stage(operation, value: .none)

@@ -29,14 +29,16 @@ struct CrashTests {
         if Self.states > 20_000 { print("crash: group \(group): \(states) states, \(commits) commits, 0 violations") }
     }
 
-    @Test func `a writer that dies in the middle of a mark leaves one, though the other was never on the disk`() throws {
+    @Test func `a writer that dies in the middle of a mark leaves one, though the other was never on the disk`() throws
+    {
         let builder = try VaultBuilder()
         for dead in 1...3 {
             let disk = SimulatedDisk()
             disk.put(builder.bytes, as: VaultBuilder.name)
             let inode = try #require(disk.inode(VaultBuilder.name))
             inode.spoilOnDisk(Layout.markOffsets[1])
-            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("writer", on: disk))
+            let store = try VaultStore.open(
+                on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("writer", on: disk))
             let writes = Mutex(0)
             disk.judge.withLock { judge in
                 judge = { step in
@@ -52,7 +54,8 @@ struct CrashTests {
             #expect(!remains.isEmpty)
             for disk in remains {
                 #expect(throws: Never.self) {
-                    try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
+                    try VaultStore.open(
+                        on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
                 }
             }
         }
@@ -62,20 +65,25 @@ struct CrashTests {
         // Longer than a sector, so that the next commit does not write over what is wrong.
         var builder = try VaultBuilder(values: [String(repeating: "v", count: 3000)])
         let positions = try builder.positions()
-        // No mark names the last commit, whose writer was killed, and whose page counts as clean without having been written.
+        // No mark names the last commit, whose writer was killed, and whose page counts as clean without having been
+        // written.
         for index in 0..<2 { try builder.mark(index, positions[positions.count - 2]) }
         let disk = SimulatedDisk()
         disk.put(builder.bytes, as: VaultBuilder.name)
         try #require(disk.inode(VaultBuilder.name)).spoilOnDisk(positions[positions.count - 2].end)
-        let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("writer", on: disk))
+        let store = try VaultStore.open(
+            on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("writer", on: disk))
         try VaultBuilder.add("four", to: store, account: "account 4")
         let remains = disk.afterPowerCut(SeededRandom("cut"))
-        let after = try VaultStore.open(on: remains, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: remains))
+        let after = try VaultStore.open(
+            on: remains, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: remains))
         #expect(after.records.count == 2 && after.sequence == store.sequence)
     }
 
     /// Controls: with these disks and this writer the promise cannot be kept, and the oracle must say so soon.
-    @Test(arguments: Control.allCases) func `what breaks the promise is found out within a hundred states`(control: Control) throws {
+    @Test(arguments: Control.allCases) func `what breaks the promise is found out within a hundred states`(
+        control: Control
+    ) throws {
         var (found, states) = (false, 0)
         for seed in 0..<100 where !found {
             let world = try CrashWorld("control \(seed)", lies: control.lies, marksAhead: control == .marksAhead)

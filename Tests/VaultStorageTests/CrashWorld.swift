@@ -9,8 +9,8 @@ import VaultFormat
 
 /// Two processes on one vault, a disk that can fail, and an oracle that remembers what was acknowledged.
 ///
-/// The processes take turns. Before each of their operations a power cut is tried on copies of the disk: whoever opens what is left must find
-/// every acknowledged commit, none half, and no damage.
+/// The processes take turns. Before each of their operations a power cut is tried on copies of the disk: whoever opens
+/// what is left must find every acknowledged commit, none half, and no damage.
 final class CrashWorld {
     struct Violation: Error, CustomStringConvertible { let description: String }
 
@@ -180,7 +180,8 @@ final class CrashWorld {
             old
             ?? Operation(
                 kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: id, version: 0, valueVersion: 0,
-                ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+                ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
+                attributes: .init())
         operation.version += 1
         // A deleted item that comes again goes on with its versions.
         operation.version = max(operation.version, UInt64(history.count) + 10)
@@ -198,8 +199,8 @@ final class CrashWorld {
         return Int(String(decoding: value.exposed, as: UTF8.self)) ?? 0
     }
 
-    /// A reader may have applied a commit that was never durable, and whose values the cache has lost since. As every caller of ``VaultStore``
-    /// must, it believes in damage only when it is still there with all writers kept out.
+    /// A reader may have applied a commit that was never durable, and whose values the cache has lost since. As every
+    /// caller of ``VaultStore`` must, it believes in damage only when it is still there with all writers kept out.
     private func checkView(of store: VaultStore) throws(StorageError) {
         do throws(StorageError) { try check(store, "in a process's view") } catch {
             guard case .damaged(.value) = error else { throw error }
@@ -215,7 +216,9 @@ final class CrashWorld {
             guard let operation = store.records[place], let value = try store.openValue(of: operation) else { continue }
             content[operation.id] = value.exposed
         }
-        guard name < history.count, content == history[name].content else { return report("a commit is half there \(when)") }
+        guard name < history.count, content == history[name].content else {
+            return report("a commit is half there \(when)")
+        }
         var walk = name
         while walk != acknowledged {
             guard !failed.contains(walk) else { return report("a failed commit is back \(when)") }
@@ -284,7 +287,8 @@ final class CrashWorld {
     /// What a writer does who counts on the order in which sectors reach the disk.
     private func markTheNewest() throws {
         guard let inode = disk.inode(VaultBuilder.name) else { return }
-        var builder = try VaultBuilder(inode.bytes, VaultBuilder.Keys(vaultKey, Header(parsing: inode.bytes.span).vaultID))
+        var builder = try VaultBuilder(
+            inode.bytes, VaultBuilder.Keys(vaultKey, Header(parsing: inode.bytes.span).vaultID))
         guard let newest = try builder.positions().last else { return }
         try builder.mark(0, newest)
         let file = try disk.openDirectory(disk.root).open(VaultBuilder.name, writable: true)

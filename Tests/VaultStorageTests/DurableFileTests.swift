@@ -67,7 +67,8 @@ struct DurableFileTests {
         let directory = try directory()
         let own = ".f.tmp-0123456789abcdef"
         let others = [
-            ".f.tmp-0123456789abcde", ".f.tmp-0123456789abcdeF", ".f.tmp-0123456789abcdef0", ".g.tmp-0123456789abcdef", "f", ".f.tmp-",
+            ".f.tmp-0123456789abcde", ".f.tmp-0123456789abcdeF", ".f.tmp-0123456789abcdef0", ".g.tmp-0123456789abcdef",
+            "f", ".f.tmp-",
         ]
         for name in others + [own] { disk.put([1], as: name) }
         let written = ".f.tmp-fedcba9876543210"

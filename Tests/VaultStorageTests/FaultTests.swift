@@ -19,8 +19,9 @@ struct FaultTests {
     static let errors: [Errno] = [.ioError, .noSpace, Errno(rawValue: 122)]
 
     @Test(arguments: Change.allCases, errors)
-    func `a change that a fault stops leaves the old content, says so, and does not stop the next one`(change: Change, errno: Errno) throws
-    {
+    func `a change that a fault stops leaves the old content, says so, and does not stop the next one`(
+        change: Change, errno: Errno
+    ) throws {
         let vault = try VaultBuilder()
         var number = 0
         while try fails(change, at: number, errno, vault) { number += 1 }
@@ -74,13 +75,15 @@ struct FaultTests {
 
     /// The pages of a failed sync may be lost and count as clean: nothing may be built on them.
     private func checkPoisoned(_ store: VaultStore, _ change: Change, _ step: SimulatedDisk.Step, _ place: Comment) {
-        // A copy that could not be synced is thrown away, and the file is as it was; a copy that was renamed is there, or is not.
+        // A copy that could not be synced is thrown away, and the file is as it was; a copy that was renamed is there,
+        // or is not.
         let rewrites: [Change] = [.compact, .compactBeside, .changePassphrase]
         guard change != .bindToDevice, !rewrites.contains(change) || step == .directorySync else { return }
         #expect(throws: StorageError.poisoned, place) { try VaultBuilder.add("again", to: store, account: "again") }
     }
 
-    @Test(arguments: errors) func `a vault whose making a fault stops is there whole or not at all`(errno: Errno) throws {
+    @Test(arguments: errors) func `a vault whose making a fault stops is there whole or not at all`(errno: Errno) throws
+    {
         var number = 0
         while true {
             let disk = SimulatedDisk()
@@ -127,7 +130,8 @@ struct FaultTests {
         case .compact: try store.compact()
         case .compactBeside: try store.compactBeside()
         case .changePassphrase:
-            try store.changeSecret(from: .passphrase(.of(VaultBuilder.passphrase)), to: .passphrase(.of("another")), cost: .weakest)
+            try store.changeSecret(
+                from: .passphrase(.of(VaultBuilder.passphrase)), to: .passphrase(.of("another")), cost: .weakest)
         case .bindToDevice:
             try store.change { (session: inout WriteSession) throws(StorageError) in
                 guard var operation = store.records[0] else { return }
@@ -156,7 +160,8 @@ struct FaultTests {
 
     private func open(_ disk: SimulatedDisk, _ vault: VaultBuilder) throws -> VaultStore {
         // Each opening draws numbers of its own, as processes do.
-        let environment = VaultEnvironment.seeded("fault \(Self.openings.withLock { $0 += 1; return $0 })", on: disk, state: disk.root)
+        let environment = VaultEnvironment.seeded(
+            "fault \(Self.openings.withLock { $0 += 1; return $0 })", on: disk, state: disk.root)
         return try VaultStore.open(on: disk, vaultKey: vault.keys.vaultKey, environment: environment)
     }
 

@@ -31,7 +31,9 @@ struct FileSystemTests {
             let file = try directory.openOrCreate("f")
             #expect(try file.read(10, at: 0) == [])
             try file.writeAll([1, 2, 3].span, at: 4)
-            #expect(try file.read(10, at: 0) == [0, 0, 0, 0, 1, 2, 3] && file.read(1, at: 7) == [] && file.read(2, at: 100) == [])
+            #expect(
+                try file.read(10, at: 0) == [0, 0, 0, 0, 1, 2, 3] && file.read(1, at: 7) == []
+                    && file.read(2, at: 100) == [])
             try file.truncate(to: 5)
             try file.truncate(to: 6)
             #expect(try directory.open("f", writable: false).read(10, at: 3) == [0, 1, 0])
@@ -51,7 +53,9 @@ struct FileSystemTests {
                 try directory.place(file, temporaryName: ".t", as: "f", replacing: replacing)
             }
             let third = try directory.createTemporary(".t")
-            #expect(throws: Errno.fileExists) { try directory.place(third, temporaryName: ".t", as: "f", replacing: false) }
+            #expect(throws: Errno.fileExists) {
+                try directory.place(third, temporaryName: ".t", as: "f", replacing: false)
+            }
             #expect(try directory.open("f", writable: false).read(2, at: 0) == [2])
             #expect(try directory.names().contains("f"))
             try directory.remove("f")
@@ -65,7 +69,9 @@ struct FileSystemTests {
             #expect(try first.tryLock(exclusive: false) && second.tryLock(exclusive: false))
             #expect(try !first.tryLock(exclusive: true))
             second.unlock()
-            #expect(try first.tryLock(exclusive: true) && !second.tryLock(exclusive: false) && !second.tryLock(exclusive: true))
+            #expect(
+                try first.tryLock(exclusive: true) && !second.tryLock(exclusive: false)
+                    && !second.tryLock(exclusive: true))
             first.unlock()
             do {
                 let third = try directory.openOrCreate("l")
@@ -78,8 +84,11 @@ struct FileSystemTests {
     @Test func `a key file opens its vault and no other secret does`() throws {
         let memory = MemoryFileSystem()
         let environment = VaultEnvironment.seeded("key file", on: memory)
-        func keyFile(_ byte: UInt8) throws -> KeyFile { try KeyFile(SecretBytes(copying: [UInt8](repeating: byte, count: 32).span)) }
-        _ = try VaultStore.create(at: "/d/v", unlockedBy: .keyFile(try keyFile(1)), cost: .moderate, environment: environment)
+        func keyFile(_ byte: UInt8) throws -> KeyFile {
+            try KeyFile(SecretBytes(copying: [UInt8](repeating: byte, count: 32).span))
+        }
+        _ = try VaultStore.create(
+            at: "/d/v", unlockedBy: .keyFile(try keyFile(1)), cost: .moderate, environment: environment)
         let locked = try LockedStore("/d/v", environment: environment)
         _ = try locked.open(with: try locked.unlock(with: .keyFile(try keyFile(1))))
         #expect(try !locked.open(with: try locked.unlock(with: .keyFile(try keyFile(1)))).hasPassphrase)

@@ -7,7 +7,9 @@ import Testing
 /// Logs of any content end in an error or in a vault that is whole. `Scripts/fuzz` looks for more.
 struct LogFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
-        for input in try Vectors.fuzzCases("log") + FuzzedLog.seeds { #expect(FuzzedLog.holds(input), "\(input.prefix(32))") }
+        for input in try Vectors.fuzzCases("log") + FuzzedLog.seeds {
+            #expect(FuzzedLog.holds(input), "\(input.prefix(32))")
+        }
     }
 
     @Test func `the inputs that the fuzzer begins with are whole vaults`() throws {

@@ -6,7 +6,8 @@ import VaultFormat
 @testable import Vault
 @testable import VaultStorage
 
-/// Vaults whose last frame, or all of them, are an input, in what only the holder of the key can write as well as in what anybody can.
+/// Vaults whose last frame, or all of them, are an input, in what only the holder of the key can write as well as in
+/// what anybody can.
 ///
 /// Whatever is opened is searched, verified, added to and compacted, and holds the same records after that.
 enum FuzzedLog: UInt8, CaseIterable {
@@ -90,7 +91,8 @@ enum FuzzedLog: UInt8, CaseIterable {
     }
 
     static func open(_ disk: SimulatedDisk, _ vault: VaultBuilder) throws(StorageError) -> VaultStore {
-        try VaultStore.open(on: disk, vaultKey: vault.keys.vaultKey, environment: .seeded("log", on: disk, state: disk.root))
+        try VaultStore.open(
+            on: disk, vaultKey: vault.keys.vaultKey, environment: .seeded("log", on: disk, state: disk.root))
     }
 }
 

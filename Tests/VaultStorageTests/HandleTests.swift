@@ -16,7 +16,8 @@ struct HandleTests {
 
     private func create(_ name: String) throws -> VaultStore {
         try VaultStore.create(
-            at: disk.root.appending(name), unlockedBy: .passphrase(.of(name)), cost: .weakest, environment: environment(name))
+            at: disk.root.appending(name), unlockedBy: .passphrase(.of(name)), cost: .weakest,
+            environment: environment(name))
     }
 
     private func failing(_ step: SimulatedDisk.Step, _ body: () throws -> Void) rethrows {
@@ -46,7 +47,9 @@ struct HandleTests {
         }
     }
 
-    @Test func `what the device remembers of a vault stays when the one that was to replace it cannot be made durable`() throws {
+    @Test func `what the device remembers of a vault stays when the one that was to replace it cannot be made durable`()
+        throws
+    {
         let old = try create("v")
         try VaultBuilder.add("one", to: old, account: "one")
         try old.settleMarks()
@@ -61,7 +64,8 @@ struct HandleTests {
         failing(.fileSync) {
             #expect(throws: StorageError.inputOutput(.ioError, .synchronize)) {
                 try VaultStore.restore(
-                    backup, to: disk.root.appending("v"), replacing: true, environment: environment("restore"), accepts: { _ in true },
+                    backup, to: disk.root.appending("v"), replacing: true, environment: environment("restore"),
+                    accepts: { _ in true },
                     report: { _ in })
             }
         }

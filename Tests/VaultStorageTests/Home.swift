@@ -39,7 +39,8 @@ struct Home {
         _ name: String = "v", with secret: UnlockingSecret? = nil, number: Int = 1, acceptsOlderCopy: Bool = false
     ) throws -> VaultStore {
         let locked = try locked(name, number: number)
-        return try locked.open(with: try locked.unlock(with: secret ?? Self.secret()), acceptsOlderCopy: acceptsOlderCopy)
+        return try locked.open(
+            with: try locked.unlock(with: secret ?? Self.secret()), acceptsOlderCopy: acceptsOlderCopy)
     }
 
     func bytes(_ name: String = "v") throws -> [UInt8] {
@@ -64,13 +65,17 @@ struct Home {
     /// Makes one name a link to another.
     func turn(_ name: String, to target: String) { disk.links.withLock { $0[path(name)] = path(target) } }
 
-    var anchorName: String? { get throws { try disk.openDirectory(disk.root).names().first { $0.hasSuffix(".anchor") } } }
+    var anchorName: String? {
+        get throws { try disk.openDirectory(disk.root).names().first { $0.hasSuffix(".anchor") } }
+    }
 
     /// Whether nothing is left of what was being made.
     var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }
 
     static func values(of store: VaultStore) throws -> [String] {
-        try store.records.sorted.filter { $0.itemClass != nil && $0.value != nil && (try? store.isForeign($0)) == false }.map {
+        try store.records.sorted.filter {
+            $0.itemClass != nil && $0.value != nil && (try? store.isForeign($0)) == false
+        }.map {
             String(decoding: try store.openValue(of: $0)?.exposed ?? [], as: UTF8.self)
         }.sorted()
     }
@@ -78,7 +83,9 @@ struct Home {
 
 extension VaultStore {
     /// Adds an item, or another version of the one at a place.
-    func put(_ value: String, at place: Int? = nil, protection: Accessibility = .whenUnlocked, keepingOld: Bool = false) throws {
+    func put(_ value: String, at place: Int? = nil, protection: Accessibility = .whenUnlocked, keepingOld: Bool = false)
+        throws
+    {
         let secret = try Secret(text: value)
         try change { (session: inout WriteSession) throws(StorageError) in
             let old = place.flatMap { self.records[$0] }
@@ -89,7 +96,8 @@ extension VaultStore {
             var operation =
                 old
                 ?? Operation(
-                    kind: .put, itemClass: .genericPassword, protection: protection, id: session.makeItemID(), version: 0,
+                    kind: .put, itemClass: .genericPassword, protection: protection, id: session.makeItemID(),
+                    version: 0,
                     valueVersion: 0, ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil,
                     deviceID: .init(repeating: 0), attributes: .init())
             if operation.protection.isThisDeviceOnly { operation.deviceID = try session.deviceIdentifier() }
@@ -117,8 +125,10 @@ extension VaultStore {
             var settings =
                 self.settings
                 ?? Operation(
-                    kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
-                    ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0), attributes: .init())
+                    kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0,
+                    valueVersion: 0,
+                    ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
+                    attributes: .init())
             settings.version += 1
             settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)
             try session.stage(settings, value: .none)

@@ -19,7 +19,8 @@ struct KeyHierarchyTests {
 
     private func slot() throws -> KeySlot {
         var slot = KeySlot(
-            kind: .passphrase, stretching: .argon2id(passes: 1, memoryBytes: 8 << 20), slotID: try bytes("slotID"), salt: try bytes("salt"),
+            kind: .passphrase, stretching: .argon2id(passes: 1, memoryBytes: 8 << 20), slotID: try bytes("slotID"),
+            salt: try bytes("salt"),
             name: "")
         slot.commitment = try bytes("commitment")
         slot.nonce = try bytes("nonce")
@@ -30,7 +31,8 @@ struct KeyHierarchyTests {
     @Test func `the passphrase gives the master key and its commitment`() throws {
         let passphrase = try secret("passphrase")
         let salt = try bytes("salt")
-        let stretched = try Secret(KeyDerivation.argon2id(passphrase.bytes, salt: salt.span, passes: 1, memoryBytes: 8 << 20))
+        let stretched = try Secret(
+            KeyDerivation.argon2id(passphrase.bytes, salt: salt.span, passes: 1, memoryBytes: 8 << 20))
         #expect(try stretched.exposed == bytes("stretched"))
         let keys = try SlotKeys(slot(), secret: passphrase.bytes, vaultID: bytes("vaultID"))
         let (master, commitment) = (keys.masterKey.exposed, keys.commitment)
@@ -111,7 +113,8 @@ struct KeyHierarchyTests {
         #expect(KeyDerivationCost(passes: 3, memoryBytes: 64 << 20) == .interactive)
         let mebibyte: UInt64 = 1 << 20
         let refused: [(UInt32, UInt64)] = [
-            (2, 64 * mebibyte), (3, 63 * mebibyte), (3, 64 * mebibyte + 1), (65, 64 * mebibyte), (3, 8192 * mebibyte), (5, 4096 * mebibyte),
+            (2, 64 * mebibyte), (3, 63 * mebibyte), (3, 64 * mebibyte + 1), (65, 64 * mebibyte), (3, 8192 * mebibyte),
+            (5, 4096 * mebibyte),
         ]
         for (passes, memoryBytes) in refused {
             #expect(KeyDerivationCost(passes: passes, memoryBytes: memoryBytes) == nil)
@@ -124,9 +127,12 @@ struct KeyHierarchyTests {
         for (available, isEnough) in [(UInt64(15 << 20), false), (16 << 20, true)] {
             let disk = SimulatedDisk(availableMemory: available)
             disk.put(builder.bytes, as: VaultBuilder.name)
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("memory", on: disk))
+            let locked = try LockedStore(
+                disk.root.appending(VaultBuilder.name), environment: .seeded("memory", on: disk))
             var failure: StorageError?
-            do throws(StorageError) { _ = try locked.open(with: try locked.unlock(with: try passphrase())) } catch { failure = error }
+            do throws(StorageError) { _ = try locked.open(with: try locked.unlock(with: try passphrase())) } catch {
+                failure = error
+            }
             #expect(failure == (isEnough ? nil : .resourceUnavailable))
         }
     }
@@ -141,14 +147,17 @@ struct KeyHierarchyTests {
         keys.lock()
         let id = try itemID()
         var locked: StorageError?
-        do throws(StorageError) { _ = try keys.itemKey(id, version: 3, protection: .whenUnlocked, device: nil) } catch { locked = error }
+        do throws(StorageError) { _ = try keys.itemKey(id, version: 3, protection: .whenUnlocked, device: nil) } catch {
+            locked = error
+        }
         #expect(locked == .locked)
         let key = try keys.itemKey(id, version: 3, protection: .afterFirstUnlock, device: nil).exposed
         #expect(try key == bytes("itemC"))
     }
 
     @Test func `what a device remembers is under the anchor key, by the name of the path`() throws {
-        let name = try #require(try AnchorFiles.name(of: FilePath(String(decoding: bytes("anchorPath"), as: UTF8.self))))
+        let name = try #require(
+            try AnchorFiles.name(of: FilePath(String(decoding: bytes("anchorPath"), as: UTF8.self))))
         #expect(try name == bytes("anchorName"))
         let anchor = Anchor(
             vaultID: try bytes("vaultID"), generation: 7, sequence: 300, chainTag: Array(0..<32), resolvedName: name)

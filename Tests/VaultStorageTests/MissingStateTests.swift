@@ -86,9 +86,11 @@ struct MissingStateTests {
         try store.put("one")
         _ = try store.backUp(to: home.path("backup"), replacing: false)
         func restore(_ accepts: (MissingState) -> Bool) throws -> Int {
-            let backup = try LockedStore(home.path("backup"), environment: home.environment(20)).openAsBackup(with: Home.secret())
+            let backup = try LockedStore(home.path("backup"), environment: home.environment(20)).openAsBackup(
+                with: Home.secret())
             return try VaultStore.restore(
-                backup, to: home.path(), replacing: true, environment: home.environment(21), accepts: accepts, report: { _ in })
+                backup, to: home.path(), replacing: true, environment: home.environment(21), accepts: accepts,
+                report: { _ in })
         }
         try store.settleMarks()
         // It has all that there is.
@@ -109,11 +111,13 @@ struct MissingStateTests {
         // Where there is neither a vault nor an anchor nothing is missing.
         let bare = Home("bare")
         bare.disk.put(try home.bytes("backup"), as: "backup")
-        let backup = try LockedStore(bare.path("backup"), environment: bare.environment(20)).openAsBackup(with: Home.secret())
+        let backup = try LockedStore(bare.path("backup"), environment: bare.environment(20)).openAsBackup(
+            with: Home.secret())
         let environment = bare.environment(21)
         #expect(
             try VaultStore.restore(
-                backup, to: bare.path(), replacing: false, environment: environment, accepts: { _ in false }, report: { _ in }) == 1)
+                backup, to: bare.path(), replacing: false, environment: environment, accepts: { _ in false },
+                report: { _ in }) == 1)
     }
 
     @Test(arguments: ["attribute-critical-unknown", "frame-version-2", "operation-kind-unknown"])

@@ -7,7 +7,8 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Every combination of what the marks name and how much of the log is there, against an independent model of the rules.
+/// Every combination of what the marks name and how much of the log is there, against an independent model of the
+/// rules.
 struct RecoveryRuleTests {
     @Test func `the storage code and the model of the rules agree on every file`() throws {
         let text = String(decoding: try Vectors.bytes("recovery-rules.txt"), as: UTF8.self)
@@ -18,7 +19,11 @@ struct RecoveryRuleTests {
             let fields = line.split(separator: " ")
             var builder = whole
             for (index, field) in fields[0..<2].enumerated() {
-                if let commit = Int(field) { try builder.mark(index, positions[commit]) } else { builder.destroyMark(index) }
+                if let commit = Int(field) {
+                    try builder.mark(index, positions[commit])
+                } else {
+                    builder.destroyMark(index)
+                }
             }
             let frames = try #require(Int(fields[2].prefix(1)))
             let end = positions[frames].end
@@ -34,7 +39,8 @@ struct RecoveryRuleTests {
         let disk = SimulatedDisk()
         disk.put(builder.bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
+            let store = try VaultStore.open(
+                on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
             let found = store.sequence
             guard disk.inode(VaultBuilder.name)?.bytes == builder.bytes else { return "a reader wrote" }
             try store.write { _ in }

@@ -17,7 +17,8 @@ struct RekeyTests {
         try store.keepHistory(2)
         try store.put("one before")
         try store.put(
-            "one", at: store.records.place(of: try #require(store.records.sorted.last { $0.itemClass != nil }).id), keepingOld: true)
+            "one", at: store.records.place(of: try #require(store.records.sorted.last { $0.itemClass != nil }).id),
+            keepingOld: true)
         try store.put("two", protection: .afterFirstUnlock)
         try store.put("bound", protection: .whenUnlockedThisDeviceOnly)
         try store.addSlot(for: .recoveryCode(RecoveryCode(SeededRandom("code"))))
@@ -45,7 +46,9 @@ struct RekeyTests {
         #expect(try versions.map { try after.openValue(of: $0)?.exposed } == [Array("one before".utf8)])
         #expect(versions.map { $0.value?.tag.span.array } != past)
         #expect(throws: StorageError.wrongPassphrase) { try home.open() }
-        #expect(throws: StorageError.noMatchingSlot) { try home.open(with: .recoveryCode(RecoveryCode(SeededRandom("code")))) }
+        #expect(throws: StorageError.noMatchingSlot) {
+            try home.open(with: .recoveryCode(RecoveryCode(SeededRandom("code"))))
+        }
         // No box of before is in the file.
         let bytes = try home.bytes()
         for operation in store.records.sorted where operation.value != nil {
@@ -95,7 +98,9 @@ struct RekeyTests {
         let home = Home("people")
         let store = try makeVault(home)
         let keyFile = try KeyFile(SecretBytes(zeroed: 64))
-        #expect(throws: StorageError.slot(.lastForPeople)) { try store.rekey([SlotEntry(.keyFile(keyFile), name: "k")]) { _ in } }
+        #expect(throws: StorageError.slot(.lastForPeople)) {
+            try store.rekey([SlotEntry(.keyFile(keyFile), name: "k")]) { _ in }
+        }
         #expect(throws: StorageError.slot(.lastForPeople)) { try store.rekey([]) { _ in } }
         #expect(try Home.values(of: home.open()) == Self.values)
     }
@@ -180,7 +185,9 @@ struct RekeyTests {
             // The old copy, or the new one.
             let copy = try LockedStore(home.path("b"), environment: home.environment(10))
             #expect(try Home.values(of: copy.openAsBackup(with: Home.secret())) == Self.values, place)
-            if failure != nil, case .inputOutput = failure as? StorageError { #expect(try home.bytes("b") == backup, place) }
+            if failure != nil, case .inputOutput = failure as? StorageError {
+                #expect(try home.bytes("b") == backup, place)
+            }
         }
         try store.put("next")
         #expect(try Home.values(of: store) == Self.values.dropLast(2) + ["next"] + Self.values.suffix(2), place)
@@ -195,7 +202,8 @@ struct RekeyTests {
         case .accept: try store.acceptAsNewest()
         case .backUp: _ = try store.backUp(to: home.path("b"), replacing: true)
         case .restore:
-            let backup = try LockedStore(home.path("b"), environment: home.environment(11)).openAsBackup(with: Home.secret())
+            let backup = try LockedStore(home.path("b"), environment: home.environment(11)).openAsBackup(
+                with: Home.secret())
             _ = try VaultStore.restore(
                 backup, to: home.path(), replacing: true, environment: home.environment(12), accepts: { _ in true }
             ) { _ in }
@@ -205,7 +213,9 @@ struct RekeyTests {
 
 private func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
     guard let first = part.first else { return true }
-    return bytes.indices.dropLast(part.count - 1).contains { bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part) }
+    return bytes.indices.dropLast(part.count - 1).contains {
+        bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part)
+    }
 }
 
 extension Span<UInt8> {

@@ -11,7 +11,8 @@ import VaultFormat
 struct SalvageTests {
     private static let values = (0..<6).map { "value \($0)" }
 
-    /// A vault of six commits with an item each, and a seventh that replaces the first value; all of its frames are still there.
+    /// A vault of six commits with an item each, and a seventh that replaces the first value; all of its frames are
+    /// still there.
     private func makeVault(_ home: Home) throws -> VaultStore {
         let store = try home.create()
         for value in Self.values { try store.put(value) }
@@ -57,7 +58,8 @@ struct SalvageTests {
         _ = try makeVault(home)
         let (salvage, values) = try salvage(home)
         #expect(values == Self.current && salvage.whole == 6 && salvage.damaged.isEmpty)
-        #expect(salvage.frames == 7 && salvage.missingFrames == 0 && salvage.unreadableBytes == 0 && salvage.isHeaderWhole)
+        #expect(
+            salvage.frames == 7 && salvage.missingFrames == 0 && salvage.unreadableBytes == 0 && salvage.isHeaderWhole)
     }
 
     @Test func `without marks everything is there`() throws {
@@ -95,7 +97,9 @@ struct SalvageTests {
             let (salvage, values) = try salvage(home)
             #expect(salvage.whole == 5 && salvage.damaged.count == 1 && salvage.missingFrames == 0)
             if lost == 6 {
-                guard case .newestValue? = salvage.damaged.first?.loss else { Issue.record("an older value was there"); continue }
+                guard case .newestValue? = salvage.damaged.first?.loss else {
+                    Issue.record("an older value was there"); continue
+                }
                 #expect(values == Self.values)
             } else {
                 guard case .value? = salvage.damaged.first?.loss else { Issue.record("no value was there"); continue }
@@ -155,7 +159,9 @@ struct SalvageTests {
         try damage(home) { bytes, _ in bytes[50] ^= 1 }
         let locked = try LockedStore(home.path(), environment: home.environment(30), isDamaged: true)
         #expect(throws: StorageError.damaged(.headerMAC)) {
-            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }) { _ in }
+            try locked.salvage(
+                with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }
+            ) { _ in }
         }
         #expect(home.disk.inode("new") == nil)
     }
@@ -176,10 +182,12 @@ struct SalvageTests {
         let store = try home.create()
         try store.keepHistory(2)
         try store.put("one")
-        let place = try #require(store.records.sorted.first { $0.itemClass != nil }.flatMap { store.records.place(of: $0.id) })
+        let place = try #require(
+            store.records.sorted.first { $0.itemClass != nil }.flatMap { store.records.place(of: $0.id) })
         try store.put("two", at: place, keepingOld: true)
         try store.put("binned")
-        let binned = try #require(store.records.sorted.first { (try? store.openValue(of: $0)?.exposed) == Array("binned".utf8) })
+        let binned = try #require(
+            store.records.sorted.first { (try? store.openValue(of: $0)?.exposed) == Array("binned".utf8) })
         try store.remove(try #require(store.records.place(of: binned.id)), keepingOld: true)
         try store.settleMarks()
         try damage(home) { bytes, _ in bytes.replaceSubrange(4096..<12288, with: [UInt8](repeating: 0, count: 8192)) }
@@ -207,7 +215,9 @@ struct SalvageTests {
         let random = SeededRandom("damage")
         for _ in 0..<150 {
             var bytes = good
-            for _ in 0..<random.number(in: 1...20) { bytes[random.number(in: 256...bytes.count - 1)] = UInt8(random.uniform(256)) }
+            for _ in 0..<random.number(in: 1...20) {
+                bytes[random.number(in: 256...bytes.count - 1)] = UInt8(random.uniform(256))
+            }
             if random.chance(20) { bytes.removeLast(random.number(in: 0...bytes.count - 256)) }
             let copy = Home("any", disk: SimulatedDisk())
             copy.disk.put(bytes, as: "v")
@@ -226,7 +236,9 @@ struct SalvageTests {
         home.disk.put([1], as: "new")
         let locked = try home.locked()
         #expect(throws: StorageError.alreadyExists) {
-            try locked.salvage(with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }) { _ in }
+            try locked.salvage(
+                with: try locked.unlock(with: Home.secret()), to: home.path("new"), accepts: { _ in true }
+            ) { _ in }
         }
         #expect(try home.bytes("new") == [1])
     }

@@ -26,19 +26,22 @@ struct SlotTests {
         let store = try home.create()
         try store.put("one")
         let right: [UnlockingSecret] = try [
-            .recoveryCode(recoveryCode()), .passphraseAndKeyFile(.of("both"), keyFile()), .keyFile(keyFile()), external(),
+            .recoveryCode(recoveryCode()), .passphraseAndKeyFile(.of("both"), keyFile()), .keyFile(keyFile()),
+            external(),
             .passphrase(.of("second")),
         ]
         for secret in right {
             try store.addSlot(
-                for: secret, cost: .weakest, provider: secret.kind == .external ? .tpm2 : nil, blob: secret.kind == .external ? [1, 2] : [])
+                for: secret, cost: .weakest, provider: secret.kind == .external ? .tpm2 : nil,
+                blob: secret.kind == .external ? [1, 2] : [])
         }
         for (number, secret) in right.enumerated() {
             #expect(try Home.values(of: home.open(with: secret, number: number + 2)) == ["one"])
         }
         let wrong: [UnlockingSecret] = try [
             .recoveryCode(recoveryCode("other")), .passphraseAndKeyFile(.of("both"), keyFile("l")),
-            .passphraseAndKeyFile(.of("neither"), keyFile()), .keyFile(keyFile("l")), external(8), .passphrase(.of("both")),
+            .passphraseAndKeyFile(.of("neither"), keyFile()), .keyFile(keyFile("l")), external(8),
+            .passphrase(.of("both")),
         ]
         for secret in wrong { #expect(throws: StorageError.wrongPassphrase) { try home.open(with: secret) } }
         #expect(
@@ -72,7 +75,9 @@ struct SlotTests {
 
     @Test func `eight slots are the most, and names are different`() throws {
         let store = try home.create()
-        #expect(throws: StorageError.slot(.name)) { try store.addSlot(for: .recoveryCode(recoveryCode()), name: "passphrase") }
+        #expect(throws: StorageError.slot(.name)) {
+            try store.addSlot(for: .recoveryCode(recoveryCode()), name: "passphrase")
+        }
         #expect(throws: StorageError.slot(.name)) { try store.addSlot(for: .recoveryCode(recoveryCode()), name: "") }
         let long = String(repeating: "n", count: 33)
         #expect(throws: StorageError.slot(.name)) { try store.addSlot(for: .recoveryCode(recoveryCode()), name: long) }
@@ -86,7 +91,8 @@ struct SlotTests {
         let store = try home.create()
         var slots: [KeySlot] = []
         for byte in 1...3 as ClosedRange<UInt8> {
-            slots.append(try store.addSlot(for: external(byte), provider: .tpm2, blob: [UInt8](repeating: byte, count: 500)))
+            slots.append(
+                try store.addSlot(for: external(byte), provider: .tpm2, blob: [UInt8](repeating: byte, count: 500)))
         }
         #expect(throws: StorageError.slot(.annexFull)) {
             try store.addSlot(for: external(4), provider: .systemdCredential, blob: [UInt8](repeating: 4, count: 500))
@@ -94,7 +100,8 @@ struct SlotTests {
         try store.removeSlot(slots[0].slotID)
         let header = try home.locked().header
         #expect(header.slots.compactMap(\.provider) == [.tpm2, .tpm2])
-        #expect(header.heldSlots.map(\.blob) == [[], [UInt8](repeating: 2, count: 500), [UInt8](repeating: 3, count: 500)])
+        #expect(
+            header.heldSlots.map(\.blob) == [[], [UInt8](repeating: 2, count: 500), [UInt8](repeating: 3, count: 500)])
         #expect(header.annex[1000...].allSatisfy { $0 == 0 })
         try store.compact()
         #expect(try home.locked().header.heldSlots == store.header.heldSlots)
@@ -114,7 +121,8 @@ struct SlotTests {
         }
     }
 
-    /// systemd-creds also opens what was sealed with a key that everybody knows: somebody else's vault could pass for this machine's own.
+    /// systemd-creds also opens what was sealed with a key that everybody knows: somebody else's vault could pass for
+    /// this machine's own.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-creds")))
     func `what was sealed with no secret of this machine opens nothing`() throws {
         let store = try home.create()
@@ -135,7 +143,9 @@ struct SlotTests {
         let blob = try directory.read("sealed").filter { $0 > 0x20 }
         for provider in [KeySlot.Provider.systemdCredential, .tpm2] {
             let slot = try store.addSlot(for: .external(Secret(bytes: secret)), provider: provider, blob: blob)
-            #expect(throws: StorageError.machineSecret(.failed)) { try home.locked().machineSecret(with: SystemCredential()) }
+            #expect(throws: StorageError.machineSecret(.failed)) {
+                try home.locked().machineSecret(with: SystemCredential())
+            }
             try store.removeSlot(slot.slotID)
         }
     }
@@ -143,7 +153,9 @@ struct SlotTests {
     @Test(arguments: ["cmd:touch ran", "/dev/../tmp/x", "swtpm", "", "libtcti:x"])
     func `what is no chip is not asked`(device: String) throws {
         let store = try home.create()
-        #expect(throws: StorageError.machineSecret(.noDevice)) { try store.addMachineSlot(.tpm2, with: SystemCredential(device: device)) }
+        #expect(throws: StorageError.machineSecret(.noDevice)) {
+            try store.addMachineSlot(.tpm2, with: SystemCredential(device: device))
+        }
     }
 
     @Test func `items that want a passphrase go with the last slot for one`() throws {
@@ -185,7 +197,8 @@ struct SlotTests {
         #expect(throws: StorageError.locked) { try store.addSlot(for: .recoveryCode(recoveryCode())) }
         #expect(throws: StorageError.locked) { try store.rekey([SlotEntry(Home.secret(), name: "p")]) { _ in } }
         #expect(throws: StorageError.locked) {
-            try store.backUp(to: home.path("b"), entries: [SlotEntry(Home.secret(), name: "p", cost: .weakest)], replacing: false)
+            try store.backUp(
+                to: home.path("b"), entries: [SlotEntry(Home.secret(), name: "p", cost: .weakest)], replacing: false)
         }
     }
 
@@ -208,10 +221,13 @@ struct SlotTests {
             return slot
         }
         let page = header.encoded() + [UInt8](repeating: 0, count: 32)
-        home.disk.put(page + KeyedHash.digest(page.span).bytes.span.array(0..<32) + [UInt8](repeating: 0, count: 8192), as: "v")
+        home.disk.put(
+            page + KeyedHash.digest(page.span).bytes.span.array(0..<32) + [UInt8](repeating: 0, count: 8192), as: "v")
         var environment = home.environment(3)
         environment.forcesMemory = true
         let hostile = try LockedStore(home.path(), environment: environment)
-        #expect(throws: StorageError.damaged(.header(.outOfBounds(.slotPasses)))) { _ = try hostile.unlock(with: Home.secret()) }
+        #expect(throws: StorageError.damaged(.header(.outOfBounds(.slotPasses)))) {
+            _ = try hostile.unlock(with: Home.secret())
+        }
     }
 }

@@ -50,7 +50,9 @@ struct SuccessionTests {
         for number in 0..<3 {
             let other = Home("elsewhere \(number)")
             other.disk.put(bytes, as: "v")
-            _ = try other.open(number: number).rekey([SlotEntry(Home.secret(), name: "passphrase", cost: .weakest)]) { _ in }
+            _ = try other.open(number: number).rekey([SlotEntry(Home.secret(), name: "passphrase", cost: .weakest)]) {
+                _ in
+            }
             bytes = try other.bytes()
             // This device sees every second one of them.
             guard number != 1 else { continue }

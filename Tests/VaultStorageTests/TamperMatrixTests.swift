@@ -34,7 +34,8 @@ struct TamperMatrixTests {
         let disk = SimulatedDisk()
         disk.put(bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let store = try VaultStore.open(on: disk, vaultKey: (key ?? vault).keys.vaultKey, environment: .seeded("reader", on: disk))
+            let store = try VaultStore.open(
+                on: disk, vaultKey: (key ?? vault).keys.vaultKey, environment: .seeded("reader", on: disk))
             var found: Set<String> = []
             for operation in store.records.sorted {
                 guard let value = try store.openValue(of: operation) else { return .undetected }
@@ -87,7 +88,9 @@ struct TamperMatrixTests {
             guard matrix.look(vault.bytes) == .same else { exit(10) }
             let before = try Self.resident(reset: true)
             for offset in vault.bytes.indices {
-                let isLength = vault.frames.contains { [0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23].contains(offset - $0.lowerBound) }
+                let isLength = vault.frames.contains {
+                    [0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23].contains(offset - $0.lowerBound)
+                }
                 guard isLength || offset % Self.stride == 0 else { continue }
                 for value: UInt8 in [0x7f, 0xff] {
                     var bytes = vault.bytes
@@ -97,7 +100,8 @@ struct TamperMatrixTests {
             }
             guard try Self.resident(reset: false) - before <= most else { exit(11) }
             // The control: what is taken is seen.
-            guard [UInt8](repeating: 1, count: 32 << 20).last == 1, try Self.resident(reset: false) - before > most else { exit(12) }
+            guard [UInt8](repeating: 1, count: 32 << 20).last == 1, try Self.resident(reset: false) - before > most
+            else { exit(12) }
         }
     }
 
@@ -136,12 +140,15 @@ struct TamperMatrixTests {
         let frames = vault.frames
         for (index, frame) in frames.enumerated() {
             var changes: [(String, [UInt8])] = []
-            let (before, own, after) = (vault.bytes[..<frame.lowerBound], vault.bytes[frame], vault.bytes[frame.upperBound...])
+            let (before, own, after) = (
+                vault.bytes[..<frame.lowerBound], vault.bytes[frame], vault.bytes[frame.upperBound...]
+            )
             changes.append(("removed", Array(before + after)))
             changes.append(("doubled", Array(before + own + own + after)))
             for other in frames[(index + 1)...] {
                 let middle = vault.bytes[frame.upperBound..<other.lowerBound]
-                changes.append(("swapped", Array(before + vault.bytes[other] + middle + own + vault.bytes[other.upperBound...])))
+                changes.append(
+                    ("swapped", Array(before + vault.bytes[other] + middle + own + vault.bytes[other.upperBound...])))
             }
             for (name, bytes) in changes {
                 // Behind the last commit that a mark names anything looks like one that was never finished.
@@ -158,12 +165,14 @@ struct TamperMatrixTests {
         for (name, foreign) in [("another vault", other), ("another generation", compacted)] {
             for (index, frame) in vault.frames.enumerated() {
                 let spliced = foreign.frames[min(index, foreign.frames.count - 1)]
-                let bytes = Array(vault.bytes[..<frame.lowerBound] + foreign.bytes[spliced] + vault.bytes[frame.upperBound...])
+                let bytes = Array(
+                    vault.bytes[..<frame.lowerBound] + foreign.bytes[spliced] + vault.bytes[frame.upperBound...])
                 #expect(isRefused(look(bytes)), "frame \(index) of \(name)")
             }
             for mark in Layout.markOffsets {
                 var bytes = vault.bytes
-                bytes.replaceSubrange(mark..<mark + Layout.markAreaLength, with: foreign.bytes[mark..<mark + Layout.markAreaLength])
+                bytes.replaceSubrange(
+                    mark..<mark + Layout.markAreaLength, with: foreign.bytes[mark..<mark + Layout.markAreaLength])
                 // One mark that is not the vault's counts as torn.
                 #expect(look(bytes) == .same || isRefused(look(bytes)), "mark of \(name)")
                 var both = foreign.bytes
@@ -173,7 +182,8 @@ struct TamperMatrixTests {
         }
         // The slot of a passphrase that was changed opens the vault key; the header knows that it is not its own.
         var replayed = try vault.withChangedPassphrase()
-        replayed.replace(Layout.slotsOffset..<Layout.annexOffset, with: Array(vault.bytes[Layout.slotsOffset..<Layout.annexOffset]))
+        replayed.replace(
+            Layout.slotsOffset..<Layout.annexOffset, with: Array(vault.bytes[Layout.slotsOffset..<Layout.annexOffset]))
         replayed.repairSum()
         #expect(look(replayed.bytes) == .refused(.damaged(.headerMAC)))
     }
@@ -193,7 +203,9 @@ struct TamperMatrixTests {
         }
         let random = SeededRandom("garbage")
         for count in [1, 3, 4, 79, 80, 320, 4096] {
-            for garbage in [random.bytes(count), [UInt8](repeating: 0, count: count), [UInt8](repeating: 0xff, count: count)] {
+            for garbage in [
+                random.bytes(count), [UInt8](repeating: 0, count: count), [UInt8](repeating: 0xff, count: count),
+            ] {
                 #expect(look(vault.bytes + garbage) == .same, "\(count) bytes of garbage")
             }
         }

@@ -16,7 +16,8 @@ struct TamperTests {
         let disk = SimulatedDisk()
         disk.put(bytes, as: VaultBuilder.name)
         do throws(StorageError) {
-            let store = try VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
+            let store = try VaultStore.open(
+                on: disk, vaultKey: builder.keys.vaultKey, environment: .seeded("reader", on: disk))
             var values: [String] = []
             for operation in store.records.sorted.sorted(by: { $0.ordinal < $1.ordinal }) {
                 guard let value = try store.openValue(of: operation) else { return [] }
@@ -34,7 +35,8 @@ struct TamperTests {
         let random = SeededRandom("bytes")
         var refused = 0
         // Every byte of the log; of the header and the marks, which are mostly zeros, every third.
-        let offsets = Array(stride(from: 0, to: Layout.firstFrame, by: 3)) + Array(Layout.firstFrame..<builder.bytes.count)
+        let offsets =
+            Array(stride(from: 0, to: Layout.firstFrame, by: 3)) + Array(Layout.firstFrame..<builder.bytes.count)
         for offset in offsets {
             var bytes = builder.bytes
             bytes[offset] ^= UInt8(random.number(in: 1...255))
@@ -70,7 +72,8 @@ struct TamperTests {
             let disk = SimulatedDisk()
             disk.put(bytes, as: VaultBuilder.name)
             let environment = VaultEnvironment.seeded("compaction", on: disk)
-            guard let store = try? VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: environment) else { continue }
+            guard let store = try? VaultStore.open(on: disk, vaultKey: builder.keys.vaultKey, environment: environment)
+            else { continue }
             #expect(throws: StorageError.self, "byte \(offset)") { try store.compact() }
             #expect(disk.inode(VaultBuilder.name)?.bytes == bytes)
         }
@@ -78,8 +81,11 @@ struct TamperTests {
 }
 
 struct SlotBoxTests {
-    /// Only who knows the passphrase can make such a slot: a faulty program, or one that copies a slot from vault to vault.
-    @Test(arguments: [32, 48]) func `a slot whose box names another vault or another slot is damaged`(offset: Int) throws {
+    /// Only who knows the passphrase can make such a slot: a faulty program, or one that copies a slot from vault to
+    /// vault.
+    @Test(arguments: [32, 48]) func `a slot whose box names another vault or another slot is damaged`(offset: Int)
+        throws
+    {
         let vault = try VaultBuilder()
         var slot = try vault.header.slots[0]
         let passphrase = try Passphrase.of(VaultBuilder.passphrase)
@@ -114,7 +120,8 @@ struct FixtureTests {
     private static func make() throws -> [UInt8] {
         let disk = SimulatedDisk()
         let store = try VaultStore.create(
-            at: disk.root.appending(VaultBuilder.name), unlockedBy: .passphrase(.of("fixture passphrase é")), cost: .weakest,
+            at: disk.root.appending(VaultBuilder.name), unlockedBy: .passphrase(.of("fixture passphrase é")),
+            cost: .weakest,
             environment: .seeded("fixture", on: disk))
         try VaultBuilder.add("old", to: store, account: "a")
         try VaultBuilder.add("", to: store, account: "none")

@@ -27,7 +27,9 @@ struct VaultBuilder: Sendable {
 
     var header: Header { get throws { try Header(parsing: bytes.span) } }
 
-    func generationKeys() throws -> GenerationKeys { try GenerationKeys(root: keys.vault.generationRoot, header: header) }
+    func generationKeys() throws -> GenerationKeys {
+        try GenerationKeys(root: keys.vault.generationRoot, header: header)
+    }
 
     /// A vault with four commits: three items, then one of them replaced.
     init(seed: String = "vectors", values: [String] = ["one", "two", "three"]) throws {
@@ -60,7 +62,8 @@ struct VaultBuilder: Sendable {
         try store.change { (session: inout WriteSession) throws(StorageError) in
             let attributes = EncodedAttributes([AttributeTag(rawValue: 0x10): .string(account)], user: [:])
             let operation = Operation(
-                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(), version: 1,
+                kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: session.makeItemID(),
+                version: 1,
                 valueVersion: 0, ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil,
                 deviceID: .init(repeating: 0), attributes: attributes)
             try session.stage(operation, value: .set(secret))
@@ -96,7 +99,9 @@ struct VaultBuilder: Sendable {
     mutating func set(_ offset: Int, _ value: UInt8) { bytes[offset] = value }
 
     mutating func set<I: FixedWidthInteger & UnsignedInteger>(_ offset: Int, integer value: I) {
-        for index in 0..<MemoryLayout<I>.size { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> I(8 * index)) }
+        for index in 0..<MemoryLayout<I>.size {
+            bytes[offset + index] = UInt8(truncatingIfNeeded: value >> I(8 * index))
+        }
     }
 
     mutating func flip(_ offset: Int) { bytes[offset] ^= 0x10 }
@@ -135,7 +140,9 @@ struct VaultBuilder: Sendable {
     }
 
     mutating func destroyMark(_ index: Int) {
-        replace(Layout.markOffsets[index]..<Layout.markOffsets[index] + Layout.markAreaLength, with: [UInt8](repeating: 0, count: 4096))
+        replace(
+            Layout.markOffsets[index]..<Layout.markOffsets[index] + Layout.markAreaLength,
+            with: [UInt8](repeating: 0, count: 4096))
     }
 
     /// The position behind each frame, the state before the first one first.
@@ -157,14 +164,16 @@ struct VaultBuilder: Sendable {
         return positions
     }
 
-    /// Makes the last frame anew with changed metadata, head or value area, and the marks to it: what a faulty or newer writer would write.
+    /// Makes the last frame anew with changed metadata, head or value area, and the marks to it: what a faulty or newer
+    /// writer would write.
     mutating func rewriteLastFrame(
         _ change: (_ plain: inout [UInt8], _ head: inout FrameHead, _ area: inout [UInt8]) throws -> Void
     ) throws {
         let keys = try generationKeys()
         let frame = frames[frames.count - 1]
         let before = try positions()[frames.count - 1]
-        var head = try FrameHead(parsing: bytes.span.extracting(frame.lowerBound..<frame.lowerBound + 80), available: frame.count)
+        var head = try FrameHead(
+            parsing: bytes.span.extracting(frame.lowerBound..<frame.lowerBound + 80), available: frame.count)
         let boxRange = frame.lowerBound + 80..<frame.lowerBound + 80 + head.metadataLength
         var plain: [UInt8] = []
         try SecretBox.open(bytes.span.extracting(boxRange), nonce: head.nonce.span, key: keys.metadata, into: &plain)
@@ -198,7 +207,10 @@ extension VaultBuilder {
 
     /// The same vault with another passphrase.
     func withChangedPassphrase() throws -> VaultBuilder {
-        try after { try $0.changeSecret(from: .passphrase(.of(Self.passphrase)), to: .passphrase(.of("another")), cost: .weakest) }
+        try after {
+            try $0.changeSecret(
+                from: .passphrase(.of(Self.passphrase)), to: .passphrase(.of("another")), cost: .weakest)
+        }
     }
 
     private func after(_ change: (VaultStore) throws -> Void) throws -> VaultBuilder {
@@ -217,7 +229,9 @@ extension VaultBuilder {
         let keys = try generationKeys()
         var tag = keys.genesisTag(bytes.span.extracting(0..<Layout.headerLength))
         for frame in frames {
-            let end = frame.lowerBound + Layout.frameHeadLength + Int(bytes.span.integer(at: frame.lowerBound + 16, as: UInt32.self))
+            let end =
+                frame.lowerBound + Layout.frameHeadLength
+                + Int(bytes.span.integer(at: frame.lowerBound + 16, as: UInt32.self))
             tag = keys.frameTag(after: tag, bytes.span.extracting(frame.lowerBound..<end))
             replace(end..<end + 32, with: tag.bytes.span.array(0..<32))
         }
@@ -228,7 +242,9 @@ extension VaultBuilder {
 
 extension VaultStore {
     /// Opens without a derivation: the vault key is known.
-    static func open(on disk: SimulatedDisk, vaultKey: Secret, environment: VaultEnvironment) throws(StorageError) -> VaultStore {
+    static func open(on disk: SimulatedDisk, vaultKey: Secret, environment: VaultEnvironment) throws(StorageError)
+        -> VaultStore
+    {
         let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
         let keys = try secured { () throws(CryptoError) in
             try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)

@@ -15,7 +15,9 @@ extension VectorCase {
         VectorCase("success", good) { _ in },
         VectorCase("success-compacted", good) { builder in builder = try builder.compacted() },
         VectorCase("wrong-passphrase", "wrong passphrase", passphrase: "correct horse battery stable") { _ in },
-        VectorCase("wrong-passphrase-trailing-space", "wrong passphrase", passphrase: VaultBuilder.passphrase + " ") { _ in },
+        VectorCase("wrong-passphrase-trailing-space", "wrong passphrase", passphrase: VaultBuilder.passphrase + " ") {
+            _ in
+        },
         VectorCase("empty-file", "damaged not a vault") { $0.cut(to: 0) },
         VectorCase("one-byte", "damaged not a vault") { $0.cut(to: 1) },
         VectorCase("header-only", "damaged not a vault") { $0.cut(to: 4096) },
@@ -108,7 +110,8 @@ extension VectorCase {
             builder.set(84, integer: UInt16(9))
             builder.repairSum()
         },
-        VectorCase("header-slot-count-2-empty-slot", "damaged header invalid(VaultFormat.FormatField.slotType)") { builder in
+        VectorCase("header-slot-count-2-empty-slot", "damaged header invalid(VaultFormat.FormatField.slotType)") {
+            builder in
             builder.set(84, integer: UInt16(2))
             builder.repairSum()
         },
@@ -116,7 +119,8 @@ extension VectorCase {
             builder.set(86, integer: UInt16(128))
             builder.repairSum()
         },
-        VectorCase("header-unused-slot-not-zero", "damaged header invalid(VaultFormat.FormatField.reserved)") { builder in
+        VectorCase("header-unused-slot-not-zero", "damaged header invalid(VaultFormat.FormatField.reserved)") {
+            builder in
             builder.set(slot + 256 + 9, 1)
             builder.repairSum()
         },
@@ -129,11 +133,16 @@ extension VectorCase {
         slotCase("slot-passes-0", "damaged header outOfBounds(VaultFormat.FormatField.slotPasses)", 4, UInt32(0)),
         slotCase("slot-passes-65", "damaged header outOfBounds(VaultFormat.FormatField.slotPasses)", 4, UInt32(65)),
         slotCase("slot-passes-max", "damaged header outOfBounds(VaultFormat.FormatField.slotPasses)", 4, UInt32.max),
-        slotCase("slot-memory-below-8-MiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(8 << 20) - 1024),
-        slotCase("slot-memory-above-4-GiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(4 << 30) + 1024),
+        slotCase(
+            "slot-memory-below-8-MiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8,
+            UInt64(8 << 20) - 1024),
+        slotCase(
+            "slot-memory-above-4-GiB", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8,
+            UInt64(4 << 30) + 1024),
         slotCase("slot-memory-max", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64.max),
         slotCase(
-            "slot-memory-not-a-multiple-of-1024", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8, UInt64(8 << 20) + 1),
+            "slot-memory-not-a-multiple-of-1024", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)", 8,
+            UInt64(8 << 20) + 1),
         VectorCase("slot-cost-product", "damaged header outOfBounds(VaultFormat.FormatField.slotMemory)") { builder in
             builder.set(slot + 4, integer: UInt32(5))
             builder.set(slot + 8, integer: UInt64(4 << 30))
@@ -148,15 +157,17 @@ extension VectorCase {
         slotCase("slot-name-too-long", "damaged header invalid(VaultFormat.FormatField.slotName)", 184, UInt8(33)),
         slotCase("slot-name-not-utf8", "damaged header invalid(VaultFormat.FormatField.slotName)", 185, UInt8(0xff)),
         slotCase("slot-name-padding", "damaged header invalid(VaultFormat.FormatField.slotName)", 216, UInt8(1)),
-        slotCase("slot-provider-on-passphrase", "damaged header invalid(VaultFormat.FormatField.slotExternal)", 217, UInt16(1)),
+        slotCase(
+            "slot-provider-on-passphrase", "damaged header invalid(VaultFormat.FormatField.slotExternal)", 217,
+            UInt16(1)),
         slotCase("slot-reserved", "damaged header invalid(VaultFormat.FormatField.reserved)", 255, UInt8(1)),
         VectorCase("slot-of-another-type-alone", "no matching slot") { builder in
             builder.set(slot, 5)
             builder.repairSum()
         },
         VectorCase("slot-two-key-box", "wrong passphrase") { builder in
-            // A box that opens under two keys, in a slot whose commitment belongs to neither: nothing is opened, and nobody learns which
-            // passphrase would have fitted.
+            // A box that opens under two keys, in a slot whose commitment belongs to neither: nothing is opened, and
+            // nobody learns which passphrase would have fitted.
             let box = try TwoKeyBox()
             builder.replace(slot + 80..<slot + 104, with: box.nonce)
             builder.replace(slot + 104..<slot + 184, with: box.box)
@@ -239,12 +250,24 @@ extension VectorCase {
 
     private static let frames: [VectorCase] = [
         VectorCase("frame-length-odd", "damaged missing commits 0 of 4") { $0.set($0.frames[0].lowerBound, 1) },
-        VectorCase("frame-length-max", "damaged missing commits 0 of 4") { $0.set($0.frames[0].lowerBound, integer: UInt32.max) },
-        VectorCase("frame-length-zero", "damaged missing commits 0 of 4") { $0.set($0.frames[0].lowerBound, integer: UInt32(0)) },
-        VectorCase("frame-sequence-gap", "damaged missing commits 1 of 4") { $0.set($0.frames[1].lowerBound + 8, integer: UInt64(3)) },
-        VectorCase("frame-metadata-length", "damaged missing commits 0 of 4") { $0.set($0.frames[0].lowerBound + 16, integer: UInt32.max) },
-        VectorCase("frame-value-length", "damaged missing commits 0 of 4") { $0.set($0.frames[0].lowerBound + 20, integer: UInt32.max) },
-        VectorCase("frame-metadata-changed", "damaged missing commits 1 of 4") { $0.flip($0.frames[1].lowerBound + 100) },
+        VectorCase("frame-length-max", "damaged missing commits 0 of 4") {
+            $0.set($0.frames[0].lowerBound, integer: UInt32.max)
+        },
+        VectorCase("frame-length-zero", "damaged missing commits 0 of 4") {
+            $0.set($0.frames[0].lowerBound, integer: UInt32(0))
+        },
+        VectorCase("frame-sequence-gap", "damaged missing commits 1 of 4") {
+            $0.set($0.frames[1].lowerBound + 8, integer: UInt64(3))
+        },
+        VectorCase("frame-metadata-length", "damaged missing commits 0 of 4") {
+            $0.set($0.frames[0].lowerBound + 16, integer: UInt32.max)
+        },
+        VectorCase("frame-value-length", "damaged missing commits 0 of 4") {
+            $0.set($0.frames[0].lowerBound + 20, integer: UInt32.max)
+        },
+        VectorCase("frame-metadata-changed", "damaged missing commits 1 of 4") {
+            $0.flip($0.frames[1].lowerBound + 100)
+        },
         VectorCase("frame-chain-tag-changed", "damaged missing commits 1 of 4") { builder in
             let frame = builder.frames[1].lowerBound
             builder.flip(frame + 80 + Int(builder.bytes.span.integer(at: frame + 16, as: UInt32.self)))
@@ -277,7 +300,8 @@ extension VectorCase {
             try builder.mark(0, position)
         },
         VectorCase("value-of-the-same-item-put-back", "damaged value") { builder in
-            // The older box of the first item in the place of the newer: both are sealed for this item, but not for this version.
+            // The older box of the first item in the place of the newer: both are sealed for this item, but not for
+            // this version.
             let (old, new) = (builder.frames[0].upperBound, builder.frames[3].upperBound)
             builder.replace(new - 104..<new, with: Array(builder.bytes[old - 104..<old]))
         },
@@ -299,10 +323,12 @@ extension VectorCase {
         VectorCase("metadata-sequence", "damaged frame 4 invalid(VaultFormat.FormatField.frameSequence)") { builder in
             try builder.rewriteLastFrame { plain, _, _ in plain[12] = 9 }
         },
-        VectorCase("metadata-no-operations", "damaged frame 4 invalid(VaultFormat.FormatField.operationCount)") { builder in
+        VectorCase("metadata-no-operations", "damaged frame 4 invalid(VaultFormat.FormatField.operationCount)") {
+            builder in
             try builder.rewriteLastFrame { plain, _, _ in plain[20] = 0 }
         },
-        VectorCase("metadata-one-operation-too-many", "damaged frame 4 truncated(VaultFormat.FormatField.metadata)") { builder in
+        VectorCase("metadata-one-operation-too-many", "damaged frame 4 truncated(VaultFormat.FormatField.metadata)") {
+            builder in
             try builder.rewriteLastFrame { plain, _, _ in plain[20] = 2 }
         },
         VectorCase("metadata-reserved", "damaged frame 4 invalid(VaultFormat.FormatField.reserved)") { builder in
@@ -315,31 +341,50 @@ extension VectorCase {
             try builder.rewriteLastFrame { plain, _, _ in plain.appendZeros(16) }
         },
         operationCase("operation-kind-unknown", "unsupported operationKind", 0, UInt8(4)),
-        operationCase("operation-class-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.itemClass)", 1, UInt8(5)),
-        operationCase("operation-protection-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.protection)", 2, UInt8(8)),
-        operationCase("operation-flags-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.operationFlags)", 3, UInt8(2)),
-        operationCase("operation-attributes-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.attributes)", 4, UInt32.max),
-        VectorCase("operation-version-not-risen", "damaged frame 4 invalid(VaultFormat.FormatField.version)") { builder in
+        operationCase(
+            "operation-class-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.itemClass)", 1, UInt8(5)),
+        operationCase(
+            "operation-protection-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.protection)", 2, UInt8(8)),
+        operationCase(
+            "operation-flags-unknown", "damaged frame 4 invalid(VaultFormat.FormatField.operationFlags)", 3, UInt8(2)),
+        operationCase(
+            "operation-attributes-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.attributes)", 4,
+            UInt32.max),
+        VectorCase("operation-version-not-risen", "damaged frame 4 invalid(VaultFormat.FormatField.version)") {
+            builder in
             try builder.rewriteLastOperation { plain, start in
                 plain[start + 24] = 1
                 plain[start + 32] = 1
             }
         },
         operationCase(
-            "operation-value-version-above-version", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 32, UInt64(99)),
+            "operation-value-version-above-version", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 32,
+            UInt64(99)),
         operationCase(
-            "operation-date-not-finite", "damaged frame 4 invalid(VaultFormat.FormatField.date)", 48, UInt64(0x7ff0_0000_0000_0000)),
+            "operation-date-not-finite", "damaged frame 4 invalid(VaultFormat.FormatField.date)", 48,
+            UInt64(0x7ff0_0000_0000_0000)),
         operationCase(
-            "operation-value-beyond-the-frame", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(1 << 40)),
-        operationCase("operation-value-offset-max", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(Int64.max)),
-        operationCase("operation-value-in-the-header", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64, UInt64(4096)),
-        operationCase("operation-value-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 72, UInt32.max),
+            "operation-value-beyond-the-frame", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64,
+            UInt64(1 << 40)),
+        operationCase(
+            "operation-value-offset-max", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64,
+            UInt64(Int64.max)),
+        operationCase(
+            "operation-value-in-the-header", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 64,
+            UInt64(4096)),
+        operationCase(
+            "operation-value-length", "damaged frame 4 outOfBounds(VaultFormat.FormatField.value)", 72, UInt32.max),
         operationCase("operation-value-tag", "damaged value", 76, UInt8(0x77)),
-        operationCase("operation-device-on-any-device", "damaged frame 4 invalid(VaultFormat.FormatField.protection)", 92, UInt8(1)),
+        operationCase(
+            "operation-device-on-any-device", "damaged frame 4 invalid(VaultFormat.FormatField.protection)", 92,
+            UInt8(1)),
         operationCase("attribute-critical-unknown", "unsupported attributeTag", 108, UInt16(0x8010)),
-        operationCase("attribute-kind", "damaged frame 4 invalid(VaultFormat.FormatField.attributeKind)", 110, UInt8(9)),
-        operationCase("attribute-length", "damaged frame 4 truncated(VaultFormat.FormatField.attributes)", 111, UInt32(1000)),
-        operationCase("attribute-not-utf8", "damaged frame 4 invalid(VaultFormat.FormatField.attributeValue)", 115, UInt8(0xff)),
+        operationCase(
+            "attribute-kind", "damaged frame 4 invalid(VaultFormat.FormatField.attributeKind)", 110, UInt8(9)),
+        operationCase(
+            "attribute-length", "damaged frame 4 truncated(VaultFormat.FormatField.attributes)", 111, UInt32(1000)),
+        operationCase(
+            "attribute-not-utf8", "damaged frame 4 invalid(VaultFormat.FormatField.attributeValue)", 115, UInt8(0xff)),
         operationCase("attribute-unknown-tag", good, 108, UInt16(0x0fff)),
     ]
 

@@ -18,7 +18,9 @@ struct VectorTests {
         #expect(try Vectors.bytes("vaults/\(vector.name).vlt") == expected)
     }
 
-    @Test(arguments: Vectors.names("vaults", suffix: ".vlt")) func `every vector ends as it expects`(name: String) throws {
+    @Test(arguments: Vectors.names("vaults", suffix: ".vlt")) func `every vector ends as it expects`(name: String)
+        throws
+    {
         let file = try Vectors.bytes(name)
         let split = try #require(file.indices.dropLast().first { file[$0] == 0x0a && file[$0 + 1] == 0x0a })
         var fields: [String: String] = [:]
@@ -67,7 +69,8 @@ struct VectorCase: Sendable, CustomTestStringConvertible {
     /// Opens, reads every value and verifies; says how that ends, in the words of the vectors.
     static func open(_ disk: SimulatedDisk, passphrase: String) -> String {
         do throws(StorageError) {
-            let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
+            let locked = try LockedStore(
+                disk.root.appending(VaultBuilder.name), environment: .seeded("reader", on: disk))
             guard let typed = try? Passphrase.of(passphrase) else { return "refused passphrase" }
             let store = try locked.open(with: try locked.unlock(with: typed))
             var values: [String] = []
@@ -116,7 +119,9 @@ struct TwoKeyBox {
     init() throws {
         let text = String(decoding: try Vectors.bytes("two-key-box.json"), as: UTF8.self)
         func field(_ name: String) -> [UInt8] {
-            guard let start = text.range(of: "\"\(name)\": \"")?.upperBound, let end = text[start...].firstIndex(of: "\"") else {
+            guard let start = text.range(of: "\"\(name)\": \"")?.upperBound,
+                let end = text[start...].firstIndex(of: "\"")
+            else {
                 return []
             }
             return [UInt8](hexadecimal: String(text[start..<end]))

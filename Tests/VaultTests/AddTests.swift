@@ -7,13 +7,19 @@ import VaultCrypto
 
 /// The names in parentheses are those of Apple's `kSecAttr…` values.
 struct AddTests {
-    @Test func `an item that lacks its class's attribute name, or gives a wrong type, is refused and nothing is stored`() throws {
+    @Test
+    func `an item that lacks its class's attribute name, or gives a wrong type, is refused and nothing is stored`()
+        throws
+    {
         let test = try TestVault()
         let refused: [(Attribute, AttributeValue, VaultError)] = [
             (.server, "h", .noSuchAttribute("srvr")), (.port, 80, .noSuchAttribute("port")),
-            (.account, true, .parameter(.attributeValue("acct"))), (.account, .date(.now), .parameter(.attributeValue("acct"))),
-            (.label, .bool(false), .parameter(.attributeValue("labl"))), (.creationDate, "yesterday", .parameter(.attributeValue("cdat"))),
-            (.creator, .data([1]), .parameter(.attributeValue("crtr"))), (.accessible, "bogus", .parameter(.attributeValue("pdmn"))),
+            (.account, true, .parameter(.attributeValue("acct"))),
+            (.account, .date(.now), .parameter(.attributeValue("acct"))),
+            (.label, .bool(false), .parameter(.attributeValue("labl"))),
+            (.creationDate, "yesterday", .parameter(.attributeValue("cdat"))),
+            (.creator, .data([1]), .parameter(.attributeValue("crtr"))),
+            (.accessible, "bogus", .parameter(.attributeValue("pdmn"))),
             (.accessGroup, 5, .parameter(.attributeValue("agrp"))), (.accessGroup, "Z", .accessGroupDenied),
             (.accessGroup, "A.*", .accessGroupDenied), (.sha1, .data([1]), .parameter(.attributeValue("sha1"))),
         ]
@@ -37,12 +43,14 @@ struct AddTests {
 
     @Test func `what is too large is refused before anything is written`() throws {
         let test = try TestVault()
-        let large = Item(.genericPassword(service: "s"), secret: try Secret(bytes: [UInt8](repeating: 1, count: (16 << 20) + 1)))
+        let large = Item(
+            .genericPassword(service: "s"), secret: try Secret(bytes: [UInt8](repeating: 1, count: (16 << 20) + 1)))
         #expect(throws: VaultError.storage(.valueTooLarge)) { try test.vault.add(large) }
         let wordy = try Item.generic("s", "a", "x", [.comment: .string(String(repeating: "c", count: 65_536))])
         #expect(throws: VaultError.storage(.attributesTooLarge)) { try test.vault.add(wordy) }
         #expect(try test.directory.read("test.vault").count == 12288)
-        try test.vault.add(Item(.genericPassword(service: "s"), secret: try Secret(bytes: [UInt8](repeating: 1, count: 16 << 20))))
+        try test.vault.add(
+            Item(.genericPassword(service: "s"), secret: try Secret(bytes: [UInt8](repeating: 1, count: 16 << 20))))
         #expect(try test.vault.copyMatching(Query(.genericPassword))[0].withSecret { $0.count } == 16 << 20)
     }
 
@@ -57,7 +65,9 @@ struct AddTests {
         #expect(item.record?.version == 1)
         #expect(item.record?.created == item.record?.modified)
         let key = try test.vault.add(Item(ItemKey(.key, [.applicationLabel: .data([1])])))
-        for attribute in [Attribute.keyClass, .type, .creator, .keySizeInBits, .effectiveKeySize] { #expect(key[attribute] == .number(0)) }
+        for attribute in [Attribute.keyClass, .type, .creator, .keySizeInBits, .effectiveKeySize] {
+            #expect(key[attribute] == .number(0))
+        }
         #expect(key[.applicationTag] == "")
         #expect(key[.startDate] == .date(Date(timeIntervalSinceReferenceDate: 0)))
         let certificate = try test.vault.add(Item(.certificate(issuer: [1], serialNumber: [2]), secret: "der"))
@@ -99,7 +109,8 @@ struct AddTests {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "abc"))
         for twin in [
-            try Item.generic("s", "abc", "y", [.label: "other", .comment: "c", .generic: "g", .accessible: "ck", .creator: 1]),
+            try Item.generic(
+                "s", "abc", "y", [.label: "other", .comment: "c", .generic: "g", .accessible: "ck", .creator: 1]),
             Item(ItemKey(.genericPassword, [.service: "s", .account: .data(Array("abc".utf8))])),
         ] {
             #expect(throws: VaultError.duplicateItem) { try test.vault.add(twin) }
@@ -114,11 +125,13 @@ struct AddTests {
     @Test func `each attribute of an internet password's key makes another item`() throws {
         let test = try TestVault()
         let key: [Attribute: AttributeValue] = [
-            .account: "a", .securityDomain: "d", .server: "h", .protocolName: "http", .authenticationType: "dflt", .port: 80, .path: "/",
+            .account: "a", .securityDomain: "d", .server: "h", .protocolName: "http", .authenticationType: "dflt",
+            .port: 80, .path: "/",
         ]
         try test.vault.add(Item(ItemKey(.internetPassword, key)))
         for (attribute, other) in [
-            (Attribute.port, AttributeValue.number(81)), (.path, "/x"), (.protocolName, "htps"), (.authenticationType, "form"),
+            (Attribute.port, AttributeValue.number(81)), (.path, "/x"), (.protocolName, "htps"),
+            (.authenticationType, "form"),
             (.securityDomain, "e"), (.server, "i"), (.account, "b"),
         ] {
             try test.vault.add(Item(ItemKey(.internetPassword, key.merging([attribute: other]) { $1 })))
@@ -132,11 +145,15 @@ struct AddTests {
     @Test func `a certificate and a key have keys of their own`() throws {
         let test = try TestVault()
         try test.vault.add(Item(.certificate(issuer: [1], serialNumber: [2]), secret: "one"))
-        #expect(throws: VaultError.duplicateItem) { try test.vault.add(Item(.certificate(issuer: [1], serialNumber: [2]), secret: "two")) }
+        #expect(throws: VaultError.duplicateItem) {
+            try test.vault.add(Item(.certificate(issuer: [1], serialNumber: [2]), secret: "two"))
+        }
         try test.vault.add(Item(.certificate(issuer: [1], serialNumber: [3])))
         try test.vault.add(Item(ItemKey(.key, [.applicationLabel: .data([1]), .creator: 1])))
         try test.vault.add(Item(ItemKey(.key, [.applicationLabel: .data([1]), .creator: 2])))
-        #expect(throws: VaultError.noSuchAttribute("acct")) { try test.vault.add(Item(ItemKey(.certificate, [.account: "a"]))) }
+        #expect(throws: VaultError.noSuchAttribute("acct")) {
+            try test.vault.add(Item(ItemKey(.certificate, [.account: "a"])))
+        }
     }
 
     @Test func `set adds, then updates and keeps the identity`() throws {

@@ -10,7 +10,9 @@ struct UpdateTests {
     @Test func `a bad update is reported even when nothing matches, and changes nothing`() throws {
         let test = try TestVault()
         let nothing = Query(.genericPassword, account: "none")
-        #expect(throws: VaultError.itemNotFound) { try test.vault.update(matching: nothing, with: ItemChanges(attributes: [.label: "l"])) }
+        #expect(throws: VaultError.itemNotFound) {
+            try test.vault.update(matching: nothing, with: ItemChanges(attributes: [.label: "l"]))
+        }
         for (changes, error) in [
             (ItemChanges(attributes: [.server: "h"]), VaultError.noSuchAttribute("srvr")),
             (ItemChanges(attributes: [.label: true]), .parameter(.attributeValue("labl"))),
@@ -30,7 +32,9 @@ struct UpdateTests {
         for name in ["a", "b", "c"] { try test.vault.add(Item.generic("s", name)) }
         try test.vault.add(Item.generic("other", "d"))
         #expect(
-            try test.vault.update(matching: Query(.genericPassword, service: "s", limit: .all), with: .init(attributes: [.label: "L"])) == 3
+            try test.vault.update(
+                matching: Query(.genericPassword, service: "s", limit: .all), with: .init(attributes: [.label: "L"]))
+                == 3
         )
         #expect(test.vault.count(Query(.genericPassword, label: "L")) == 3)
     }
@@ -41,7 +45,8 @@ struct UpdateTests {
         let before = try test.directory.read("test.vault")
         #expect(throws: VaultError.duplicateItem) {
             try test.vault.update(
-                matching: Query(.genericPassword, service: "s"), with: .init(attributes: [.account: "same"], secret: "lost"))
+                matching: Query(.genericPassword, service: "s"),
+                with: .init(attributes: [.account: "same"], secret: "lost"))
         }
         #expect(try test.directory.read("test.vault").count == before.count)
         for vault in [test.vault, try test.reopened()] {
@@ -54,10 +59,12 @@ struct UpdateTests {
         try test.vault.add(Item.generic("s", "a"))
         try test.vault.add(Item.generic("s", "b"))
         #expect(throws: VaultError.duplicateItem) {
-            try test.vault.update(matching: Query(.genericPassword, account: "a"), with: .init(attributes: [.account: "b"]))
+            try test.vault.update(
+                matching: Query(.genericPassword, account: "a"), with: .init(attributes: [.account: "b"]))
         }
         try test.vault.update(matching: Query(.genericPassword, account: "a"), with: .init(attributes: [.account: "a"]))
-        try test.vault.update(matching: Query(.genericPassword, account: "a"), with: .init(attributes: [.accessGroup: "B"]))
+        try test.vault.update(
+            matching: Query(.genericPassword, account: "a"), with: .init(attributes: [.accessGroup: "B"]))
         try test.vault.add(Item.generic("s", "a"))
         #expect(throws: VaultError.duplicateItem) {
             try test.vault.update(
@@ -76,7 +83,8 @@ struct UpdateTests {
         #expect(second.record?.created == created.record?.created)
         let old = Date(timeIntervalSinceReferenceDate: 42)
         try test.vault.update(
-            matching: Query(.genericPassword), with: .init(attributes: [.creationDate: .date(old), .modificationDate: .date(old)]))
+            matching: Query(.genericPassword),
+            with: .init(attributes: [.creationDate: .date(old), .modificationDate: .date(old)]))
         let third = try test.vault.copyMatching(Query(.genericPassword))[0]
         #expect(third.record?.created == old)
         #expect(try #require(third.record).modified > #require(second.record).modified)
@@ -96,7 +104,8 @@ struct UpdateTests {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "kept"))
         for accessible in Accessibility.allCases {
-            try test.vault.update(matching: Query(.genericPassword), with: .init(attributes: [.accessible: .string(accessible.rawValue)]))
+            try test.vault.update(
+                matching: Query(.genericPassword), with: .init(attributes: [.accessible: .string(accessible.rawValue)]))
             #expect(try test.reopened().copyMatching(Query(.genericPassword))[0].text == "kept")
         }
     }
@@ -116,11 +125,17 @@ struct DeleteTests {
         let test = try TestVault()
         for name in ["a", "b"] { try test.vault.add(Item.generic("s", name)) }
         try test.vault.add(Item.generic("t", "a"))
-        #expect(throws: VaultError.parameter(.limit)) { try test.vault.delete(matching: Query(.genericPassword, limit: .one)) }
-        #expect(throws: VaultError.noSuchAttribute("srvr")) { try test.vault.delete(matching: Query(.genericPassword, server: "h")) }
+        #expect(throws: VaultError.parameter(.limit)) {
+            try test.vault.delete(matching: Query(.genericPassword, limit: .one))
+        }
+        #expect(throws: VaultError.noSuchAttribute("srvr")) {
+            try test.vault.delete(matching: Query(.genericPassword, server: "h"))
+        }
         #expect(throws: VaultError.parameter(.classMissing)) { try test.vault.delete(matching: Query(nil)) }
         #expect(try test.vault.delete(matching: Query(.genericPassword, service: "s")) == 2)
-        #expect(throws: VaultError.itemNotFound) { try test.vault.delete(matching: Query(.genericPassword, service: "s")) }
+        #expect(throws: VaultError.itemNotFound) {
+            try test.vault.delete(matching: Query(.genericPassword, service: "s"))
+        }
         #expect(test.vault.count(Query(.genericPassword)) == 1)
     }
 
@@ -169,7 +184,8 @@ struct DeleteTests {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
         try test.vault.update(
-            matching: Query(.genericPassword, attributes: [.synchronizable: true]), with: .init(attributes: [.account: "b"]))
+            matching: Query(.genericPassword, attributes: [.synchronizable: true]),
+            with: .init(attributes: [.account: "b"]))
         let graves = Query(.genericPassword, attributes: [.tombstone: 1, .synchronizable: 1])
         #expect(try test.vault.copyMatching(graves).map { $0[.account] } == ["a"])
         #expect(try test.vault.copyMatching(Query(.genericPassword, attributes: [.synchronizable: 1]))[0].text == "x")
@@ -219,7 +235,10 @@ struct DeviceTests {
         var environment = TestVault.environment(directory, ManualClock())
         environment.stateDirectory = nil
         let vault = try Vault.create(
-            at: directory.path.appending("v.vault"), passphrase: Passphrase.of("p"), cost: .weakest, environment: environment)
-        #expect(throws: VaultError.storage(.noStateDirectory)) { try vault.add(Item.generic("s", "a", "x", [.accessible: "aku"])) }
+            at: directory.path.appending("v.vault"), passphrase: Passphrase.of("p"), cost: .weakest,
+            environment: environment)
+        #expect(throws: VaultError.storage(.noStateDirectory)) {
+            try vault.add(Item.generic("s", "a", "x", [.accessible: "aku"]))
+        }
     }
 }

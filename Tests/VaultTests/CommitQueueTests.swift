@@ -28,7 +28,10 @@ struct CommitQueueTests {
         #expect(record.batches.withLock { $0 } == [[0], [1], [2], [3], [4]])
     }
 
-    @Test func `of many threads each change is carried out once, each thread's in order, and nobody leads beside another`() throws {
+    @Test
+    func `of many threads each change is carried out once, each thread's in order, and nobody leads beside another`()
+        throws
+    {
         let (queue, record) = (CommitQueue<Int>(), Record())
         let (threads, each) = (16, 200)
         let workers = (0..<threads).map { thread in

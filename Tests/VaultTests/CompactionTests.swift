@@ -9,7 +9,8 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultStorage
 
-/// A vault on a simulated disk, whose steps call back into the same vault: what a compaction would keep waiting never returns.
+/// A vault on a simulated disk, whose steps call back into the same vault: what a compaction would keep waiting never
+/// returns.
 private final class Observed: Sendable {
     let disk = SimulatedDisk()
     let vault: Vault
@@ -22,9 +23,12 @@ private final class Observed: Sendable {
         if waits { environment.clock = SystemClock() }
         environment.lockFreeCopyLength = copiesBeside ? 0 : .max
         vault = try Vault.create(
-            at: disk.root.appending("v"), passphrase: .of("p"), cost: .weakest, environment: environment, accessGroups: ["A"])
+            at: disk.root.appending("v"), passphrase: .of("p"), cost: .weakest, environment: environment,
+            accessGroups: ["A"])
         for number in 0..<20 { try vault.add(.generic("s", "\(number)", "value \(number)")) }
-        for number in 0..<10 { try vault.update(matching: Query(.genericPassword, account: "\(number)"), with: changes("new \(number)")) }
+        for number in 0..<10 {
+            try vault.update(matching: Query(.genericPassword, account: "\(number)"), with: changes("new \(number)"))
+        }
         try vault.delete(matching: Query(.genericPassword, account: "19"))
     }
 
@@ -50,7 +54,8 @@ private final class Observed: Sendable {
     func secrets() throws -> [String: String] {
         func read(_ vault: Vault) throws -> [String: String] {
             let items = try vault.copyMatching(Query(.genericPassword))
-            return try Dictionary(uniqueKeysWithValues: items.map { ($0[.account]?.text ?? "", try $0.text ?? "nothing") })
+            return try Dictionary(
+                uniqueKeysWithValues: items.map { ($0[.account]?.text ?? "", try $0.text ?? "nothing") })
         }
         var environment = VaultEnvironment.seeded("another", on: disk)
         environment.lockFreeCopyLength = 0
@@ -69,7 +74,9 @@ private final class Counter: Sendable { let value = Atomic(0) }
 
 struct CompactionTests {
     @Test(arguments: [SimulatedDisk.Step.create, .fileSync, .place, .directorySync], [false, true])
-    func `a reader of the same vault waits for no step of a compaction`(_ step: SimulatedDisk.Step, _ copiesBeside: Bool) throws {
+    func `a reader of the same vault waits for no step of a compaction`(
+        _ step: SimulatedDisk.Step, _ copiesBeside: Bool
+    ) throws {
         let observed = try Observed(copiesBeside: copiesBeside)
         observed.atFirst(step) {
             #expect(observed.secret("3") == "new 3")
@@ -82,14 +89,17 @@ struct CompactionTests {
         #expect(try observed.secrets().count == 19)
     }
 
-    @Test func `a writer of the same vault goes on while a large file is copied, and everything is in the new file`() throws {
+    @Test func `a writer of the same vault goes on while a large file is copied, and everything is in the new file`()
+        throws
+    {
         let observed = try Observed(copiesBeside: true)
         observed.atFirst(.dataSync) {
             let vault = observed.vault
             try vault.add(.generic("s", "added", "meanwhile"))
             try vault.update(matching: Query(.genericPassword, account: "3"), with: observed.changes("newer"))
             // The box stays, the record does not.
-            try vault.update(matching: Query(.genericPassword, account: "4"), with: ItemChanges(attributes: [.label: "l"]))
+            try vault.update(
+                matching: Query(.genericPassword, account: "4"), with: ItemChanges(attributes: [.label: "l"]))
             try vault.delete(matching: Query(.genericPassword, account: "5"))
             // Takes the place in the table that the deleted one had.
             try vault.add(.generic("s", "in its place", "another"))
@@ -156,7 +166,9 @@ struct CompactionTests {
                     // Ends a wait without an end.
                     alarm(30)
                     observed.vault.close()
-                    do { try observed.vault.compact() } catch { _exit(error as? VaultError == .storage(.forked) ? 7 : 1) }
+                    do { try observed.vault.compact() } catch {
+                        _exit(error as? VaultError == .storage(.forked) ? 7 : 1)
+                    }
                     _exit(2)
                 }
                 var ended: Int32 = 0

@@ -20,7 +20,10 @@ struct CopyMatchingTests {
             (Query(.genericPassword, attributes: [.accessible: "bogus"]), .parameter(.attributeValue("pdmn"))),
             (host, .unimplemented), (referenceAndMore, .parameter(.attributesWithReference)),
             (Query(persistentReference: Array("junk".utf8)), .parameter(.persistentReference)),
-            (Query(persistentReference: Array("xxxx".utf8) + [UInt8](repeating: 0, count: 16)), .parameter(.persistentReference)),
+            (
+                Query(persistentReference: Array("xxxx".utf8) + [UInt8](repeating: 0, count: 16)),
+                .parameter(.persistentReference)
+            ),
             (Query(persistentReference: Array("apls".utf8) + [UInt8](repeating: 0, count: 16)), .noSuchClass),
             (Query(persistentReference: Array("genp".utf8) + [UInt8](repeating: 0, count: 16)), .itemNotFound),
         ]
@@ -34,15 +37,21 @@ struct CopyMatchingTests {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "x", [.accessible: "ck", .creator: 7]))
         let found: [[Attribute: AttributeValue]] = [
-            [:], [.account: "a"], [.account: .data([97])], [.service: "s", .account: "a"], [.accessible: "ck"], [.creator: "7"],
+            [:], [.account: "a"], [.account: .data([97])], [.service: "s", .account: "a"], [.accessible: "ck"],
+            [.creator: "7"],
             [.synchronizable: 0], [.synchronizable: false], [.accessGroup: "A"],
         ]
-        for attributes in found { #expect(test.vault.count(Query(.genericPassword, attributes: attributes)) == 1, "\(attributes)") }
+        for attributes in found {
+            #expect(test.vault.count(Query(.genericPassword, attributes: attributes)) == 1, "\(attributes)")
+        }
         let missed: [[Attribute: AttributeValue]] = [
-            [.account: "A"], [.account: "a "], [.accessible: "ak"], [.service: "s", .account: "b"], [.label: ""], [.creator: "07"],
+            [.account: "A"], [.account: "a "], [.accessible: "ak"], [.service: "s", .account: "b"], [.label: ""],
+            [.creator: "07"],
             [.synchronizable: true], [.accessGroup: "B"], [.tombstone: 1],
         ]
-        for attributes in missed { #expect(test.vault.count(Query(.genericPassword, attributes: attributes)) == 0, "\(attributes)") }
+        for attributes in missed {
+            #expect(test.vault.count(Query(.genericPassword, attributes: attributes)) == 0, "\(attributes)")
+        }
         #expect(test.vault.count(Query(.internetPassword, account: "a")) == 0)
     }
 
@@ -64,7 +73,9 @@ struct CopyMatchingTests {
         let test = try TestVault()
         for name in ["c", "a", "b"] { try test.vault.add(Item.generic("s", name)) }
         func accounts(_ limit: Query.Limit?) -> [String] {
-            ((try? test.vault.copyMatching(Query(.genericPassword, service: "s", limit: limit))) ?? []).compactMap { $0[.account]?.text }
+            ((try? test.vault.copyMatching(Query(.genericPassword, service: "s", limit: limit))) ?? []).compactMap {
+                $0[.account]?.text
+            }
         }
         #expect(accounts(nil) == ["c", "a", "b"])
         #expect(accounts(.all) == ["c", "a", "b"])
@@ -72,8 +83,11 @@ struct CopyMatchingTests {
         #expect(accounts(.count(2)) == ["c", "a"])
         #expect(accounts(.count(10)) == ["c", "a", "b"])
         #expect(accounts(.count(-1)) == ["c", "a", "b"])
-        #expect(throws: VaultError.itemNotFound) { try test.vault.copyMatching(Query(.genericPassword, limit: .count(0))) }
-        try test.vault.update(matching: Query(.genericPassword, account: "c"), with: ItemChanges(attributes: [.label: "L"]))
+        #expect(throws: VaultError.itemNotFound) {
+            try test.vault.copyMatching(Query(.genericPassword, limit: .count(0)))
+        }
+        try test.vault.update(
+            matching: Query(.genericPassword, account: "c"), with: ItemChanges(attributes: [.label: "L"]))
         try test.vault.compact()
         #expect(accounts(nil) == ["c", "a", "b"])
     }
@@ -85,7 +99,8 @@ struct CopyMatchingTests {
         }
         var query = Query(.internetPassword)
         query.hostOrSubdomain = "example.com"
-        #expect(try test.vault.copyMatching(query).compactMap { $0[.server]?.text } == ["example.com", "www.example.com"])
+        #expect(
+            try test.vault.copyMatching(query).compactMap { $0[.server]?.text } == ["example.com", "www.example.com"])
     }
 
     @Test func `a text is looked for in service, server, account and label`() throws {
@@ -108,8 +123,12 @@ struct CopyMatchingTests {
         #expect(test.vault.count(Query(.genericPassword, userAttributes: ["env": "prod", "team": ""])) == 1)
         #expect(test.vault.count(Query(.genericPassword, userAttributes: ["env": "test"])) == 0)
         #expect(test.vault.count(Query(.genericPassword, userAttributes: ["none": ""])) == 0)
-        try test.vault.update(matching: Query(.genericPassword), with: ItemChanges(userAttributes: ["env": "test", "team": nil]))
-        #expect(try test.vault.copyMatching(Query(.genericPassword, userAttributes: ["env": "test"]))[0].userAttributes == ["env": "test"])
+        try test.vault.update(
+            matching: Query(.genericPassword), with: ItemChanges(userAttributes: ["env": "test", "team": nil]))
+        #expect(
+            try test.vault.copyMatching(Query(.genericPassword, userAttributes: ["env": "test"]))[0].userAttributes == [
+                "env": "test"
+            ])
     }
 
     @Test func `a persistent reference finds its item whatever became of it`() throws {
@@ -118,7 +137,8 @@ struct CopyMatchingTests {
         #expect(reference.count == 20)
         #expect(Array(reference[..<4]) == Array("genp".utf8))
         try test.vault.update(
-            matching: Query(.genericPassword), with: ItemChanges(attributes: [.service: "s2", .account: "b"], secret: "new"))
+            matching: Query(.genericPassword),
+            with: ItemChanges(attributes: [.service: "s2", .account: "b"], secret: "new"))
         try test.vault.compact()
         let item = try test.reopened().copyMatching(Query(persistentReference: reference))[0]
         #expect(item[.service] == "s2")
@@ -175,11 +195,14 @@ struct CopyMatchingTests {
         #expect(throws: VaultError.locked) { try test.vault.copyMatching(Query(.genericPassword)) }
         #expect(throws: VaultError.locked) { try test.vault.copyMatching(Query(.genericPassword, account: "unlocked")) }
         #expect(try test.vault.copyMatching(Query(.genericPassword, account: "always"))[0].text == "ck")
-        #expect(throws: VaultError.itemNotFound) { try test.vault.copyMatching(Query(.genericPassword, account: "none")) }
+        #expect(throws: VaultError.itemNotFound) {
+            try test.vault.copyMatching(Query(.genericPassword, account: "none"))
+        }
         // Locked comes before duplicate.
         #expect(throws: VaultError.locked) { try test.vault.add(Item.generic("s", "unlocked")) }
         #expect(throws: VaultError.locked) {
-            try test.vault.update(matching: Query(.genericPassword, account: "unlocked"), with: ItemChanges(secret: "y"))
+            try test.vault.update(
+                matching: Query(.genericPassword, account: "unlocked"), with: ItemChanges(secret: "y"))
         }
         try test.vault.add(Item.generic("s", "new", "x", [.accessible: "ck"]))
         #expect(try test.vault.delete(matching: Query(.genericPassword, account: "unlocked")) == 1)

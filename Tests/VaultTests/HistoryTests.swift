@@ -20,7 +20,9 @@ struct HistoryTests {
 
     init() throws { test = try TestVault() }
 
-    private func secrets(in vault: Vault) throws -> [String?] { try vault.versions(matching: revealing).map { try $0.item.text } }
+    private func secrets(in vault: Vault) throws -> [String?] {
+        try vault.versions(matching: revealing).map { try $0.item.text }
+    }
 
     private func set(_ secrets: String...) throws {
         for secret in secrets { try vault.set(.generic("s", "a", secret)) }
@@ -104,7 +106,8 @@ struct HistoryTests {
         try set("one")
         try vault.update(matching: query, with: ItemChanges(attributes: [.account: "b"]))
         try set("another")
-        let moved = try #require(try vault.copyMatching(Query(.genericPassword, service: "s", account: "b")).first?.record)
+        let moved = try #require(
+            try vault.copyMatching(Query(.genericPassword, service: "s", account: "b")).first?.record)
         #expect(throws: VaultError.duplicateItem) { try vault.undo(moved) }
         #expect(vault.count(query) == 2)
         try vault.delete(matching: Query(.genericPassword, service: "s", account: "a"))
@@ -172,7 +175,9 @@ struct HistoryTests {
     @Test func `versions that share a secret share its bytes, however often the file is written anew`() throws {
         try vault.setHistoryLimit(50)
         try vault.add(.generic("s", "a", String(repeating: "x", count: 100_000)))
-        for number in 0..<40 { try vault.update(matching: query, with: ItemChanges(attributes: [.label: .string("\(number)")])) }
+        for number in 0..<40 {
+            try vault.update(matching: query, with: ItemChanges(attributes: [.label: .string("\(number)")]))
+        }
         try vault.compact()
         #expect(try test.directory.read("test.vault").count < 200_000)
         try vault.rekey([SlotEntry(.passphrase(test.passphrase), name: "passphrase")])

@@ -31,7 +31,8 @@ private struct Marker {
 
     /// How often it lies in the readable memory of this process.
     func occurrencesInMemory() throws -> Int {
-        // Foundation takes the first page of a file that says it has no length, which would leave most of the memory out.
+        // Foundation takes the first page of a file that says it has no length, which would leave most of the memory
+        // out.
         let maps = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd() ?? Data()
         var count = 0
         for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
@@ -68,7 +69,8 @@ private struct Marker {
         while position <= end, let found = memchr(position, Int32(masked[0] ^ Marker.mask), end - position + 1) {
             let candidate = UnsafeRawPointer(found)
             var matches = true
-            for index in 1..<masked.count where candidate.load(fromByteOffset: index, as: UInt8.self) != masked[index] ^ Marker.mask {
+            for index in 1..<masked.count
+            where candidate.load(fromByteOffset: index, as: UInt8.self) != masked[index] ^ Marker.mask {
                 matches = false
                 break
             }
@@ -109,7 +111,9 @@ struct MemoryTests {
             guard try heldMarker.occurrencesInMemory() == 1, held.count == 24 else { exit(15) }
             guard try heldMarker.occurrences(inFilesBelow: directory.path.string) == 1 else { exit(16) }
             guard try secretMarker.occurrencesInMemory() == 0 else { exit(12) }
-            guard try phraseMarker.occurrencesInMemory() == 0, try otherMarker.occurrencesInMemory() == 0 else { exit(13) }
+            guard try phraseMarker.occurrencesInMemory() == 0, try otherMarker.occurrencesInMemory() == 0 else {
+                exit(13)
+            }
             for marker in [secretMarker, phraseMarker, otherMarker] {
                 guard try marker.occurrences(inFilesBelow: directory.path.string) == 0 else { exit(14) }
             }
@@ -122,7 +126,8 @@ struct MemoryTests {
             var environment = VaultEnvironment.system
             environment.stateDirectory = directory.path.appending("state")
             let path = directory.path.appending("v")
-            let store = try VaultStore.create(at: path, unlockedBy: .passphrase(.of("p")), cost: .weakest, environment: environment)
+            let store = try VaultStore.create(
+                at: path, unlockedBy: .passphrase(.of("p")), cost: .weakest, environment: environment)
             let marker: Marker
             switch store.keys.vaultKey {
             case .some(let key): marker = Marker(of: key)

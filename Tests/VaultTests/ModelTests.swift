@@ -32,7 +32,8 @@ struct ModelTests {
             let secret = String(repeating: "v", count: random.element(of: [0, 1, 50, 61, 900])) + "\(step)"
             switch random.number(in: 0...11) {
             case 0...3:
-                let item = Item(.genericPassword(service: key.service, account: key.account), secret: try Secret(text: secret))
+                let item = Item(
+                    .genericPassword(service: key.service, account: key.account), secret: try Secret(text: secret))
                 if model[key] == nil {
                     try vault.add(item)
                     model[key] = Entry(account: key.account, label: nil, secret: secret)
@@ -40,19 +41,23 @@ struct ModelTests {
                     #expect(throws: VaultError.duplicateItem) { try vault.add(item) }
                 }
             case 4:
-                try vault.set(Item(.genericPassword(service: key.service, account: key.account), secret: Secret(text: secret)))
+                try vault.set(
+                    Item(.genericPassword(service: key.service, account: key.account), secret: Secret(text: secret)))
                 model[key, default: Entry(account: key.account, label: nil, secret: "")].secret = secret
             case 5, 6:
                 let matching = model.keys.filter { $0.service == key.service }
                 let changes = ItemChanges(
-                    attributes: [.label: .string("l\(step)")], secret: random.chance(50) ? try Secret(text: secret) : nil)
+                    attributes: [.label: .string("l\(step)")],
+                    secret: random.chance(50) ? try Secret(text: secret) : nil)
                 guard !matching.isEmpty else {
                     #expect(throws: VaultError.itemNotFound) {
                         try vault.update(matching: Query(.genericPassword, service: key.service), with: changes)
                     }
                     break
                 }
-                #expect(try vault.update(matching: Query(.genericPassword, service: key.service), with: changes) == matching.count)
+                #expect(
+                    try vault.update(matching: Query(.genericPassword, service: key.service), with: changes)
+                        == matching.count)
                 for match in matching {
                     model[match]?.label = "l\(step)"
                     if changes.secret != nil { model[match]?.secret = secret }
@@ -77,8 +82,10 @@ struct ModelTests {
                 // A transaction that fails at its end leaves nothing.
                 #expect(throws: VaultError.itemNotFound) {
                     try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
-                        try transaction.set(Item(.genericPassword(service: key.service, account: key.account), secret: "lost"))
-                        try transaction.add(Item(.genericPassword(service: "other", account: "\(step)"), secret: "lost"))
+                        try transaction.set(
+                            Item(.genericPassword(service: key.service, account: key.account), secret: "lost"))
+                        try transaction.add(
+                            Item(.genericPassword(service: "other", account: "\(step)"), secret: "lost"))
                         try transaction.delete(matching: Query(.genericPassword, service: "none"))
                     }
                 }
@@ -162,7 +169,9 @@ struct ConcurrencyTests {
         let test = try TestVault(groups: .standard)
         try test.vault.add(Item.generic("s", "a", "kept"))
         let other = try test.reopened(groups: .standard)
-        #expect(throws: VaultError.storage(.wrongPassphrase)) { try test.vault.changePassphrase(from: Passphrase.of("no"), to: .of("new")) }
+        #expect(throws: VaultError.storage(.wrongPassphrase)) {
+            try test.vault.changePassphrase(from: Passphrase.of("no"), to: .of("new"))
+        }
         try test.vault.changePassphrase(from: test.passphrase, to: .of("new"), cost: .weakest)
         #expect(try other.copyMatching(Query(.genericPassword))[0].text == "kept")
         #expect(throws: VaultError.storage(.wrongPassphrase)) { try test.reopened() }

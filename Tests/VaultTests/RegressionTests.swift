@@ -15,7 +15,8 @@ struct TransactionTests {
         try test.vault.transaction { (transaction: inout Transaction) throws(VaultError) in
             try transaction.add(Item(.genericPassword(service: "s", account: "a"), secret: "staged"))
             // Another protection class opens the value, which is not in the file yet, and seals it again.
-            try transaction.update(matching: Query(.genericPassword, account: "a"), with: ItemChanges(attributes: [.accessible: "ck"]))
+            try transaction.update(
+                matching: Query(.genericPassword, account: "a"), with: ItemChanges(attributes: [.accessible: "ck"]))
             var query = Query(.genericPassword, service: "s")
             query.returnsSecrets = true
             let found = try transaction.copyMatching(query)
@@ -40,13 +41,15 @@ struct TransactionTests {
             try transaction.add(Item(.genericPassword(service: "t", account: "first"), secret: "1"))
             do {
                 try transaction.update(
-                    matching: Query(.genericPassword, service: "s"), with: ItemChanges(attributes: [.account: "same"], secret: "lost"))
+                    matching: Query(.genericPassword, service: "s"),
+                    with: ItemChanges(attributes: [.account: "same"], secret: "lost"))
                 Issue.record("a collision went unnoticed")
             } catch { #expect(error as? VaultError == .duplicateItem) }
             try transaction.add(Item(.genericPassword(service: "t", account: "second"), secret: "2"))
         }
         for vault in [test.vault, try test.reopened()] {
-            #expect(try vault.copyMatching(Query(.genericPassword, service: "s")).map { try $0.text } == ["a", "b", "c"])
+            #expect(
+                try vault.copyMatching(Query(.genericPassword, service: "s")).map { try $0.text } == ["a", "b", "c"])
             #expect(try vault.copyMatching(Query(.genericPassword, service: "t")).map { try $0.text } == ["1", "2"])
         }
         #expect(try test.vault.verify(deep: true).opened == 5)
@@ -54,8 +57,12 @@ struct TransactionTests {
 
     @Test func `ten thousand items in one transaction come back in order`() throws {
         let test = try TestVault()
-        try test.vault.store((0..<10_000).map { Item(.genericPassword(service: "bulk", account: "\($0)"), secret: "x") }, replacing: false)
-        let accounts = try test.reopened().copyMatching(Query(.genericPassword, service: "bulk")).compactMap { $0[.account]?.text }
+        try test.vault.store(
+            (0..<10_000).map { Item(.genericPassword(service: "bulk", account: "\($0)"), secret: "x") },
+            replacing: false)
+        let accounts = try test.reopened().copyMatching(Query(.genericPassword, service: "bulk")).compactMap {
+            $0[.account]?.text
+        }
         #expect(accounts == (0..<10_000).map(String.init))
     }
 }
@@ -63,11 +70,14 @@ struct TransactionTests {
 struct HygieneTests {
     @Test func `nothing of an item can be read in the file`() throws {
         let test = try TestVault()
-        let markers = ["marker-service", "marker-account", "marker-label", "marker-name", "marker-value", "marker-secret", "A"]
+        let markers = [
+            "marker-service", "marker-account", "marker-label", "marker-name", "marker-value", "marker-secret", "A",
+        ]
         var item = try Item.generic(markers[0], markers[1], markers[5], [.label: .string(markers[2])])
         item.userAttributes = [markers[3]: markers[4]]
         try test.vault.add(item)
-        try test.vault.update(matching: Query(.genericPassword), with: ItemChanges(attributes: [.comment: .string(markers[2])]))
+        try test.vault.update(
+            matching: Query(.genericPassword), with: ItemChanges(attributes: [.comment: .string(markers[2])]))
         let bytes = try test.directory.read("test.vault")
         for marker in markers.dropLast() { #expect(!contains(bytes, Array(marker.utf8)), "\(marker)") }
         // A delete looks like an add: both append a frame of the same length.
@@ -79,7 +89,9 @@ struct HygieneTests {
     }
 
     private func contains(_ bytes: [UInt8], _ marker: [UInt8]) -> Bool {
-        bytes.indices.dropLast(marker.count - 1).contains { bytes[$0] == marker[0] && Array(bytes[$0..<$0 + marker.count]) == marker }
+        bytes.indices.dropLast(marker.count - 1).contains {
+            bytes[$0] == marker[0] && Array(bytes[$0..<$0 + marker.count]) == marker
+        }
     }
 
     @Test func `no error says what is in an item`() throws {
@@ -121,7 +133,9 @@ struct RegressionTests {
         try test.vault.add(Item.generic("s", "a"))
         let zero = AttributeValue.date(Date(timeIntervalSinceReferenceDate: -0.0))
         try test.vault.update(matching: Query(.genericPassword), with: ItemChanges(attributes: [.creationDate: zero]))
-        #expect(try test.reopened().copyMatching(Query(.genericPassword))[0].record?.created == Date(timeIntervalSinceReferenceDate: 0))
+        #expect(
+            try test.reopened().copyMatching(Query(.genericPassword))[0].record?.created
+                == Date(timeIntervalSinceReferenceDate: 0))
     }
 
     @Test func `a rollback is reported every time and never written upon`() throws {
@@ -145,7 +159,11 @@ struct RegressionTests {
         bytes.replaceSubrange(4096..<12288, with: [UInt8](repeating: 0, count: 8192))
         try test.directory.write(bytes, to: "test.vault")
         try LinuxFileSystem.restrict(test.path)
-        for _ in 0..<3 { #expect(throws: VaultError.storage(.damaged(.marks))) { try test.vault.copyMatching(Query(.genericPassword)) } }
+        for _ in 0..<3 {
+            #expect(throws: VaultError.storage(.damaged(.marks))) {
+                try test.vault.copyMatching(Query(.genericPassword))
+            }
+        }
     }
 
     @Test func `a compaction removes its own leftovers and no other vault`() throws {
@@ -176,7 +194,9 @@ struct RegressionTests {
         let name = try #require(try state.names().first { $0.hasSuffix(".device") })
         try state.open(name, writable: true).truncate(to: 5)
         let vault = try test.reopened()
-        #expect(throws: VaultError.storage(.refused(.deviceSecret))) { try vault.add(Item.generic("t", "a", "x", [.accessible: "aku"])) }
+        #expect(throws: VaultError.storage(.refused(.deviceSecret))) {
+            try vault.add(Item.generic("t", "a", "x", [.accessible: "aku"]))
+        }
         #expect(try #require(try state.status(of: name)).size == 5)
     }
 
@@ -184,8 +204,12 @@ struct RegressionTests {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a"))
         #expect(test.vault.count(Query(.genericPassword, attributes: [.tombstone: 0])) == 1)
-        #expect(test.vault.count(Query(.genericPassword, attributes: [.syncViewHint: "", .tokenID: "", .multiUser: .data([])])) == 1)
-        #expect(throws: VaultError.duplicateItem) { try test.vault.add(Item.generic("s", "a", "x", [.syncViewHint: ""])) }
+        #expect(
+            test.vault.count(
+                Query(.genericPassword, attributes: [.syncViewHint: "", .tokenID: "", .multiUser: .data([])])) == 1)
+        #expect(throws: VaultError.duplicateItem) {
+            try test.vault.add(Item.generic("s", "a", "x", [.syncViewHint: ""]))
+        }
         try test.vault.add(Item.generic("s", "a", "x", [.syncViewHint: "view"]))
         #expect(test.vault.count(Query(.genericPassword, attributes: [.syncViewHint: ""])) == 1)
     }
@@ -221,7 +245,9 @@ struct RegressionTests {
         text.text = "example"
         for query in [host, text] {
             #expect(throws: VaultError.parameter(.matchKey)) { try test.vault.delete(matching: query) }
-            #expect(throws: VaultError.parameter(.matchKey)) { try test.vault.update(matching: query, with: ItemChanges()) }
+            #expect(throws: VaultError.parameter(.matchKey)) {
+                try test.vault.update(matching: query, with: ItemChanges())
+            }
         }
     }
 }

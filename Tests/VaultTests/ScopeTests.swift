@@ -88,14 +88,18 @@ struct ScopeTests {
     }
 
     @Test(arguments: [
-        ("/usr/bin/tool", "tool"), ("/usr/bin/tool (deleted)", "tool"), ("/opt/*", "program.*"), ("/opt/default", "program.default"),
+        ("/usr/bin/tool", "tool"), ("/usr/bin/tool (deleted)", "tool"), ("/opt/*", "program.*"),
+        ("/opt/default", "program.default"),
         ("/opt/device-identifiers", "program.device-identifiers"), ("/opt/a,b", "program.a_b"), ("", "program."),
         ("/opt/systemd", "program.systemd"),
-    ]) func `a program's own group is called as it is, unless that means something else`(executable: String, group: String) {
+    ]) func `a program's own group is called as it is, unless that means something else`(
+        executable: String, group: String
+    ) {
         #expect(ProcessGroup.name(ofExecutable: executable) == group)
     }
 
-    @Test(arguments: ["tool.resources/Info.plist", "Info.plist"]) func `a program with a bundle identifier is called that`(place: String)
+    @Test(arguments: ["tool.resources/Info.plist", "Info.plist"])
+    func `a program with a bundle identifier is called that`(place: String)
         throws
     {
         let directory = try TemporaryDirectory()

@@ -27,7 +27,8 @@ struct SurvivalTests {
         }
 
         var environment: VaultEnvironment {
-            VaultEnvironment(fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: state)
+            VaultEnvironment(
+                fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: state)
         }
 
         static func passphrase() throws -> Passphrase { try .of("pass") }
@@ -45,7 +46,8 @@ struct SurvivalTests {
     }
 
     /// An application that asks for both of its identifiers.
-    private func identifiers(_ vault: Vault, _ name: String = "com.example.player") throws -> (kept: UUID, bound: UUID) {
+    private func identifiers(_ vault: Vault, _ name: String = "com.example.player") throws -> (kept: UUID, bound: UUID)
+    {
         (try vault.deviceIdentifier(for: name), try vault.deviceIdentifier(for: name, thisDeviceOnly: true))
     }
 
@@ -61,7 +63,8 @@ struct SurvivalTests {
         let other = try Machine()
         for name in ["data", "state"] {
             try FileManager.default.copyItem(
-                atPath: machine.directory.path.appending(name).string, toPath: other.directory.path.appending(name).string)
+                atPath: machine.directory.path.appending(name).string,
+                toPath: other.directory.path.appending(name).string)
         }
         // The device secret is found by the vault's identifier, the anchor by its path, which is another one here.
         #expect(try identifiers(other.open()) == before)
@@ -82,7 +85,8 @@ struct SurvivalTests {
         try machine.open().backUp(to: backup)
         try machine.wipe(machine.path.removingLastComponent())
         try machine.wipe(machine.state)
-        try LockedVault(at: backup, environment: machine.environment).restore(with: .passphrase(Machine.passphrase()), to: machine.path)
+        try LockedVault(at: backup, environment: machine.environment).restore(
+            with: .passphrase(Machine.passphrase()), to: machine.path)
         let after = try identifiers(machine.open())
         #expect(after.kept == before.kept && after.bound != before.bound)
     }
@@ -92,7 +96,8 @@ struct SurvivalTests {
         let backup = machine.directory.path.appending("backup")
         try machine.open().backUp(to: backup)
         try machine.wipe(machine.path)
-        try LockedVault(at: backup, environment: machine.environment).restore(with: .passphrase(Machine.passphrase()), to: machine.path)
+        try LockedVault(at: backup, environment: machine.environment).restore(
+            with: .passphrase(Machine.passphrase()), to: machine.path)
         #expect(try identifiers(machine.open()) == before)
     }
 
@@ -101,7 +106,8 @@ struct SurvivalTests {
         let other = try Machine()
         let backup = machine.directory.path.appending("backup")
         try machine.open().backUp(to: backup)
-        try LockedVault(at: backup, environment: other.environment).restore(with: .passphrase(Machine.passphrase()), to: other.path)
+        try LockedVault(at: backup, environment: other.environment).restore(
+            with: .passphrase(Machine.passphrase()), to: other.path)
         let there = try identifiers(other.open())
         #expect(there.kept == before.kept && there.bound != before.bound)
         // And the one that was made there is absent here, without having changed this one.
@@ -158,7 +164,8 @@ struct SurvivalTests {
         let vault = try machine.create()
         let names = ["", "com.example.player", "com.example.other", "ü"]
         let views = [
-            vault, vault.withAccessGroups(["other"]), vault.withAccessGroups(["third", "default"]), vault.withAccessGroups(["*"]),
+            vault, vault.withAccessGroups(["other"]), vault.withAccessGroups(["third", "default"]),
+            vault.withAccessGroups(["*"]),
         ]
         var seen: Swift.Set<UUID> = []
         for view in views { for name in names { seen.insert(try view.deviceIdentifier(for: name)) } }
@@ -210,7 +217,9 @@ struct SurvivalTests {
         #expect(text.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
         let item = try #require(
             try vault.copyMatching(
-                Query(.genericPassword, service: "device-identifier", account: "n", attributes: [.accessGroup: "device-identifiers"])
+                Query(
+                    .genericPassword, service: "device-identifier", account: "n",
+                    attributes: [.accessGroup: "device-identifiers"])
             ).first)
         #expect(try item.text == text && item[.accessible] == "ck")
     }

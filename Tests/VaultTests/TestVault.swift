@@ -22,13 +22,15 @@ struct TestVault {
         passphrase = try Passphrase.of("pass")
         environment = TestVault.environment(directory, waits ? SystemClock() : clock)
         vault = try Vault.create(
-            at: directory.path.appending("test.vault"), passphrase: passphrase, cost: .weakest, environment: environment,
+            at: directory.path.appending("test.vault"), passphrase: passphrase, cost: .weakest,
+            environment: environment,
             accessGroups: groups)
     }
 
     static func environment(_ directory: TemporaryDirectory, _ clock: any VaultClock) -> VaultEnvironment {
         VaultEnvironment(
-            fileSystem: LinuxFileSystem(), clock: clock, random: SystemRandom(), stateDirectory: directory.path.appending("state"))
+            fileSystem: LinuxFileSystem(), clock: clock, random: SystemRandom(),
+            stateDirectory: directory.path.appending("state"))
     }
 
     func reopened(groups: AccessGroups = AccessGroups(["A", "B"])) throws -> Vault {
@@ -39,7 +41,8 @@ struct TestVault {
     func opened(onAnotherDevice state: FilePath) throws -> Vault {
         var environment = environment
         environment.stateDirectory = state
-        return try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: AccessGroups(["A", "B"]))
+        return try Vault.open(
+            at: path, unlockingWith: passphrase, environment: environment, accessGroups: AccessGroups(["A", "B"]))
     }
 }
 
@@ -47,7 +50,9 @@ extension Item {
     static func generic(
         _ service: String, _ account: String, _ secret: String = "x", _ attributes: [Attribute: AttributeValue] = [:]
     ) throws -> Item {
-        Item(.genericPassword(service: service, account: account), attributes: attributes, secret: try Secret(text: secret))
+        Item(
+            .genericPassword(service: service, account: account), attributes: attributes,
+            secret: try Secret(text: secret))
     }
 
     /// The secret as text, read from the vault.

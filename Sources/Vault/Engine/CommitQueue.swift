@@ -4,13 +4,15 @@ internal import Synchronization
 
 /// Where changes of several threads meet, to share what making them durable costs.
 ///
-/// One thread at a time leads: it carries out what waits, its own change and those of others, and hands the lead to the first that came meanwhile.
+/// One thread at a time leads: it carries out what waits, its own change and those of others, and hands the lead to the
+/// first that came meanwhile.
 final class CommitQueue<Change>: Sendable {
     /// A change that waits; its thread waits with it.
     ///
     /// Unchecked: the thread that leads carries the change out while the one that it belongs to waits.
     private final class Waiting: @unchecked Sendable {
-        /// Read and written under the queue's lock. Nil once it was carried out: what it holds must not outlive the call that brought it.
+        /// Read and written under the queue's lock. Nil once it was carried out: what it holds must not outlive the
+        /// call that brought it.
         var change: Change?
         private let turn = DispatchSemaphore(value: 0)
 
@@ -27,7 +29,8 @@ final class CommitQueue<Change>: Sendable {
         /// The first one's thread leads.
         var waiting: [Waiting] = []
         var isLed = false
-        /// How many threads were at it when the last changes were carried out, and how long the next leader waits for as many.
+        /// How many threads were at it when the last changes were carried out, and how long the next leader waits for
+        /// as many.
         var expected = 1
         var patience = Duration.zero
         var isGathering = false
@@ -91,7 +94,8 @@ final class CommitQueue<Change>: Sendable {
         next?.wake()
     }
 
-    /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them, and all others, a sync.
+    /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them,
+    /// and all others, a sync.
     private func gather(_ own: Waiting) {
         let patience = state.withLock { state in
             state.isGathering = state.waiting.count < state.expected

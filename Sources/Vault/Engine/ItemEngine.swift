@@ -18,7 +18,8 @@ final class ItemEngine {
 
     // MARK: Finding
 
-    func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item] {
+    func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item]
+    {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
         var items: [Item] = []
         items.reserveCapacity(found.count)
@@ -49,7 +50,8 @@ final class ItemEngine {
     }
 
     func isVisible(_ operation: Operation, to groups: AccessGroups) -> Bool {
-        groups.names?.contains { operation.isInGroup($0) } ?? true || operation.isInGroup(DeviceIdentifier.accessGroupName)
+        groups.names?.contains { operation.isInGroup($0) } ?? true
+            || operation.isInGroup(DeviceIdentifier.accessGroupName)
     }
 
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
@@ -67,7 +69,9 @@ final class ItemEngine {
         } catch {
             guard error == .damaged(.value(operation.id)), !store.isWriting else { throw VaultError(error) }
         }
-        guard let again = try stored({ () throws(StorageError) in try store.openValueAgain(of: operation) }) else { throw .itemChanged }
+        guard let again = try stored({ () throws(StorageError) in try store.openValueAgain(of: operation) }) else {
+            throw .itemChanged
+        }
         return again
     }
 
@@ -91,7 +95,9 @@ final class ItemEngine {
         _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let parsed = try parse(item, groups)
-        guard let twin = try twins(of: parsed).own, !twin.isTombstone else { return try add(item, groups, for: source, in: &session) }
+        guard let twin = try twins(of: parsed).own, !twin.isTombstone else {
+            return try add(item, groups, for: source, in: &session)
+        }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         let changed = try update(twin, with: changes, groups, in: &session)
@@ -106,12 +112,17 @@ final class ItemEngine {
 
     private func checkKey(of parsed: ParsedItem) throws(VaultError) {
         // It would be sealed by nothing that the user knows.
-        guard parsed.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else { throw .storage(.noMatchingSlot) }
+        guard parsed.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else {
+            throw .storage(.noMatchingSlot)
+        }
         guard store.canUse(parsed.protection) else { throw .locked }
     }
 
-    /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent here.
-    func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (own: Operation?, foreign: [Operation]) {
+    /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent
+    /// here.
+    func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (
+        own: Operation?, foreign: [Operation]
+    ) {
         var twins: (own: Operation?, foreign: [Operation]) = (nil, [])
         for operation in records(like: parsed) where operation.id != id {
             if try isForeign(operation) { twins.foreign.append(operation) } else { twins.own = twins.own ?? operation }
@@ -139,7 +150,9 @@ final class ItemEngine {
         let own = Attribute.primaryKey(of: parsed.itemClass)
         return candidates.compactMap { store.record(at: $0) }.filter { operation in
             operation.itemClass == parsed.itemClass
-                && (own + Attribute.commonPrimaryKey).allSatisfy { parsed.matchKey($0) == $0.matchKey(in: operation, parsed.itemClass) }
+                && (own + Attribute.commonPrimaryKey).allSatisfy {
+                    parsed.matchKey($0) == $0.matchKey(in: operation, parsed.itemClass)
+                }
         }
     }
 
@@ -148,7 +161,8 @@ final class ItemEngine {
     ) throws(VaultError) -> Item {
         let now = store.now
         let operation = Operation(
-            kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(), version: 1,
+            kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(),
+            version: 1,
             valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
             deviceID: try deviceID(for: parsed.protection, in: session),
             attributes: parsed.encoded)
@@ -157,7 +171,8 @@ final class ItemEngine {
 
     /// An item that comes back keeps the identity of the one that was deleted.
     private func revive(
-        _ tombstone: Operation, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+        _ tombstone: Operation, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         let now = max(store.now, tombstone.modified + ItemEngine.tick)
         var operation = tombstone
@@ -204,10 +219,13 @@ final class ItemEngine {
         var new = old
         new.version += 1
         new.modified = max(store.now, old.modified + ItemEngine.tick)
-        if case .date(let date)? = changes.attributes[.creationDate] { new.created = date.timeIntervalSinceReferenceDate }
+        if case .date(let date)? = changes.attributes[.creationDate] {
+            new.created = date.timeIntervalSinceReferenceDate
+        }
         new.attributes = parsed.encoded.keepingUnknown(of: old.attributes)
         new.protection = parsed.protection
-        new.deviceID = parsed.protection.isThisDeviceOnly ? try deviceID(for: parsed.protection, in: session) : .init(repeating: 0)
+        new.deviceID =
+            parsed.protection.isThisDeviceOnly ? try deviceID(for: parsed.protection, in: session) : .init(repeating: 0)
         if hasMoved(old, to: parsed) {
             let twins = try twins(of: parsed, except: old.id)
             if let twin = twins.own {
@@ -286,7 +304,9 @@ final class ItemEngine {
         return grave
     }
 
-    private func deviceID(for protection: Accessibility, in session: borrowing WriteSession) throws(VaultError) -> [16 of UInt8] {
+    private func deviceID(for protection: Accessibility, in session: borrowing WriteSession) throws(VaultError) -> [
+        16 of UInt8
+    ] {
         guard protection.isThisDeviceOnly else { return .init(repeating: 0) }
         do throws(StorageError) { return try session.deviceIdentifier() } catch { throw VaultError(error) }
     }

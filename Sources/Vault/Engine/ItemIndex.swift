@@ -3,7 +3,8 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// Finds places in the record table by value: the primary key of each class, and every attribute that was ever asked for.
+/// Finds places in the record table by value: the primary key of each class, and every attribute that was ever asked
+/// for.
 ///
 /// An index is made at the first question and kept from then on. Hashes only propose; whoever asks compares.
 final class ItemIndex: RecordObserver {
@@ -31,7 +32,9 @@ final class ItemIndex: RecordObserver {
     }
 
     /// Places that may hold an item with these values of the class's primary key. Nil: one of the values is missing.
-    func candidates(primaryKeyOf itemClass: ItemClass, in store: VaultStore, _ value: (Attribute) -> MatchKey?) -> [Int]? {
+    func candidates(primaryKeyOf itemClass: ItemClass, in store: VaultStore, _ value: (Attribute) -> MatchKey?)
+        -> [Int]?
+    {
         var bytes = [itemClass.number]
         bytes.reserveCapacity(128)
         for attribute in Attribute.primaryKey(of: itemClass) {
@@ -44,11 +47,15 @@ final class ItemIndex: RecordObserver {
     }
 
     /// How many places may hold an item with this value, and which.
-    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
+    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: VaultStore) -> (
+        count: Int, () -> [Int]
+    ) {
         candidates(.attribute(attribute.tag), [itemClass.number] + value.bytes, store)
     }
 
-    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: VaultStore) -> (count: Int, () -> [Int]) {
+    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: VaultStore) -> (
+        count: Int, () -> [Int]
+    ) {
         candidates(.user(name), [itemClass.number] + value.utf8, store)
     }
 
@@ -61,7 +68,9 @@ final class ItemIndex: RecordObserver {
 
     private func makeChains(_ store: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
         let chains = HashChains()
-        store.forEachRecord { place, itemClass, attributes in chains.move(place, from: nil, to: hash(itemClass, attributes)) }
+        store.forEachRecord { place, itemClass, attributes in
+            chains.move(place, from: nil, to: hash(itemClass, attributes))
+        }
         return chains
     }
 
@@ -71,7 +80,9 @@ final class ItemIndex: RecordObserver {
         var bytes = [itemClass.number]
         switch key {
         case .attribute(let tag):
-            guard let attribute = Attribute(tag), append(attribute, of: itemClass, attributes, to: &bytes) else { return nil }
+            guard let attribute = Attribute(tag), append(attribute, of: itemClass, attributes, to: &bytes) else {
+                return nil
+            }
         case .user(let name):
             var value: Range<Int>?
             EncodedAttributes.visitUser(attributes) { if $0 == name { value = $1 } }
@@ -89,7 +100,9 @@ final class ItemIndex: RecordObserver {
         for attribute in Attribute.primaryKey(of: itemClass) {
             let start = bytes.count
             bytes.append(integer: UInt32(0))
-            if !append(attribute, of: itemClass, attributes, to: &bytes) { bytes += MatchKey(.data([]), kind: .blob).bytes }
+            if !append(attribute, of: itemClass, attributes, to: &bytes) {
+                bytes += MatchKey(.data([]), kind: .blob).bytes
+            }
             let length = UInt32(bytes.count - start - 4)
             for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
         }
@@ -97,7 +110,9 @@ final class ItemIndex: RecordObserver {
     }
 
     /// Appends the comparable value of an attribute. Returns false for a record that does not have it.
-    private func append(_ attribute: Attribute, of itemClass: ItemClass, _ attributes: Span<UInt8>, to bytes: inout [UInt8]) -> Bool {
+    private func append(
+        _ attribute: Attribute, of itemClass: ItemClass, _ attributes: Span<UInt8>, to bytes: inout [UInt8]
+    ) -> Bool {
         let kind = attribute.kind
         if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
             MatchKey.append(kind, encodedKind, attributes.extracting(range), to: &bytes)
@@ -115,7 +130,8 @@ extension Attribute {
     func matchKey(in operation: Operation, _ itemClass: ItemClass) -> MatchKey? {
         let kind = kind
         return fieldValue(in: operation).map { MatchKey($0, kind: kind) }
-            ?? operation.attributes[tag].map { MatchKey($0, kind: kind) } ?? absentValue.map { MatchKey($0, kind: kind) }
+            ?? operation.attributes[tag].map { MatchKey($0, kind: kind) }
+            ?? absentValue.map { MatchKey($0, kind: kind) }
     }
 
     /// Whether the record's value of the attribute is this one.

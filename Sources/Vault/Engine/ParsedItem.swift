@@ -22,7 +22,8 @@ struct ParsedItem {
         guard let defaultGroup = groups.first else { throw .accessGroupDenied }
         if let flaw = item.flaw { throw flaw }
         self.init(
-            itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked, values: [:],
+            itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked,
+            values: [:],
             user: item.userAttributes)
         values.reserveCapacity(12)
         try apply(item.attributes)
@@ -39,7 +40,9 @@ struct ParsedItem {
 
     /// What the item must fulfil before it is written, whether it is new or changed.
     func check(_ groups: AccessGroups) throws(VaultError) {
-        guard case .string(let group) = values[Attribute.accessGroup.tag], groups.allowsWriting(group) else { throw .accessGroupDenied }
+        guard case .string(let group) = values[Attribute.accessGroup.tag], groups.allowsWriting(group) else {
+            throw .accessGroupDenied
+        }
         try checkAccessControl()
     }
 
@@ -73,12 +76,15 @@ struct ParsedItem {
                 if case .data(let bytes) = encoded { control = AccessControl(parsing: bytes) }
                 guard control != nil else { throw .parameter(.attributeValue(attribute.name)) }
             case .synchronizable, .tombstone:
-                guard encoded == .integer(0) || encoded == .integer(1) else { throw .parameter(.attributeValue(attribute.name)) }
+                guard encoded == .integer(0) || encoded == .integer(1) else {
+                    throw .parameter(.attributeValue(attribute.name))
+                }
                 values[attribute.tag] = encoded
             // The engine's own clock sets the dates; a digest of the secret is never kept.
             case .creationDate, .modificationDate, .sha1: break
             // What is absent anyway is not stored.
-            case .multiUser, .syncViewHint, .tokenID: values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
+            case .multiUser, .syncViewHint, .tokenID:
+                values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
             default: values[attribute.tag] = encoded
             }
         }

@@ -20,7 +20,9 @@ struct ParsedQuery {
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
     init(_ query: Query, groups: AccessGroups, defaultLimit: Query.Limit = .all) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
-        let referenced = try query.persistentReference.map { bytes throws(VaultError) in try ParsedQuery.parse(reference: bytes) }
+        let referenced = try query.persistentReference.map { bytes throws(VaultError) in
+            try ParsedQuery.parse(reference: bytes)
+        }
         reference = referenced?.id
         guard let itemClass = query.itemClass ?? referenced?.itemClass else {
             throw query.flaw ?? .parameter(.classMissing)
@@ -44,10 +46,14 @@ struct ParsedQuery {
                 }
                 continue
             }
-            if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil { throw .parameter(.attributeValue(attribute.name)) }
+            if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil {
+                throw .parameter(.attributeValue(attribute.name))
+            }
             filters.append((attribute, MatchKey(encoded, kind: kind)))
         }
-        guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else { throw .parameter(.attributesWithReference) }
+        guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else {
+            throw .parameter(.attributesWithReference)
+        }
         if let flaw = query.flaw { throw flaw }
         let named = query.attributes[.accessGroup]?.text
         if let named, !groups.allows(named), named != DeviceIdentifier.accessGroup { throw .accessGroupDenied }
@@ -91,7 +97,9 @@ struct ParsedQuery {
     }
 
     private static func parse(reference bytes: [UInt8]) throws(VaultError) -> (itemClass: ItemClass, id: ItemID) {
-        guard bytes.count == 20, let name = String(validating: bytes[..<4], as: UTF8.self) else { throw .parameter(.persistentReference) }
+        guard bytes.count == 20, let name = String(validating: bytes[..<4], as: UTF8.self) else {
+            throw .parameter(.persistentReference)
+        }
         // A class of Apple's that has no table.
         guard name != "apls" else { throw .noSuchClass }
         guard let itemClass = ItemClass(rawValue: name) else { throw .parameter(.persistentReference) }
@@ -108,16 +116,21 @@ struct ParsedQuery {
         if !userFilters.isEmpty {
             let user = operation.attributes.user
             // By their bytes: strings that only look alike are not the same value.
-            for (name, value) in userFilters where user[name].map({ Array($0.utf8) }) != Array(value.utf8) { return false }
+            for (name, value) in userFilters where user[name].map({ Array($0.utf8) }) != Array(value.utf8) {
+                return false
+            }
         }
         if let host = hostOrSubdomain {
             guard let server = operation.text(of: .server),
-                server.utf8.elementsEqual(host.utf8) || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
+                server.utf8.elementsEqual(host.utf8)
+                    || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
             else { return false }
         }
         if let text {
             let visible: [Attribute] = [.service, .server, .account, .label]
-            guard visible.contains(where: { operation.text(of: $0)?.lowercased().contains(text) == true }) else { return false }
+            guard visible.contains(where: { operation.text(of: $0)?.lowercased().contains(text) == true }) else {
+                return false
+            }
         }
         return true
     }
@@ -132,7 +145,8 @@ struct ParsedQuery {
         }
         guard maximum > 0 else { return [] }
         // Numbers are sorted, since records are large to move.
-        var order = candidates(store, index).compactMap { place in store.ordinal(at: place).map { (ordinal: $0, place) } }
+        var order = candidates(store, index).compactMap { place in store.ordinal(at: place).map { (ordinal: $0, place) }
+        }
         if order.count > 1 { order.sort { $0.ordinal < $1.ordinal } }
         var found: [Operation] = []
         found.reserveCapacity(min(order.count, maximum))
@@ -191,12 +205,16 @@ extension Operation {
 
 extension Item {
     /// - Throws: what adding the item would, whatever is in the vault.
-    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ParsedItem(self, addedAsOneOf: groups) }
+    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) {
+        _ = try ParsedItem(self, addedAsOneOf: groups)
+    }
 }
 
 extension Query {
     /// - Throws: what ``ItemStore/copyMatching(_:)`` would, whatever is in the vault.
-    package func check(findingAsOneOf groups: AccessGroups) throws(VaultError) { _ = try ParsedQuery(self, groups: groups) }
+    package func check(findingAsOneOf groups: AccessGroups) throws(VaultError) {
+        _ = try ParsedQuery(self, groups: groups)
+    }
 
     package func check(changing changes: ItemChanges, asOneOf groups: AccessGroups) throws(VaultError) {
         _ = try ParsedQuery(self, changing: changes, asOneOf: groups)

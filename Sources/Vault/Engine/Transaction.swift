@@ -2,7 +2,8 @@
 package import FoundationEssentials
 internal import VaultStorage
 
-/// The verbs inside a transaction: each sees what those before it did. It is lent to the transaction's body, and cannot be kept.
+/// The verbs inside a transaction: each sees what those before it did. It is lent to the transaction's body, and cannot
+/// be kept.
 public struct Transaction: ~Copyable {
     private let engine: ItemEngine
     private let groups: AccessGroups
@@ -18,7 +19,8 @@ public struct Transaction: ~Copyable {
 
     /// Gives the session back.
     ///
-    /// - Parameter engine: that the transaction was made for. Two that were exchanged would each write to the other's vault, without its lock.
+    /// - Parameter engine: that the transaction was made for. Two that were exchanged would each write to the other's
+    ///   vault, without its lock.
     consuming func end(of engine: ItemEngine) -> WriteSession {
         precondition(self.engine === engine, "a transaction was exchanged for that of another vault")
         return session
@@ -67,6 +69,7 @@ public struct Transaction: ~Copyable {
         _ verb: (ItemEngine, AccessGroups, inout WriteSession) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         let (engine, groups) = (engine, groups)
-        return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, groups, &session) }
+        return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, groups, &session)
+        }
     }
 }

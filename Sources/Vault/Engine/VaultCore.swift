@@ -24,8 +24,9 @@ final class VaultCore: Sendable {
     private let opened: Guarded<Opened>
     private let process = ForkMark.process
     private let queue = CommitQueue<Change>()
-    /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the vault for its beginning and its end alone.
-    /// It begins at 0, since Dispatch ends a process that lets go of one below where it began: a child may, that was forked meanwhile.
+    /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the vault for its beginning
+    /// and its end alone. It begins at 0, since Dispatch ends a process that lets go of one below where it began: a
+    /// child may, that was forked meanwhile.
     private let compaction = DispatchSemaphore(value: 0)
 
     init(_ store: sending VaultStore) {
@@ -55,7 +56,8 @@ final class VaultCore: Sendable {
         init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) { self.body = body }
     }
 
-    /// Whether this is a child of the process that opened the vault, in which a thread that holds something may not be there.
+    /// Whether this is a child of the process that opened the vault, in which a thread that holds something may not be
+    /// there.
     private var isForked: Bool { process != ForkMark.process }
 
     private func checkOutside() throws(VaultError) { if opened.isHeldHere { throw .insideTransaction } }
@@ -77,7 +79,8 @@ final class VaultCore: Sendable {
         return try opened.look { (opened) throws(VaultError) in try body(opened.engine) }
     }
 
-    private static func read<R>(_ opened: Opened, _ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+    private static func read<R>(_ opened: Opened, _ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R
+    {
         try opened.check()
         try stored { () throws(StorageError) in try opened.store.refresh() }
         return try body(opened.engine)
@@ -108,7 +111,9 @@ final class VaultCore: Sendable {
                 for change in batch {
                     // A change that fails takes itself back and leaves the others alone; its thread hears why.
                     do throws(VaultError) {
-                        try session.transaction { (session: inout WriteSession) throws(VaultError) in try change.body(engine, &session) }
+                        try session.transaction { (session: inout WriteSession) throws(VaultError) in
+                            try change.body(engine, &session)
+                        }
                     } catch { continue }
                 }
             }
@@ -135,7 +140,9 @@ final class VaultCore: Sendable {
             var selected: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
             try stored { () throws(StorageError) in
                 try opened.store.purge {
-                    do throws(VaultError) { selected = .success(try select(opened.engine)) } catch { selected = .failure(error) }
+                    do throws(VaultError) { selected = .success(try select(opened.engine)) } catch {
+                        selected = .failure(error)
+                    }
                     return try? selected.get()
                 }
             }
@@ -179,7 +186,8 @@ final class VaultCore: Sendable {
         }
     }
 
-    /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under way a second at most.
+    /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under
+    /// way a second at most.
     func closeAtOnce() {
         guard !opened.isHeldHere, !isForked else { return }
         let isAlone = compaction.wait(timeout: .now() + 1) == .success
@@ -193,7 +201,8 @@ final class VaultCore: Sendable {
 
     // MARK: Compaction
 
-    /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the new file in its place.
+    /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the
+    /// new file in its place.
     func compact() throws(VaultError) { try compact { _ in true } }
 
     /// - Parameter isWanted: asked with the vault held, once no other compaction is under way.
@@ -242,7 +251,8 @@ final class VaultCore: Sendable {
         return true
     }
 
-    /// After a second without a change both marks are brought up to date, so that any truncation of the file would show.
+    /// After a second without a change both marks are brought up to date, so that any truncation of the file would
+    /// show.
     private func settleSoon(_ opened: Opened) {
         opened.lastChange = opened.store.uptime
         // In a forked child Dispatch has no threads.

@@ -15,7 +15,8 @@ public struct ItemVersion: Sendable {
 }
 
 extension Vault {
-    /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the next compaction.
+    /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the
+    /// next compaction.
     public var historyLimit: Int { get throws(VaultError) { try core.read { $0.store.historyLimit } } }
 
     /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
@@ -29,7 +30,8 @@ extension Vault {
     }
 
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
-        try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.accessGroups, for: self) }
+        try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.accessGroups, for: self)
+        }
     }
 
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {

@@ -21,7 +21,8 @@ extension ItemEngine {
             old
             ?? Operation(
                 kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
-                ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil, deviceID: .init(repeating: 0),
+                ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil,
+                deviceID: .init(repeating: 0),
                 attributes: EncodedAttributes())
         settings.version += 1
         settings.modified = max(store.now, settings.modified)
@@ -30,13 +31,16 @@ extension ItemEngine {
     }
 
     /// The versions of each item that matches, the newest first: the current one, then those that were kept.
-    func versions(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [ItemVersion] {
+    func versions(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
+        -> [ItemVersion]
+    {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
         for current in found {
             // A version of before the item came into the caller's groups is not the caller's to see.
-            for operation in [current] + store.versions(of: current.id).reversed() where isVisible(operation, to: groups) {
+            for operation in [current] + store.versions(of: current.id).reversed()
+            where isVisible(operation, to: groups) {
                 if try isForeign(operation) { continue }
                 versions.append(try version(operation, of: query, source, isCurrent: operation.kind == .put))
             }
@@ -45,7 +49,9 @@ extension ItemEngine {
     }
 
     /// The last version of each deleted item that matches, in the order of their creation.
-    func deleted(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [ItemVersion] {
+    func deleted(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
+        -> [ItemVersion]
+    {
         let found = try deletedOperations(matching: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
@@ -80,13 +86,16 @@ extension ItemEngine {
     ///
     /// - Parameter version: nil: the one before.
     func undo(
-        _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+        _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource,
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
-        guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place), !current.isTombstone,
+        guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place),
+            !current.isTombstone,
             try !isForeign(current)
         else { throw .itemNotFound }
         let versions = store.versions(of: id)
-        guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }), isVisible(past, to: groups)
+        guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }),
+            isVisible(past, to: groups)
         else { throw .itemNotFound }
         guard store.canUse(current.protection) else { throw .locked }
         try remember(current, in: &session)
@@ -106,12 +115,14 @@ extension ItemEngine {
     }
 
     private func bringBack(
-        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ source: any SecretSource, in session: inout WriteSession
+        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ source: any SecretSource,
+        in session: inout WriteSession
     ) throws(VaultError) -> Item {
         guard let itemClass = past.itemClass, try !isForeign(past) else { throw .itemNotFound }
         guard store.canUse(past.protection) else { throw .locked }
         let parsed = ParsedItem(
-            itemClass: itemClass, protection: past.protection, values: past.attributes.values, user: past.attributes.user)
+            itemClass: itemClass, protection: past.protection, values: past.attributes.values,
+            user: past.attributes.user)
         try parsed.check(groups)
         let twins = try twins(of: parsed, except: past.id)
         if let twin = twins.own {
@@ -131,7 +142,9 @@ extension ItemEngine {
     }
 
     /// The items that match, deleted ones among them, whose older versions are to go.
-    func historyOwners(matching query: Query, onlyDeleted: Bool, _ groups: AccessGroups) throws(VaultError) -> Set<ItemID> {
+    func historyOwners(matching query: Query, onlyDeleted: Bool, _ groups: AccessGroups) throws(VaultError) -> Set<
+        ItemID
+    > {
         let deleted = try deletedOperations(matching: query, groups).map(\.id)
         if onlyDeleted { return Set(deleted) }
         return try Set(deleted + ParsedQuery(query, groups: groups).find(in: store, index).map(\.id))
@@ -140,10 +153,14 @@ extension ItemEngine {
     /// All that there ever was in an access group.
     func items(ofGroup group: String) -> (current: Set<ItemID>, past: Set<ItemID>) {
         let name = Array(group.utf8)
-        func isOfGroup(_ item: Operation) -> Bool { item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group) }
+        func isOfGroup(_ item: Operation) -> Bool {
+            item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group)
+        }
         var current: Set<ItemID> = []
         for place in 0..<store.recordEnd {
-            guard let operation = store.record(at: place), operation.itemClass != nil, isOfGroup(operation) else { continue }
+            guard let operation = store.record(at: place), operation.itemClass != nil, isOfGroup(operation) else {
+                continue
+            }
             current.insert(operation.id)
         }
         return (current, Set(store.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))

@@ -2,11 +2,12 @@
 
 /// Apple's `SecAccessControl`: when an item can be read, and what its user must do for it each time.
 ///
-/// As the value of ``Attribute/accessControl`` it is data: the raw value of the accessibility, a zero byte, and the constraints as 8 bytes,
-/// little-endian, if there are any.
+/// As the value of ``Attribute/accessControl`` it is data: the raw value of the accessibility, a zero byte, and the
+/// constraints as 8 bytes, little-endian, if there are any.
 package struct AccessControl: Hashable, Sendable {
     package let accessibility: Accessibility
-    /// The bits of `SecAccessControlCreateFlags`. Nil: made of an item's accessibility, and so equal to it; 0 has no bit, but was given as one.
+    /// The bits of `SecAccessControlCreateFlags`. Nil: made of an item's accessibility, and so equal to it; 0 has no
+    /// bit, but was given as one.
     package let constraints: UInt64?
 
     package init(_ accessibility: Accessibility, constraints: UInt64? = nil) {

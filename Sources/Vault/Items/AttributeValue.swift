@@ -66,7 +66,8 @@ extension AttributeValue {
             case .real(let real): AttributeValue.encoded(real)
             case .bool(let bool): .integer(bool ? 1 : 0)
             // Only canonical decimals are numbers: not "080", not "+80", not "".
-            case .string(let string): Int32(string).flatMap { String($0) == string ? .integer(Int64($0)) : nil } ?? .string(string)
+            case .string(let string):
+                Int32(string).flatMap { String($0) == string ? .integer(Int64($0)) : nil } ?? .string(string)
             case .data, .date: nil
             }
         case .date:
@@ -127,7 +128,8 @@ struct MatchKey: Hashable {
 
     /// Appends the key of a value of the file.
     static func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
-        if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0))) {
+        if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0)))
+        {
             append(small, to: &output)
         } else {
             output.append(mark(kind, encodedKind))

@@ -3,7 +3,8 @@ public import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-// Identifiers of the device: random, made once, and then always the same. They live in the vault, so they outlast the application.
+// Identifiers of the device: random, made once, and then always the same. They live in the vault, so they outlast the
+// application.
 
 extension Vault {
     public func deviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
@@ -27,7 +28,8 @@ extension Vault {
     @discardableResult
     public func resetDeviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
         let made = UUID()
-        try withAccessGroups(DeviceIdentifier.everyGroup).set(DeviceIdentifier(name: name, isBound: thisDeviceOnly).item(made))
+        try withAccessGroups(DeviceIdentifier.everyGroup).set(
+            DeviceIdentifier(name: name, isBound: thisDeviceOnly).item(made))
         return made
     }
 
@@ -45,7 +47,8 @@ extension Vault {
     }
 }
 
-/// Which identifier. It is the device's and no program's: all of them are in one access group, whichever groups a caller has.
+/// Which identifier. It is the device's and no program's: all of them are in one access group, whichever groups a
+/// caller has.
 struct DeviceIdentifier {
     static let accessGroup = "device-identifiers"
     static let accessGroupName = Array(accessGroup.utf8)
@@ -55,7 +58,8 @@ struct DeviceIdentifier {
 
     static let everyGroup = AccessGroups([accessGroup, "*"])
 
-    /// Where an identifier may be, the first being where one is made. Version 0.1 kept them in the group of the program that asked.
+    /// Where an identifier may be, the first being where one is made. Version 0.1 kept them in the group of the program
+    /// that asked.
     static func groups(of caller: AccessGroups) -> [String] {
         var groups = [accessGroup]
         for group in caller.list + ["default"] where group != "*" && !groups.contains(group) { groups.append(group) }
@@ -77,7 +81,9 @@ struct DeviceIdentifier {
     func item(_ identifier: UUID) throws(VaultError) -> Item {
         let text = Array(identifier.uuidString.lowercased().utf8)
         let secret: Secret
-        do throws(CryptoError) { secret = Secret(try SecretBytes(copying: text.span)) } catch { throw .storage(.init(error)) }
+        do throws(CryptoError) { secret = Secret(try SecretBytes(copying: text.span)) } catch {
+            throw .storage(.init(error))
+        }
         return Item(
             .genericPassword(service: service, account: name),
             attributes: [.label: .string("Device identifier"), .accessGroup: .string(DeviceIdentifier.accessGroup)],

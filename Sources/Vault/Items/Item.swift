@@ -19,7 +19,8 @@ public struct ItemKey: Hashable, Sendable {
 
     /// - Parameter protocol: one of Apple's four-character codes, such as `htps`, or any other text.
     public static func internetPassword(
-        server: String, account: String = "", protocol: String? = nil, port: Int? = nil, path: String? = nil, securityDomain: String? = nil,
+        server: String, account: String = "", protocol: String? = nil, port: Int? = nil, path: String? = nil,
+        securityDomain: String? = nil,
         authenticationType: String? = nil
     ) -> ItemKey {
         var attributes: [Attribute: AttributeValue] = [.server: .string(server), .account: .string(account)]
@@ -35,7 +36,9 @@ public struct ItemKey: Hashable, Sendable {
     ///   - issuer: the normalized distinguished name, DER.
     ///   - serialNumber: the content bytes of the DER integer.
     public static func certificate(issuer: [UInt8], serialNumber: [UInt8], type: Int = 0) -> ItemKey {
-        ItemKey(.certificate, [.issuer: .data(issuer), .serialNumber: .data(serialNumber), .certificateType: .number(Int64(type))])
+        ItemKey(
+            .certificate,
+            [.issuer: .data(issuer), .serialNumber: .data(serialNumber), .certificateType: .number(Int64(type))])
     }
 
     public static func key(applicationLabel: [UInt8], applicationTag: String = "") -> ItemKey {
@@ -92,7 +95,9 @@ public struct Item: Sendable {
             for field in stored.values.fields {
                 if let attribute = Attribute(field.tag) { attributes[attribute] = AttributeValue(field.value) }
             }
-            for attribute in [Attribute.accessible, .creationDate, .modificationDate] { attributes[attribute] = field(attribute) }
+            for attribute in [Attribute.accessible, .creationDate, .modificationDate] {
+                attributes[attribute] = field(attribute)
+            }
             return attributes
         }
         set { given = newValue }
@@ -125,7 +130,8 @@ public struct Item: Sendable {
     /// Lends the secret of an item that was found: opened now, wiped on return.
     ///
     /// - Returns: nil when the item has no secret, which differs from an empty one.
-    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`, `.storage(.damaged)`.
+    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`,
+    ///   `.storage(.damaged)`.
     public func withSecret<R>(_ body: (Span<UInt8>) throws -> R) throws -> R? {
         if let secret { return try secret.withBytes(body) }
         guard let record, record.hasSecret else { return nil }
@@ -169,6 +175,8 @@ public struct ItemRecord: Sendable {
 extension UUID {
     init(_ id: ItemID) {
         let b = id.bytes
-        self.init(uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]))
+        self.init(
+            uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15])
+        )
     }
 }

@@ -7,11 +7,13 @@ public import VaultStorage
 public protocol SecretSource: AnyObject, Sendable {
     /// Opens the secret of an item that was found.
     ///
-    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`, `.storage(.damaged)`.
+    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`,
+    ///   `.storage(.damaged)`.
     func secret(of record: ItemRecord) throws(VaultError) -> Secret?
 }
 
-/// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; whoever takes an `ItemStore` cannot tell which it has.
+/// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; whoever takes an `ItemStore`
+/// cannot tell which it has.
 public protocol ItemStore: SecretSource {
     /// Adds an item.
     ///
@@ -45,7 +47,8 @@ public protocol ItemStore: SecretSource {
     func store(_ items: [Item], replacing: Bool) throws(VaultError)
 }
 
-/// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a whole.
+/// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a
+/// whole.
 public protocol OpenVault: ItemStore {
     /// How many of the items that match cannot be read now, since the vault is locked.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
@@ -60,10 +63,12 @@ public protocol OpenVault: ItemStore {
     /// - Throws: `.itemNotFound` rather than returning none.
     func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion]
 
-    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call takes the first one back.
+    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call
+    /// takes the first one back.
     ///
     /// - Parameter version: nil: the one before.
-    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key that this one had.
+    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key
+    ///   that this one had.
     @discardableResult
     func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item
 
@@ -75,13 +80,14 @@ public protocol OpenVault: ItemStore {
 
     /// The device's identifier under this name, made now if there is none: a random version-4 UUID (RFC 9562).
     ///
-    /// It is a generic password of the service `device-identifier`, whose account is the name, readable after the first unlock, in the access
-    /// group `device-identifiers`: one for all programs, whichever groups they have, however many threads and processes ask for it first.
+    /// It is a generic password of the service `device-identifier`, whose account is the name, readable after the first
+    /// unlock, in the access group `device-identifiers`: one for all programs, whichever groups they have, however many
+    /// threads and processes ask for it first.
     ///
     /// - Parameters:
     ///   - name: the application's, such as its bundle identifier; empty for the device's own.
-    ///   - thisDeviceOnly: another identifier of the same name, bound to this machine: in a copy of the vault on another one it is absent, and a
-    ///     new one is made.
+    ///   - thisDeviceOnly: another identifier of the same name, bound to this machine: in a copy of the vault on
+    ///     another one it is absent, and a new one is made.
     /// - Throws: `.notADeviceIdentifier` when something else is stored in its place.
     func deviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
 
@@ -89,8 +95,8 @@ public protocol OpenVault: ItemStore {
     @discardableResult
     func resetDeviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
 
-    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application leaves behind. The device
-    /// identifiers of the group's name go with it.
+    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application
+    /// leaves behind. The device identifiers of the group's name go with it.
     ///
     /// - Returns: how many items went; those that had been deleted before do not count.
     /// - Throws: `.accessGroupDenied` for a group that is not the caller's.

@@ -9,7 +9,10 @@ extension Attribute {
         case .internetPassword: [.account, .securityDomain, .server, .protocolName, .authenticationType, .port, .path]
         case .certificate: [.certificateType, .issuer, .serialNumber]
         case .key:
-            [.keyClass, .applicationLabel, .applicationTag, .creator, .type, .keySizeInBits, .effectiveKeySize, .startDate, .endDate]
+            [
+                .keyClass, .applicationLabel, .applicationTag, .creator, .type, .keySizeInBits, .effectiveKeySize,
+                .startDate, .endDate,
+            ]
         }
     }
 

@@ -29,15 +29,18 @@ public struct Query: Sendable {
     public var text: String?
     /// Whether the items come with their secrets, all opened at one moment.
     public var returnsSecrets = false
-    /// Whether items that can be read while unlocked only are left out of a locked vault's answer. Without it they make the call fail.
+    /// Whether items that can be read while unlocked only are left out of a locked vault's answer. Without it they make
+    /// the call fail.
     public var leavesOutLocked = false
-    /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing (`kSecUseTombstones`).
+    /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing
+    /// (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
     /// What a door found wrong that has no form here. It is thrown in its turn among what the engine itself finds.
     package var flaw: VaultError?
 
     public init(
-        _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil, label: String? = nil,
+        _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil,
+        label: String? = nil,
         attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:], limit: Limit? = nil
     ) {
         self.itemClass = itemClass

@@ -4,7 +4,8 @@ package import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// A stored item as it passes between processes: its attributes are encoded as in the file, and taken apart only when somebody asks.
+/// A stored item as it passes between processes: its attributes are encoded as in the file, and taken apart only when
+/// somebody asks.
 package struct StoredItem: Sendable {
     /// What names one value of one item.
     package struct Key: Sendable {
@@ -36,7 +37,8 @@ package struct StoredItem: Sendable {
     package let secret: Secret?
 
     package init(
-        itemClass: ItemClass, accessibility: Accessibility, attributes: [UInt8], id: [UInt8], version: UInt64, valueVersion: UInt64,
+        itemClass: ItemClass, accessibility: Accessibility, attributes: [UInt8], id: [UInt8], version: UInt64,
+        valueVersion: UInt64,
         created: Date, modified: Date, hasSecret: Bool, secret: Secret?
     ) {
         self.itemClass = itemClass
@@ -70,7 +72,9 @@ extension Item {
     ///
     /// - Parameter source: is asked for its secret when somebody wants it.
     package init?(_ item: StoredItem, _ source: any SecretSource) {
-        guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else { return nil }
+        guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else {
+            return nil
+        }
         self.init(item.itemClass, attributes, item.accessibility, ItemRecord(item, source))
         secret = item.secret
     }
@@ -92,7 +96,8 @@ extension ItemRecord {
 extension Vault {
     /// Opens the value that the key names.
     ///
-    /// - Throws: as ``secret(of:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have guessed the key.
+    /// - Throws: as ``secret(of:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have
+    ///   guessed the key.
     package func secret(of key: StoredItem.Key) throws(VaultError) -> Secret? {
         try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion)
     }

@@ -40,7 +40,11 @@ struct Audit: ParsableCommand {
             guard let vault = vault as? Vault else { throw VaultError.unimplemented }
             return try AuditLog.check(with: vault, in: directory)
         }
-        if json { try Output.write(JSONText.escaped(Array(content).span).span) } else { try Output.write(Audit.table(content, names)) }
+        if json {
+            try Output.write(JSONText.escaped(Array(content).span).span)
+        } else {
+            try Output.write(Audit.table(content, names))
+        }
         if let firstChanged {
             let what = firstChanged > entries ? "the log ends before line \(firstChanged), which was written" : nil
             throw CommandError(.damaged, what ?? "line \(firstChanged) of \(entries) is not the one that was written")
@@ -65,8 +69,12 @@ struct Audit: ParsableCommand {
 
     private static func table(_ content: Data, _ names: [String: String]) -> String {
         content.split(separator: UInt8(ascii: "\n")).map { line in
-            guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else { return "(not a line of a log)\n" }
-            let what = line.error ?? line.count.map { "\($0) items" } ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
+            guard let line = try? JSONDecoder().decode(AuditLog.Entry.self, from: Data(line)) else {
+                return "(not a line of a log)\n"
+            }
+            let what =
+                line.error ?? line.count.map { "\($0) items" }
+                ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
             let fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
             return fields.map(\.printable).joined(separator: "\t") + "\n"
         }.joined()

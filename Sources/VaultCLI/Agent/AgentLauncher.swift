@@ -13,7 +13,8 @@ enum AgentLauncher {
     /// Starts this program with the arguments, in a session of its own, and returns when it listens.
     static func start(_ arguments: [String]) throws {
         let answer = try Helper([Helper.ownExecutable] + arguments).announcement(limit: 4096)
-        let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(
+            separator: "\n", omittingEmptySubsequences: false)
         if lines.first == ready[...] { return }
         guard lines.count >= 3, let status = Int32(lines[0]).flatMap({ ExitStatus(rawValue: $0) }) else {
             throw CommandError(.failure, "the agent did not start", hint: "see why: 'vault agent --foreground'")
@@ -38,7 +39,8 @@ enum AgentLauncher {
             if let client = try VaultAccess.agent(of: vault.path) { return client }
         }
         throw CommandError(
-            .failure, "the agent that runs has another vault", hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
+            .failure, "the agent that runs has another vault",
+            hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
     }
 
     /// Ends an agent, and returns when it has.
@@ -46,7 +48,9 @@ enum AgentLauncher {
         let process = clinux_process(Int32(bitPattern: client.greeting.processID))
         defer { if process >= 0 { close(Int32(process)) } }
         try client.stop()
-        guard process < 0 || clinux_has_ended(Int32(process), 30_000) == 1 else { throw CommandError(.busy, "the agent has not ended yet") }
+        guard process < 0 || clinux_has_ended(Int32(process), 30_000) == 1 else {
+            throw CommandError(.busy, "the agent has not ended yet")
+        }
     }
 
     /// Tells whoever started this process that it listens, or why not, and lets go of the terminal.

@@ -35,7 +35,8 @@ struct Agent: ParsableCommand {
     var max = "8h"
 
     @Option(
-        help: ArgumentHelp("Rules for what programs may do; else ~/.config/vault/policy.json, if there is one.", valueName: "file"),
+        help: ArgumentHelp(
+            "Rules for what programs may do; else ~/.config/vault/policy.json, if there is one.", valueName: "file"),
         completion: .file())
     var policy: String?
 
@@ -75,10 +76,12 @@ struct Agent: ParsableCommand {
         }
     }
 
-    /// The options for the agent in the background. What it is to unlock with is not among them: nothing is inherited but the environment.
+    /// The options for the agent in the background. What it is to unlock with is not among them: nothing is inherited
+    /// but the environment.
     private func forwarded() throws -> [String] {
         guard vault.passphrase.passphraseFd == nil else {
-            throw CommandError.usage("--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
+            throw CommandError.usage(
+                "--passphrase-fd goes with --foreground", hint: "or use 'vault unlock --passphrase-fd'")
         }
         let path = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(try vault.file.path())
         var arguments = ["--vault", path.string, "--idle", idle, "--max", max]
@@ -109,7 +112,9 @@ struct Agent: ParsableCommand {
     private func serve(_ server: AgentServer, on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
         if !locked, vault.unlocking.hasSource { try unlock(server) }
         let signals = AgentSignals(server)
-        do { try server.start(on: descriptor, at: place) } catch { throw CommandError(.inputOutput, "cannot listen at the agent's socket") }
+        do { try server.start(on: descriptor, at: place) } catch {
+            throw CommandError(.inputOutput, "cannot listen at the agent's socket")
+        }
         if announce { AgentLauncher.announce(nil) }
         signals.wait()
         server.stop()
@@ -126,7 +131,9 @@ struct Agent: ParsableCommand {
         settings.policy =
             policy.map { FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath($0)) }
             ?? Vault.configurationDirectory?.appending("policy.json")
-        if let policy, !FileManager.default.fileExists(atPath: policy) { throw CommandError(.inputOutput, "there is no such policy file") }
+        if let policy, !FileManager.default.fileExists(atPath: policy) {
+            throw CommandError(.inputOutput, "there is no such policy file")
+        }
         if audit {
             guard let directory = VaultEnvironment.system.stateDirectory else {
                 throw CommandError(.inputOutput, "there is nowhere to keep the log", hint: "set HOME or XDG_STATE_HOME")
@@ -192,11 +199,15 @@ extension CommandError {
     init(_ error: AgentSocketError) {
         switch error {
         case .noAddress:
-            self.init(.inputOutput, "there is no place for the agent's socket", hint: "set XDG_RUNTIME_DIR or VAULT_AGENT_SOCK")
+            self.init(
+                .inputOutput, "there is no place for the agent's socket",
+                hint: "set XDG_RUNTIME_DIR or VAULT_AGENT_SOCK")
         case .running: self.init(.alreadyExists, "an agent is running already", hint: "see 'vault status'")
-        case .directory: self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
+        case .directory:
+            self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
         case .inTheWay: self.init(.inputOutput, "something that is no socket of the user's lies at the agent's place")
-        case .system(let errno): self.init(.inputOutput, "cannot make the agent's socket: \(errno.description.lowercased())")
+        case .system(let errno):
+            self.init(.inputOutput, "cannot make the agent's socket: \(errno.description.lowercased())")
         }
     }
 

@@ -14,7 +14,9 @@ struct Unlock: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(help: ArgumentHelp("Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp(
+            "Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
     var idle: String?
 
     func validate() throws {
@@ -31,7 +33,9 @@ struct Unlock: ParsableCommand {
         let client = try AgentLauncher.agent(of: locked, idle: idle)
         try vault.naming(locked) {
             if unlocking.hasSource || Terminal() == nil {
-                try unlocking.opening(target, machine: { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }) { secret in
+                try unlocking.opening(
+                    target, machine: { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }
+                ) { secret in
                     try client.unlock(with: secret)
                 }
             } else {

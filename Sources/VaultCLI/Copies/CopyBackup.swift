@@ -19,7 +19,9 @@ struct Backup: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(help: ArgumentHelp("Let the passphrase in this file, and nothing else, open the copy.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("Let the passphrase in this file, and nothing else, open the copy.", valueName: "file"),
+        completion: .file())
     var backupPassphraseFile: String?
 
     @Flag(help: "Ask for a passphrase that opens the copy, instead of what opens the vault.")
@@ -42,10 +44,13 @@ struct Backup: ParsableCommand {
             let passphrase =
                 try backupPassphraseFile.map { try PassphraseOptions.read(file: $0) }
                 ?? (ownPassphrase
-                    ? try PassphraseOptions.askNew("Passphrase of the copy: ", orElse: "--backup-passphrase-file FILE") : nil)
+                    ? try PassphraseOptions.askNew("Passphrase of the copy: ", orElse: "--backup-passphrase-file FILE")
+                    : nil)
             let entries = passphrase.map { [SlotEntry(.passphrase($0), name: "passphrase")] }
             let count = try Progress.during("backing up") { _ in
-                do throws(VaultError) { return try opened.backUp(to: FilePath(target), entries: entries, replacing: exists) } catch {
+                do throws(VaultError) {
+                    return try opened.backUp(to: FilePath(target), entries: entries, replacing: exists)
+                } catch {
                     throw CommandError(error, at: FilePath(target))
                 }
             }

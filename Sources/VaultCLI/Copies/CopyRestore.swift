@@ -28,7 +28,8 @@ struct Restore: ParsableCommand {
         let backup: LockedVault
         do throws(VaultError) { backup = try LockedVault(at: source) } catch {
             guard error == .storage(.noVault) else { throw CommandError(error, at: source) }
-            throw CommandError(.notFound, "there is no backup at '\(source.string.printable)'", hint: "'vault backup FILE' makes one")
+            throw CommandError(
+                .notFound, "there is no backup at '\(source.string.printable)'", hint: "'vault backup FILE' makes one")
         }
         let exists = OutputFile(target.string).exists
         if exists, !yes { try Confirmation.replace("the vault", target.string) }
@@ -37,10 +38,13 @@ struct Restore: ParsableCommand {
         do {
             let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "The backup")
             let count = try acceptance.asking { accepts in
-                try vault.unlocking.opening(unlocking, machine: { () throws(VaultError) in try backup.machineSecret(with: .ofProcess) }) {
+                try vault.unlocking.opening(
+                    unlocking, machine: { () throws(VaultError) in try backup.machineSecret(with: .ofProcess) }
+                ) {
                     secret in
                     try Progress.during("restoring") { report in
-                        try backup.restore(with: secret, to: target, replacing: exists, accepts: accepts, report: report)
+                        try backup.restore(
+                            with: secret, to: target, replacing: exists, accepts: accepts, report: report)
                     }
                 }
             }

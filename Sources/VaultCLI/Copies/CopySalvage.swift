@@ -43,7 +43,9 @@ struct SalvageCommand: ParsableCommand {
         try vault.unlocking.checkAvailable(for: unlocking)
         let acceptance = OlderStateAcceptance(isGiven: acceptOlder, what: "What is left")
         let result = try acceptance.asking { accepts in
-            try vault.unlocking.opening(unlocking, machine: { () throws(VaultError) in try damaged.machineSecret(with: .ofProcess) }) {
+            try vault.unlocking.opening(
+                unlocking, machine: { () throws(VaultError) in try damaged.machineSecret(with: .ofProcess) }
+            ) {
                 secret in
                 try Progress.during("salvaging") { report in
                     try damaged.salvage(with: secret, to: FilePath(target), accepts: accepts, report: report)
@@ -56,10 +58,13 @@ struct SalvageCommand: ParsableCommand {
         if salvage.missingFrames > 0 {
             Output.warn("\(salvage.missingFrames) of \(UInt64(salvage.frames) + salvage.missingFrames) frames are lost")
         }
-        if salvage.unreadableBytes > 0 { Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made") }
+        if salvage.unreadableBytes > 0 {
+            Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made")
+        }
         if !salvage.isHeaderWhole { Output.warn("the header was changed: only what opened it now opens the new vault") }
         if salvage.lacksStart { Output.warn("what the oldest frames had is lost, and nothing says how much that was") }
-        guard result.damaged.isEmpty, salvage.missingFrames == 0, !salvage.lacksStart, salvage.frames > 0 || salvage.unreadableBytes == 0
+        guard result.damaged.isEmpty, salvage.missingFrames == 0, !salvage.lacksStart,
+            salvage.frames > 0 || salvage.unreadableBytes == 0
         else {
             let what = salvage.whole == 0 ? "nothing could be saved whole" : "not everything could be saved"
             throw CommandError(.damaged, what, hint: "what could is in '\(target.printable)'")

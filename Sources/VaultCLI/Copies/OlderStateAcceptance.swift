@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 
-/// Whether a file may be taken that lacks what this device has seen: an option says so, or a person who was told how much it lacks.
+/// Whether a file may be taken that lacks what this device has seen: an option says so, or a person who was told how
+/// much it lacks.
 struct OlderStateAcceptance {
     let isGiven: Bool
     /// The file, as a sentence begins with it.

@@ -93,16 +93,20 @@ struct ExportDirectory {
     private func write(_ name: String, _ bytes: Span<UInt8>) throws {
         let components = name.split(separator: "/", omittingEmptySubsequences: false)
         // An account is the user's text and no path until it has been looked at.
-        let isPath = !name.contains("\0") && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
+        let isPath =
+            !name.contains("\0")
+            && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }
         guard isPath else { throw CommandError(.failure, "the account of an item is no name for a file") }
         var directory = temporary
         for component in components.dropLast() {
             directory += "/" + component
             try make(directory, mayExist: true)
         }
-        let opened = unsafe clinux_openat(AT_FDCWD, temporary + "/" + name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, temporary + "/" + name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard opened >= 0 else {
-            throw CommandError(.inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
+            throw CommandError(
+                .inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
         }
         defer { close(Int32(opened)) }
         var written = 0
@@ -116,7 +120,9 @@ struct ExportDirectory {
     }
 
     private func make(_ directory: String, mayExist: Bool = false) throws {
-        guard unsafe mkdir(directory, 0o700) == 0 || mayExist && errno == EEXIST else { throw failure("make a directory") }
+        guard unsafe mkdir(directory, 0o700) == 0 || mayExist && errno == EEXIST else {
+            throw failure("make a directory")
+        }
     }
 
     private func failure(_ task: String) -> CommandError {

@@ -42,7 +42,9 @@ struct Import: ParsableCommand {
                 return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
             }
         }
-        try access.withVault { vault in try Progress.during("storing") { _ in try vault.store(items, replacing: replace) } }
+        try access.withVault { vault in
+            try Progress.during("storing") { _ in try vault.store(items, replacing: replace) }
+        }
         Output.note("stored \(items.count) files")
     }
 }
@@ -71,7 +73,8 @@ enum FileTree {
             let name = prefix.isEmpty ? entry : prefix + "/" + entry
             var (own, target) = (stat(), stat())
             guard unsafe lstat(root + "/" + name, &own) == 0 else {
-                throw CommandError(.inputOutput, "cannot look at '\(name.printable)'", hint: "its name may not be UTF-8")
+                throw CommandError(
+                    .inputOutput, "cannot look at '\(name.printable)'", hint: "its name may not be UTF-8")
             }
             if own.st_mode & S_IFMT == S_IFDIR {
                 try collect(root, name, &names)

@@ -3,14 +3,17 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 
-/// A process that removes a directory of opened secrets when this one ends without having moved it to its place, whatever ended it.
+/// A process that removes a directory of opened secrets when this one ends without having moved it to its place,
+/// whatever ended it.
 struct DirectoryGuard: ~Copyable {
     private let lifeline: Int32
 
     init(_ directory: String) throws {
         let pipe = try Pipe()
-        try Helper([Helper.ownExecutable, RemoveUnfinished.name, FileManager.default.currentDirectoryPath + "/", directory])
-            .leave(reading: pipe.readEnd)
+        try Helper([
+            Helper.ownExecutable, RemoveUnfinished.name, FileManager.default.currentDirectoryPath + "/", directory,
+        ])
+        .leave(reading: pipe.readEnd)
         pipe.closeReadEnd()
         lifeline = pipe.writeEnd
     }
@@ -24,7 +27,8 @@ struct DirectoryGuard: ~Copyable {
     }
 }
 
-/// What ``DirectoryGuard`` starts: it waits for a word, and when none comes, because nobody is there to say it, removes the directory.
+/// What ``DirectoryGuard`` starts: it waits for a word, and when none comes, because nobody is there to say it, removes
+/// the directory.
 struct RemoveUnfinished: ParsableCommand {
     static let name = "remove-unfinished"
     static let configuration = CommandConfiguration(commandName: name, shouldDisplay: false)

@@ -20,7 +20,10 @@ struct DeviceID: ParsableCommand {
     @Option(help: "The access group in which version 0.1 kept it, if that is not the caller's.")
     var group: String?
 
-    @Flag(help: "An identifier that is bound to this machine: in a copy of the vault on another one, that has one of its own.")
+    @Flag(
+        help:
+            "An identifier that is bound to this machine: in a copy of the vault on another one, that has one of its own."
+    )
     var thisDeviceOnly = false
 
     @Flag(help: "Make a new one.")
@@ -41,7 +44,8 @@ struct DeviceID: ParsableCommand {
         let identifier = try vault.access(.named(group)).withVault { vault in
             guard reset else { return try vault.deviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly) }
             if !yes {
-                try Confirmation.ask("Make a new identifier\(name.isEmpty ? "" : " for '\(name.printable)'")? The old one is gone then.")
+                try Confirmation.ask(
+                    "Make a new identifier\(name.isEmpty ? "" : " for '\(name.printable)'")? The old one is gone then.")
             }
             return try vault.resetDeviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
         }

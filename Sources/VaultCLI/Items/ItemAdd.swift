@@ -6,7 +6,8 @@ struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
         abstract: "Add an item.",
-        discussion: "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11)."
+        discussion:
+            "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11)."
     )
 
     @OptionGroup var vault: VaultOptions
@@ -51,12 +52,15 @@ struct SetItem: ParsableCommand {
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
-        // What can be read without asking is judged before the key is derived; a person is asked for the passphrase first.
+        // What can be read without asking is judged before the key is derived; a person is asked for the passphrase
+        // first.
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
             if early == nil { try beforePrompt(vault) }
             let secret = try early ?? input.secret()
-            try verb(vault, Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
+            try verb(
+                vault,
+                Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
         }
     }
 

@@ -3,8 +3,8 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
 
-/// What a shell offers when somebody presses the tabulator: names that the agent knows. Nobody is asked for anything, and without an agent
-/// there is nothing to offer.
+/// What a shell offers when somebody presses the tabulator: names that the agent knows. Nobody is asked for anything,
+/// and without an agent there is nothing to offer.
 enum ItemCompletion {
     static let services = CompletionKind.custom { arguments, _, prefix in
         offered(names(arguments) { $0.serviceName }, prefix)
@@ -15,13 +15,16 @@ enum ItemCompletion {
         let words = arguments.prefix(max(0, index)).filter { !$0.hasPrefix("-") }
         let typed = words.last ?? ""
         let services = [typed, unquoted(typed)]
-        return offered(names(arguments) { services.contains($0.serviceName) ? $0[.account]?.displayText ?? "" : "" }, prefix)
+        return offered(
+            names(arguments) { services.contains($0.serviceName) ? $0[.account]?.displayText ?? "" : "" }, prefix)
     }
 
     static let references = CompletionKind.custom { arguments, _, prefix in
         offered(
             names(arguments) { item in
-                item[.account].map { "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped($0.displayText))" } ?? ""
+                item[.account].map {
+                    "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped($0.displayText))"
+                } ?? ""
             }, prefix)
     }
 
@@ -59,8 +62,10 @@ enum ItemCompletion {
 
     /// Each once, sorted, and none that a shell could not show on a line.
     private static func offered(_ names: [String], _ prefix: String) -> [String] {
-        let fitting = Set(names).filter { !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed } }
-            .sorted()
+        let fitting = Set(names).filter {
+            !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed }
+        }
+        .sorted()
         // There a colon begins the description of what is offered.
         guard CompletionShell.requesting == .zsh else { return fitting }
         return fitting.map { $0.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
@@ -70,11 +75,13 @@ enum ItemCompletion {
         part.utf8.map { byte in
             let isPlain =
                 switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
                     true
                 default: "-._~@".utf8.contains(byte)
                 }
-            return isPlain ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            return isPlain
+                ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }.joined()
     }
 }

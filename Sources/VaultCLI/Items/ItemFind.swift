@@ -29,7 +29,9 @@ struct Find: ParsableCommand {
     @Option(help: "The label.")
     var label: String?
 
-    @Option(name: .customLong("attr"), help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
+    @Option(
+        name: .customLong("attr"),
+        help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
     var userAttributes: [UserAttribute] = []
 
     @Option(name: .customLong("class"), help: "generic, internet, certificate or key.")
@@ -58,7 +60,9 @@ struct Find: ParsableCommand {
         try access.withVault { vault in
             let items = try find(in: vault)
             let leftOut = try leftOut(by: vault)
-            if leftOut > 0 { Output.note("the vault is locked, and leaves out \(leftOut.grouped): 'vault unlock' shows all") }
+            if leftOut > 0 {
+                Output.note("the vault is locked, and leaves out \(leftOut.grouped): 'vault unlock' shows all")
+            }
             guard !items.isEmpty else {
                 if json { try Output.line("[]") }
                 throw CommandError(.notFound, "no such item")
@@ -66,7 +70,9 @@ struct Find: ParsableCommand {
             if json {
                 try printJSON(items)
             } else if Terminal.isTerminal(STDOUT_FILENO) {
-                try Output.write(ItemTable(items.sorted { ItemTable.precedes($0, $1) }).text(width: Terminal.width(of: STDOUT_FILENO)))
+                try Output.write(
+                    ItemTable(items.sorted { ItemTable.precedes($0, $1) }).text(
+                        width: Terminal.width(of: STDOUT_FILENO)))
             } else {
                 try Output.write(ItemTable(items).lines)
             }
@@ -79,7 +85,9 @@ struct Find: ParsableCommand {
         return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1) }
     }
 
-    private var queries: [Query] { (itemClass.map { [$0.itemClass] } ?? ItemClass.allCases).compactMap { query(for: $0) } }
+    private var queries: [Query] {
+        (itemClass.map { [$0.itemClass] } ?? ItemClass.allCases).compactMap { query(for: $0) }
+    }
 
     private func find(in store: any ItemStore) throws -> [Item] {
         var found: [Item] = []
@@ -95,7 +103,8 @@ struct Find: ParsableCommand {
 
     /// Nil: no item of the class can match.
     private func query(for itemClass: ItemClass) -> Query? {
-        var query = Query(itemClass, label: label, userAttributes: Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 })
+        var query = Query(
+            itemClass, label: label, userAttributes: Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 })
         query.synchronizableAny = true
         query.text = text
         query.returnsSecrets = reveal

@@ -28,7 +28,8 @@ struct Forget: ParsableCommand {
         try vault.access(.named(group)).withVault { vault in
             if !yes {
                 let count = try Forget.count(of: group, in: vault)
-                try Confirmation.ask("Forget the \(count.grouped) items of the group '\(group.printable)', and what was deleted of it?")
+                try Confirmation.ask(
+                    "Forget the \(count.grouped) items of the group '\(group.printable)', and what was deleted of it?")
             }
             let count = try Progress.during("forgetting") { _ in try vault.forget(accessGroup: group) }
             Output.note("\(count) items went")

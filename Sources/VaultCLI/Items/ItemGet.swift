@@ -13,7 +13,8 @@ struct Get: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
 
-    @Option(name: .customLong("attr"), help: ArgumentHelp("Print this attribute instead of the secret.", valueName: "name"))
+    @Option(
+        name: .customLong("attr"), help: ArgumentHelp("Print this attribute instead of the secret.", valueName: "name"))
     var attribute: String?
 
     @Flag(help: "Print the item as JSON.")
@@ -35,10 +36,14 @@ struct Get: ParsableCommand {
             let needsSecret = attribute == nil && (!json || reveal)
             let item = try selection.only(in: vault, secrets: needsSecret)
             if let attribute {
-                guard let value = item.attribute(named: attribute) else { throw CommandError(.notFound, "the item has no such attribute") }
+                guard let value = item.attribute(named: attribute) else {
+                    throw CommandError(.notFound, "the item has no such attribute")
+                }
                 try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? value.printable : value)
             } else if json {
-                try ItemOutput(item: item).json(revealing: reveal ? item.secret : nil).withBytes { try Output.write($0) }
+                try ItemOutput(item: item).json(revealing: reveal ? item.secret : nil).withBytes {
+                    try Output.write($0)
+                }
                 try Output.write("\n")
             } else {
                 guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }

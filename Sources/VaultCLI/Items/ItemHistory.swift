@@ -30,7 +30,8 @@ struct History: ParsableCommand {
     @Flag(help: "Deleted items, instead of the versions of one that is there.")
     var deleted = false
 
-    @Option(help: ArgumentHelp("Keep so many older versions of every item from now on; 0 for none.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Keep so many older versions of every item from now on; 0 for none.", valueName: "number"))
     var keep: Int?
 
     @Flag(help: "Take these versions out of the file.")
@@ -51,9 +52,13 @@ struct History: ParsableCommand {
             guard (0...1000).contains(keep) else { throw ValidationError("--keep takes 0 to 1000") }
             guard service == nil, !deleted, !purge, !json else { throw ValidationError("--keep stands alone") }
         } else {
-            guard service != nil || deleted else { throw ValidationError("history takes a SERVICE, --deleted or --keep") }
+            guard service != nil || deleted else {
+                throw ValidationError("history takes a SERVICE, --deleted or --keep")
+            }
         }
-        guard itemClass == .generic || itemClass == .internet else { throw ValidationError("--class takes generic or internet here") }
+        guard itemClass == .generic || itemClass == .internet else {
+            throw ValidationError("--class takes generic or internet here")
+        }
     }
 
     func run() throws {
@@ -117,7 +122,8 @@ struct Undo: ParsableCommand {
         commandName: "undo",
         abstract: "Take the last change of an item back.",
         discussion:
-            "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'.")
+            "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'."
+    )
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -129,7 +135,8 @@ struct Undo: ParsableCommand {
         try vault.access(selection.groups).withVault { vault in
             guard let record = try selection.only(in: vault).record else { throw VaultError.itemNotFound }
             guard try ifFound({ () throws(VaultError) in try vault.undo(record, to: to) }) != nil else {
-                throw CommandError(.notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
+                throw CommandError(
+                    .notFound, "there is no such older version", hint: "see 'vault history'; --keep N keeps them")
             }
         }
     }
@@ -150,13 +157,16 @@ struct RestoreItem: ParsableCommand {
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
             let all = try ifFound { () throws(VaultError) in try vault.deletedItems(matching: selection.query) } ?? []
-            let deleted = all.filter { version in id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true }
+            let deleted = all.filter { version in
+                id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
+            }
             guard let record = deleted.first?.item.record else {
                 throw CommandError(.notFound, "no such item was deleted", hint: "see 'vault history --deleted'")
             }
             guard deleted.count == 1 else {
                 throw CommandError(
-                    .ambiguous, "several deleted items match", hint: "choose one with --id: 'vault history --deleted --json'")
+                    .ambiguous, "several deleted items match",
+                    hint: "choose one with --id: 'vault history --deleted --json'")
             }
             try vault.restoreItem(record)
         }
@@ -179,7 +189,8 @@ enum VersionOutput {
         let label = item[.label]?.displayText.printable ?? ""
         let what = showsItem ? "\(item.serviceName.printable)\t\((item[.account]?.displayText ?? "").printable)" : label
         let columns = [
-            "version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what, version.isCurrent ? "current" : "",
+            "version \(item.record?.version ?? 0)", item.record?.modified.formattedTime ?? "", what,
+            version.isCurrent ? "current" : "",
         ]
         return columns.filter { !$0.isEmpty }.joined(separator: "\t")
     }

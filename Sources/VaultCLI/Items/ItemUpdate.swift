@@ -23,7 +23,9 @@ struct Update: ParsableCommand {
     @Option(help: ArgumentHelp("The new access group.", valueName: "group"))
     var newGroup: String?
 
-    @Option(name: .customLong("remove-attr"), help: ArgumentHelp("Take an attribute of your own away; may be repeated.", valueName: "name"))
+    @Option(
+        name: .customLong("remove-attr"),
+        help: ArgumentHelp("Take an attribute of your own away; may be repeated.", valueName: "name"))
     var removedAttributes: [String] = []
 
     @Flag(help: "Replace the secret.")
@@ -48,7 +50,9 @@ struct Update: ParsableCommand {
         for name in removedAttributes { changes.userAttributes.updateValue(nil, forKey: name) }
         changes.attributes[.accessGroup] = newGroup.map(AttributeValue.string)
         changes.attributes[.account] = newAccount.map(AttributeValue.string)
-        if let newService { changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService) }
+        if let newService {
+            changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService)
+        }
         guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }

@@ -76,7 +76,8 @@ enum CommandManual {
         page.section("DESCRIPTION")
         page.paragraph(command.discussion ?? "")
         page.section("COMMANDS")
-        for subcommand in command.subcommands ?? [] where subcommand.shouldDisplay ?? true && subcommand.commandName != "help" {
+        for subcommand in command.subcommands ?? []
+        where subcommand.shouldDisplay ?? true && subcommand.commandName != "help" {
             page.subsection(subcommand.synopsis)
             page.paragraph([subcommand.abstract, subcommand.discussion].compactMap { $0 }.joined(separator: "\n\n"))
             for argument in subcommand.arguments ?? [] where argument.shouldDisplay ?? true && !argument.isBuiltIn {
@@ -102,7 +103,8 @@ enum CommandManual {
         var arguments: [Argument]?
 
         var synopsis: String {
-            let positional = (arguments ?? []).filter { $0.kind == "positional" && $0.shouldDisplay ?? true }.map(\.title)
+            let positional = (arguments ?? []).filter { $0.kind == "positional" && $0.shouldDisplay ?? true }.map(
+                \.title)
             return (["vault", commandName] + positional + ["[OPTIONS]"]).joined(separator: " ")
         }
     }

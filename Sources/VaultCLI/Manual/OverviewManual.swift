@@ -95,7 +95,8 @@ enum OverviewManual {
     ]
 
     private static let variables = [
-        ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."), ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
+        ("VAULT_FILE", "The vault; else ~/.local/share/vault/default.vault."),
+        ("VAULT_PASSPHRASE_FILE", "A file with the passphrase."),
         ("VAULT_KEY_FILE", "A key file, which opens the vault alone or with the passphrase."),
         (
             "VAULT_TPM2_DEVICE",
@@ -106,7 +107,10 @@ enum OverviewManual {
             "The access groups of a program, parted by commas; the first is where it adds. Without it a program has its own, and this command sees all."
         ),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
-        ("XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR", "Where the files below are, instead of in the home directory."),
+        (
+            "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR",
+            "Where the files below are, instead of in the home directory."
+        ),
         ("NO_COLOR", "Is honoured, since nothing is coloured."),
     ]
 
@@ -116,6 +120,7 @@ enum OverviewManual {
             "~/.local/state/vault/",
             "The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent --audit'."
         ),
-        ("~/.config/vault/policy.json", "The rules of the agent."), ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
+        ("~/.config/vault/policy.json", "The rules of the agent."),
+        ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
     ]
 }

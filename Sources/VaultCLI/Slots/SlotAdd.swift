@@ -71,7 +71,9 @@ struct SlotAdd: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var new: NewPassphraseOptions
 
-    @Option(help: ArgumentHelp("The key file; made, with 64 random bytes, if it is not there.", valueName: "file"), completion: .file())
+    @Option(
+        help: ArgumentHelp("The key file; made, with 64 random bytes, if it is not there.", valueName: "file"),
+        completion: .file())
     var newKeyFile: String?
 
     @Option(help: ArgumentHelp("The chip, as systemd-creds takes it; else the machine's.", valueName: "device"))
@@ -88,7 +90,8 @@ struct SlotAdd: ParsableCommand {
         let takesKeyFile = kind == .keyFile || kind == .passphraseAndKeyFile
         guard takesKeyFile == (newKeyFile != nil) else {
             throw ValidationError(
-                takesKeyFile ? "--new-key-file is missing" : "--new-key-file goes with key-file and passphrase-and-key-file")
+                takesKeyFile
+                    ? "--new-key-file is missing" : "--new-key-file goes with key-file and passphrase-and-key-file")
         }
         let takesPassphrase = kind == .passphrase || kind == .passphraseAndKeyFile
         guard takesPassphrase || new.newPassphraseFile == nil && new.newPassphraseFd == nil && new.kdf == nil else {
@@ -119,7 +122,9 @@ struct SlotAdd: ParsableCommand {
         case .passphraseAndKeyFile:
             let passphrase = try new.passphrase()
             try withKeyFile { keyFile in
-                try adding { _ = try opened.addSlot(for: .passphraseAndKeyFile(passphrase, keyFile), name: name, cost: cost) }
+                try adding {
+                    _ = try opened.addSlot(for: .passphraseAndKeyFile(passphrase, keyFile), name: name, cost: cost)
+                }
             }
         case .tpm2:
             var credential = SystemCredential.ofProcess
@@ -147,7 +152,9 @@ struct SlotAdd: ParsableCommand {
             if isNew { unsafe unlink(path) }
             throw error
         }
-        if isNew { Output.note("made the key file; whoever has a copy of it can use it, and without it the slot is lost") }
+        if isNew {
+            Output.note("made the key file; whoever has a copy of it can use it, and without it the slot is lost")
+        }
     }
 }
 

@@ -55,7 +55,9 @@ struct SlotSummary: Encodable {
     /// Its type, and what a guess costs.
     var description: String {
         var text = keeper.map { "\(type) (\($0))" } ?? type
-        if let memoryBytes, let passes { text += ": \(kdf), \(memoryBytes >> 20) MiB, \(passes) \(passes == 1 ? "pass" : "passes")" }
+        if let memoryBytes, let passes {
+            text += ": \(kdf), \(memoryBytes >> 20) MiB, \(passes) \(passes == 1 ? "pass" : "passes")"
+        }
         return text
     }
 

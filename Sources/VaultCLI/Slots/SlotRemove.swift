@@ -30,7 +30,8 @@ struct SlotRemove: ParsableCommand {
 
     private func remove(_ found: KeySlot, _ slots: [KeySlot], _ opened: Vault) throws {
         if !yes {
-            let isLast = !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
+            let isLast =
+                !slots.contains { $0.kind.takesPassphrase && $0.slotID != found.slotID } && found.kind.takesPassphrase
             let also = isLast ? " With it go the items that are readable only while there is a passphrase." : ""
             try Confirmation.ask("Remove the slot '\(found.name.printable)' (\(found.kind.label))?\(also)")
         }

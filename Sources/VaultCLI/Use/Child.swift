@@ -4,7 +4,8 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// A command that is about to run, with variables of its own in locked memory: the kernel copies them into the new process, and nobody else.
+/// A command that is about to run, with variables of its own in locked memory: the kernel copies them into the new
+/// process, and nobody else.
 struct Child {
     private let arguments: [String]
     /// `NAME=value` and a zero byte, one after the other.
@@ -20,7 +21,9 @@ struct Child {
         var starts: [Int] = []
         for (name, value) in variables {
             let hasZero = value.withBytes { bytes in bytes.indices.contains { bytes[$0] == 0 } }
-            guard !hasZero else { throw CommandError(.failure, "\(name): the secret has a zero byte", hint: "pass it as a file: --path") }
+            guard !hasZero else {
+                throw CommandError(.failure, "\(name): the secret has a zero byte", hint: "pass it as a file: --path")
+            }
             starts.append(length)
             length += name.utf8.count + value.count + 2
         }
@@ -42,7 +45,9 @@ struct Child {
     /// Starts the command with its output going into two pipes.
     func start(output: Int32, error: Int32) throws -> (process: Int32, signals: Int32) {
         var signals: Int32 = -1
-        let result = unsafe withPointers { arguments, environment in unsafe clinux_spawn(arguments, environment, output, error, &signals) }
+        let result = unsafe withPointers { arguments, environment in
+            unsafe clinux_spawn(arguments, environment, output, error, &signals)
+        }
         guard result > 0 else { throw Child.failure(result) }
         return (Int32(result), signals)
     }
@@ -55,7 +60,8 @@ struct Child {
 
     /// Lends the arguments and the environment as C wants them: arrays of strings that end with a null pointer.
     private func withPointers(
-        _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int
+        _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>)
+            -> Int
     ) -> Int {
         var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe pointers.forEach { unsafe free($0) } }
@@ -75,7 +81,9 @@ struct Child {
                 unsafe environment.append(nil)
                 return unsafe pointers.withUnsafeMutableBufferPointer { arguments in
                     unsafe environment.withUnsafeMutableBufferPointer { environment in
-                        guard let first = arguments.baseAddress, let variables = environment.baseAddress else { return -1 }
+                        guard let first = arguments.baseAddress, let variables = environment.baseAddress else {
+                            return -1
+                        }
                         return unsafe body(first, variables)
                     }
                 }
@@ -102,7 +110,9 @@ enum SealedFile {
             unsafe bytes.withUnsafeBytes { unsafe clinux_sealed_file("vault", $0.baseAddress, $0.count) }
         }
         guard descriptor >= 0 else {
-            throw CommandError(.resources, "cannot make a file in memory: \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
+            throw CommandError(
+                .resources,
+                "cannot make a file in memory: \(Errno(rawValue: CInt(-descriptor)).description.lowercased())")
         }
         return "/dev/fd/\(descriptor)"
     }

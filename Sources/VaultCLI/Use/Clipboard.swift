@@ -34,7 +34,9 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         throw failure
     }
 
-    private static func isSet(_ variable: String) -> Bool { unsafe getenv(variable).map { unsafe $0.pointee != 0 } ?? false }
+    private static func isSet(_ variable: String) -> Bool {
+        unsafe getenv(variable).map { unsafe $0.pointee != 0 } ?? false
+    }
 
     func set(_ bytes: Span<UInt8>) throws {
         switch self {
@@ -104,7 +106,8 @@ struct Copy: ParsableCommand {
             }
             guard force || !secret.withBytes({ OneTimePassword.isURI($0) }) else {
                 throw CommandError.usage(
-                    "the secret is the seed of one-time passwords", hint: "'vault otp --copy' copies the password of now; or --force")
+                    "the secret is the seed of one-time passwords",
+                    hint: "'vault otp --copy' copies the password of now; or --force")
             }
             try secret.copy(clearAfter: Copy.seconds(clearAfter) ?? 0)
         }
@@ -114,7 +117,9 @@ struct Copy: ParsableCommand {
     static func seconds(_ text: String) -> Int? {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600]
         let unit = text.last.flatMap { units[$0] }
-        guard let number = Int(unit == nil ? text[...] : text.dropLast()), (0...86_400).contains(number) else { return nil }
+        guard let number = Int(unit == nil ? text[...] : text.dropLast()), (0...86_400).contains(number) else {
+            return nil
+        }
         let seconds = number * (unit ?? 1)
         return seconds <= 86_400 ? seconds : nil
     }
@@ -131,7 +136,9 @@ extension Secret {
         }
         guard seconds > 0 else { return }
         let seal = try ClipboardSeal(of: self)
-        let helper = Helper([Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds)])
+        let helper = Helper([
+            Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
+        ])
         try seal.withBytes { try helper.leave($0) }
         Output.note("the clipboard is cleared in \(seconds) s if it still has the secret")
     }

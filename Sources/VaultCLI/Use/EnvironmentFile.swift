@@ -20,7 +20,8 @@ struct EnvironmentFile {
         }
     }
 
-    private static func parse(_ line: Substring.UnicodeScalarView, number: Int) throws -> (name: String, value: Value)? {
+    private static func parse(_ line: Substring.UnicodeScalarView, number: Int) throws -> (name: String, value: Value)?
+    {
         var rest = trimmed(line)
         guard !rest.isEmpty, rest.first != "#" else { return nil }
         if rest.starts(with: "export ".unicodeScalars), let next = rest.dropFirst(7).firstIndex(where: { $0 != " " }) {
@@ -28,7 +29,9 @@ struct EnvironmentFile {
         }
         let failure = CommandError.usage("line \(number) of the file of variables is not NAME=VALUE")
         guard let split = rest.firstIndex(of: "="), NamedReference.isName(String(rest[..<split])) else { throw failure }
-        guard let value = unquoted(trimmed(rest[rest.index(after: split)...])), !value.contains("\0") else { throw failure }
+        guard let value = unquoted(trimmed(rest[rest.index(after: split)...])), !value.contains("\0") else {
+            throw failure
+        }
         guard value.hasPrefix(SecretReference.scheme) else { return (String(rest[..<split]), .plain(value)) }
         guard let reference = SecretReference(value) else {
             throw CommandError.usage("the reference on line \(number) of the file of variables is not well formed")
@@ -43,7 +46,8 @@ struct EnvironmentFile {
         return text
     }
 
-    /// As shells have it: '…' as it stands, "…" with \\n, \\t, \\", \\$ and \\\\, and without quotes up to a comment. Nil: a quote that does not end.
+    /// As shells have it: '…' as it stands, "…" with \\n, \\t, \\", \\$ and \\\\, and without quotes up to a comment.
+    /// Nil: a quote that does not end.
     private static func unquoted(_ text: Substring.UnicodeScalarView) -> String? {
         guard let quote = text.first, quote == "'" || quote == "\"" else {
             return String(trimmed(text[..<comment(in: text)]))

@@ -14,7 +14,8 @@ struct Pipe {
         var ends: [Int32] = [-1, -1]
         let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
         guard result == 0 else {
-            throw CommandError(.resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).description.lowercased())")
+            throw CommandError(
+                .resources, "cannot make a pipe: \(Errno(rawValue: CInt(-result)).description.lowercased())")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
@@ -24,7 +25,8 @@ struct Pipe {
     func closeWriteEnd() { close(writeEnd) }
 }
 
-/// A program of somebody else's that is given bytes, or asked for some. Bytes go through pipes, never through its arguments.
+/// A program of somebody else's that is given bytes, or asked for some. Bytes go through pipes, never through its
+/// arguments.
 struct Helper {
     private let arguments: [String]
 
@@ -66,7 +68,8 @@ struct Helper {
         return answer
     }
 
-    /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it there. The bytes must fit into a pipe.
+    /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it there. The bytes
+    /// must fit into a pipe.
     func leave(_ bytes: Span<UInt8>) throws {
         let input = try Pipe()
         _ = try start(input: input.readEnd, output: -1, detached: true)
@@ -87,7 +90,8 @@ struct Helper {
         _ = try start(input: -1, output: output.writeEnd, detached: true)
         output.closeWriteEnd()
         defer { output.closeReadEnd() }
-        return try SecretReader.read(output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
+        return try SecretReader.read(
+            output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
     }
 
     private static func write(_ bytes: Span<UInt8>, to pipe: Int32) -> Bool {

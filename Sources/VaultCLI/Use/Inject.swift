@@ -16,13 +16,15 @@ struct Inject: ParsableCommand {
     @OptionGroup var vault: VaultOptions
 
     @Option(
-        name: [.customShort("i"), .customLong("in")], help: ArgumentHelp("The template; else standard input.", valueName: "file"),
+        name: [.customShort("i"), .customLong("in")],
+        help: ArgumentHelp("The template; else standard input.", valueName: "file"),
         completion: .file())
     var input: String?
 
     @Option(
         name: [.customShort("o"), .customLong("out")],
-        help: ArgumentHelp("The file to make, mode 0600; else standard output.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("The file to make, mode 0600; else standard output.", valueName: "file"), completion: .file()
+    )
     var output: String?
 
     @Flag(help: "Replace the file without asking.")
@@ -37,7 +39,9 @@ struct Inject: ParsableCommand {
             throw CommandError.usage("standard input cannot be both the template and the passphrase")
         }
         guard output != nil || !access.isInjectOnly else {
-            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, and not print them", hint: "-o FILE")
+            throw CommandError(
+                .failure, "refused: the agent's policy lets this program use secrets, and not print them",
+                hint: "-o FILE")
         }
         let target = output.map(OutputFile.init)
         if let target, target.exists, !yes { try Confirmation.checkPossible() }
@@ -47,7 +51,9 @@ struct Inject: ParsableCommand {
             ?? SecretReader.read(0, limit: 16 << 20, tooLong: tooLong)
         let template = try bytes.withBytes { try Template($0) }
         let filled = try access.withVault { vault in
-            try template.fill { reference, line in try reference.secret(in: vault, of: .named(group), for: "line \(line)") }
+            try template.fill { reference, line in
+                try reference.secret(in: vault, of: .named(group), for: "line \(line)")
+            }
         }
         guard let target else { return try filled.withBytes { try Output.write($0) } }
         if target.exists, !yes { try Confirmation.ask("Replace '\(target.path.printable)'?") }
@@ -84,12 +90,15 @@ struct Template {
                 continue
             }
             var end = inside
-            while end < source.count, !Template.isPair(UInt8(ascii: "}"), at: end, source), source[end] != UInt8(ascii: "\n") { end += 1 }
+            while end < source.count, !Template.isPair(UInt8(ascii: "}"), at: end, source),
+                source[end] != UInt8(ascii: "\n")
+            { end += 1 }
             let text = String(validating: source.extracting(inside..<end).array, as: UTF8.self)
             var trimmed = text ?? ""
             while let last = trimmed.last, last == " " || last == "\t" { trimmed.removeLast() }
             guard Template.isPair(UInt8(ascii: "}"), at: end, source), let reference = SecretReference(trimmed) else {
-                throw CommandError.usage("the reference on line \(line) is not well formed", hint: "{{ vault://SERVICE/ACCOUNT }}")
+                throw CommandError.usage(
+                    "the reference on line \(line) is not well formed", hint: "{{ vault://SERVICE/ACCOUNT }}")
             }
             if start < position { parts.append(.text(start..<position)) }
             parts.append(.reference(reference, line: line))

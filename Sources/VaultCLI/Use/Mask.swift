@@ -16,7 +16,9 @@ struct Mask: ~Copyable {
 
     init(_ secrets: [Secret]) throws {
         // Shells drop the newline that ends a file.
-        let known = try (secrets + secrets.compactMap { try Mask.withoutNewline($0) }).filter { $0.count >= Mask.leastLength }
+        let known = try (secrets + secrets.compactMap { try Mask.withoutNewline($0) }).filter {
+            $0.count >= Mask.leastLength
+        }
         let held = try SecretBytes(zeroed: known.map(\.count).max() ?? 0)
         self.secrets = known
         firstBytes = Set(known.map { $0.withBytes { $0[0] } })

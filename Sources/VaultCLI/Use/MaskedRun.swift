@@ -27,7 +27,8 @@ final class MaskedRun {
             Stream(from: error.readEnd, to: STDERR_FILENO, mask: try Mask(secrets)),
         ]
         while run.status == nil { run.step(streams) }
-        // What is there already: somebody whom the command left behind may keep the pipe open, and go on writing, for ever.
+        // What is there already: somebody whom the command left behind may keep the pipe open, and go on writing, for
+        // ever.
         for stream in streams { run.drain(stream) }
         if let failure = run.failure { throw failure }
         clinux_end_as(run.status ?? 0)
@@ -63,7 +64,10 @@ final class MaskedRun {
     private func write(_ bytes: Span<UInt8>, to target: Int32) throws {
         var written = 0
         while written < bytes.count {
-            var waiting = [pollfd(fd: target, events: Int16(POLLOUT), revents: 0), pollfd(fd: signals, events: Int16(POLLIN), revents: 0)]
+            var waiting = [
+                pollfd(fd: target, events: Int16(POLLOUT), revents: 0),
+                pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+            ]
             _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
             if waiting[1].revents != 0 { passSignals() }
             guard waiting[0].revents != 0 else { continue }
@@ -72,7 +76,8 @@ final class MaskedRun {
             let count = unsafe part.withUnsafeBytes { unsafe Glibc.write(target, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
             guard count > 0 else {
-                throw CommandError(.inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
+                throw CommandError(
+                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
             }
             written += count
         }

@@ -5,7 +5,8 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 
-/// What makes one-time passwords of the time (RFC 6238): an `otpauth://totp/…` URI, as QR codes have it, or its secret alone in base32.
+/// What makes one-time passwords of the time (RFC 6238): an `otpauth://totp/…` URI, as QR codes have it, or its secret
+/// alone in base32.
 struct OneTimePassword: ~Copyable {
     private let key: SecretBytes
     private(set) var hash = MessageAuthentication.sha1
@@ -28,7 +29,9 @@ struct OneTimePassword: ~Copyable {
         var secret: Range<Int>?
         var start = question + 1
         while start < text.count {
-            let end = (start..<text.count).first { text[$0] == UInt8(ascii: "&") || text[$0] == UInt8(ascii: "#") } ?? text.count
+            let end =
+                (start..<text.count).first { text[$0] == UInt8(ascii: "&") || text[$0] == UInt8(ascii: "#") }
+                ?? text.count
             let split = (start..<end).first { text[$0] == UInt8(ascii: "=") } ?? end
             let name = String(decoding: text.extracting(start..<split).array, as: UTF8.self)
             let value = min(split + 1, end)..<end
@@ -39,7 +42,9 @@ struct OneTimePassword: ~Copyable {
                 case "SHA1": hash = .sha1
                 case "SHA256": hash = .sha256
                 case "SHA512": hash = .sha512
-                default: throw CommandError.usage("the algorithm of the one-time password is none of SHA1, SHA256 and SHA512")
+                default:
+                    throw CommandError.usage(
+                        "the algorithm of the one-time password is none of SHA1, SHA256 and SHA512")
                 }
             case "digits": digits = try Self.number(text.extracting(value), in: 6...10)
             case "period": period = try Self.number(text.extracting(value), in: 1...86_400)
@@ -155,7 +160,9 @@ struct Otp: ParsableCommand {
         let code = try password.code(at: now)
         let left = password.period - Int(now % UInt64(password.period))
         guard !copy else { return try Secret(SecretBytes(copying: Array(code.utf8).span)).copy(clearAfter: left) }
-        guard !json else { return try Output.line("{\"code\":\"\(code)\",\"period\":\(password.period),\"validFor\":\(left)}") }
+        guard !json else {
+            return try Output.line("{\"code\":\"\(code)\",\"period\":\(password.period),\"validFor\":\(left)}")
+        }
         try Output.line(code)
         if Terminal.isTerminal(STDERR_FILENO) { Output.note("good for \(left) s") }
     }

@@ -18,7 +18,8 @@ struct OutputFile {
         return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
     }
 
-    /// Whether it is one of the links that every program of the machine finds its standard output by, which may lead to a regular file.
+    /// Whether it is one of the links that every program of the machine finds its standard output by, which may lead to
+    /// a regular file.
     private var isInSystemDirectory: Bool {
         let parent = FilePath(path).removingLastComponent()
         guard let directory = try? LinuxFileSystem().resolve(parent.isEmpty ? "." : parent) else { return false }
@@ -27,7 +28,8 @@ struct OutputFile {
 
     /// Makes the file, or puts a new one in the place of the old; a symbolic link is replaced and not followed.
     ///
-    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file, also behind a link: /dev/stdout is one.
+    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file, also behind a link: /dev/stdout is
+    ///   one.
     func replace(with bytes: Span<UInt8>) throws {
         var status = stat()
         let isThere = unsafe lstat(path, &status) == 0
@@ -35,7 +37,8 @@ struct OutputFile {
         guard !isSystemLink, unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
             throw CommandError(.inputOutput, "'\(path.printable)' is no file that could be replaced")
         }
-        // An interruption must not leave opened secrets behind, and a file without a name none when nothing can be done any more.
+        // An interruption must not leave opened secrets behind, and a file without a name none when nothing can be done
+        // any more.
         let interruptions = try Interruptions()
         let target = FilePath(path)
         let parent = target.removingLastComponent()
@@ -53,7 +56,9 @@ struct OutputFile {
                 try? directory.remove(temporary)
                 try interruptions.check()
                 guard let errno = error as? Errno else { throw error }
-                guard errno != .fileExists else { throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes") }
+                guard errno != .fileExists else {
+                    throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
+                }
                 throw OutputFile.failure(errno)
             }
         } catch let error as Errno {
@@ -64,7 +69,8 @@ struct OutputFile {
     /// Makes the file's name durable.
     func synchronizeDirectory() throws {
         let parent = FilePath(path).removingLastComponent()
-        let opened = unsafe clinux_openat(AT_FDCWD, parent.isEmpty ? "." : parent.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, parent.isEmpty ? "." : parent.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
         defer { close(Int32(opened)) }
         guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }

@@ -17,13 +17,16 @@ struct Run: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Option(name: .customLong("env"), help: ArgumentHelp("A variable with a secret; may be repeated.", valueName: "name=vault://…"))
+    @Option(
+        name: .customLong("env"),
+        help: ArgumentHelp("A variable with a secret; may be repeated.", valueName: "name=vault://…"))
     var variables: [NamedReference] = []
 
     @Option(
         name: .customLong("path"),
         help: ArgumentHelp(
-            "A variable with the path of a file in memory that has the secret; may be repeated.", valueName: "name=vault://…"))
+            "A variable with the path of a file in memory that has the secret; may be repeated.",
+            valueName: "name=vault://…"))
     var paths: [NamedReference] = []
 
     @Option(help: ArgumentHelp("A file of variables; may be repeated.", valueName: "file"), completion: .file())
@@ -40,7 +43,9 @@ struct Run: ParsableCommand {
 
     func validate() throws {
         guard !command.isEmpty else { throw ValidationError("the command is missing: it stands behind --") }
-        guard !variables.isEmpty || !paths.isEmpty || !envFile.isEmpty else { throw ValidationError("there is no secret to pass on") }
+        guard !variables.isEmpty || !paths.isEmpty || !envFile.isEmpty else {
+            throw ValidationError("there is no secret to pass on")
+        }
     }
 
     func run() throws {

@@ -3,7 +3,8 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
 
-/// `vault://SERVICE[/ACCOUNT[/ATTRIBUTE]]`: names a secret, or an attribute, and is none itself. Each part is percent-encoded (RFC 3986).
+/// `vault://SERVICE[/ACCOUNT[/ATTRIBUTE]]`: names a secret, or an attribute, and is none itself. Each part is
+/// percent-encoded (RFC 3986).
 struct SecretReference: Equatable {
     static let scheme = "vault://"
 
@@ -13,7 +14,8 @@ struct SecretReference: Equatable {
     /// Nil: the secret.
     let attribute: String?
 
-    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that somebody typed, and is repeated nowhere.
+    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that somebody typed, and is repeated
+    /// nowhere.
     init?(_ text: String) {
         // By bytes: a character may be a slash with a mark on it.
         guard text.utf8.starts(with: SecretReference.scheme.utf8) else { return nil }
@@ -46,7 +48,8 @@ struct SecretReference: Equatable {
     private static func digit(_ byte: UInt8?) -> UInt8? {
         switch byte {
         case .some(let byte) where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
-        case .some(let byte) where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20): (byte | 0x20) - UInt8(ascii: "a") + 10
+        case .some(let byte) where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20):
+            (byte | 0x20) - UInt8(ascii: "a") + 10
         default: nil
         }
     }
@@ -62,7 +65,9 @@ struct SecretReference: Equatable {
             guard !items.isEmpty else { throw CommandError(VaultError.itemNotFound) }
             let item = try items.only()
             if let attribute {
-                guard let value = item.attribute(named: attribute) else { throw CommandError(.notFound, "the item has no such attribute") }
+                guard let value = item.attribute(named: attribute) else {
+                    throw CommandError(.notFound, "the item has no such attribute")
+                }
                 return Secret(try SecretBytes(copying: Array(value.utf8).span))
             }
             guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
@@ -78,7 +83,9 @@ struct SecretReference: Equatable {
         try find(.genericPassword, .service, in: store, group) + find(.internetPassword, .server, in: store, group)
     }
 
-    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore, _ group: String?) throws -> [Item] {
+    private func find(_ itemClass: ItemClass, _ name: Attribute, in store: any ItemStore, _ group: String?) throws
+        -> [Item]
+    {
         var attributes: [Attribute: AttributeValue] = [name: .string(service)]
         attributes[.account] = account.map(AttributeValue.string)
         attributes[.accessGroup] = group.map(AttributeValue.string)
@@ -124,7 +131,8 @@ struct NamedReference: ExpressibleByArgument {
 
     init?(argument: String) {
         guard let split = argument.utf8.firstIndex(of: UInt8(ascii: "=")),
-            let value = String(argument.utf8[argument.utf8.index(after: split)...]), let reference = SecretReference(value)
+            let value = String(argument.utf8[argument.utf8.index(after: split)...]),
+            let reference = SecretReference(value)
         else { return nil }
         name = String(argument[..<split])
         self.reference = reference
@@ -133,7 +141,9 @@ struct NamedReference: ExpressibleByArgument {
 
     /// As POSIX has the names of variables that a shell can use.
     static func isName(_ name: some StringProtocol) -> Bool {
-        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return false }
+        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return false
+        }
         return name.utf8.allSatisfy { byte in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)

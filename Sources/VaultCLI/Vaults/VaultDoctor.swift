@@ -25,7 +25,8 @@ struct Doctor: ParsableCommand {
             let store = try LockedStore(path, environment: .system)
             findings.append(.good("the file and its directory are the user's own, and the header is whole"))
             if let weak = store.weakFileSystem {
-                findings.append(.warning("the file system is \(weak): locks and renames are weaker there than a vault wants"))
+                findings.append(
+                    .warning("the file system is \(weak): locks and renames are weaker there than a vault wants"))
             } else {
                 findings.append(.good("the file system keeps what a vault wants of it"))
             }
@@ -33,7 +34,8 @@ struct Doctor: ParsableCommand {
             if let available = store.availableMemory, let needed = store.memoryNeeded {
                 findings.append(
                     needed > available / 2
-                        ? .warning("the key derivation takes \(needed >> 20) MiB, more than half of the available memory")
+                        ? .warning(
+                            "the key derivation takes \(needed >> 20) MiB, more than half of the available memory")
                         : .good("there is memory for the key derivation (\(needed >> 20) MiB)"))
             }
         } catch {
@@ -50,11 +52,14 @@ struct Doctor: ParsableCommand {
     private static func lookAtAnchor(of store: LockedStore) -> Finding {
         let anchors = store.anchors
         guard !anchors.isEmpty else {
-            return .warning("this device remembers no state of the vault yet, so an older copy in its place would not be noticed")
+            return .warning(
+                "this device remembers no state of the vault yet, so an older copy in its place would not be noticed")
         }
         let isNewer = anchors.contains { $0.vaultID != store.header.vaultID || $0.generation > store.header.generation }
         return isNewer
-            ? .warning("the vault is not the newest that this device has seen, or is another one: see 'vault verify --accept-older'")
+            ? .warning(
+                "the vault is not the newest that this device has seen, or is another one: see 'vault verify --accept-older'"
+            )
             : .good("this device would notice an older copy of the vault")
     }
 
@@ -69,7 +74,8 @@ struct Doctor: ParsableCommand {
             let status = client.greeting
             return status.version == VaultCommand.configuration.version
                 ? .good("the agent answers; its vault is '\(status.vault.printable)'")
-                : .warning("the agent is of version \(status.version.printable): 'vault agent --stop', and unlock again")
+                : .warning(
+                    "the agent is of version \(status.version.printable): 'vault agent --stop', and unlock again")
         } catch {
             return .warning(CommandError(error).message)
         }

@@ -38,7 +38,9 @@ struct Init: ParsableCommand {
     @Flag(help: "Make a recovery code as well, and print it once.")
     var recoveryCode = false
 
-    @Option(help: ArgumentHelp("Keep so many older versions of every item, and deleted items; 0 to 1000.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Keep so many older versions of every item, and deleted items; 0 to 1000.", valueName: "number"))
     var history = 0
 
     func validate() throws {
@@ -56,7 +58,9 @@ struct Init: ParsableCommand {
             throw VaultError.storage(.alreadyExists)
         } catch VaultError.storage(.noVault) {
             // As it should be.
-        } catch VaultError.storage(.damaged), VaultError.storage(.unsupported), VaultError.storage(.refused(.accessibleByOthers)) {
+        } catch VaultError.storage(.damaged), VaultError.storage(.unsupported), VaultError.storage(
+            .refused(.accessibleByOthers))
+        {
             throw VaultError.storage(.alreadyExists)
         }
         let passphrase = try passphrase.given() ?? choose()
@@ -76,15 +80,18 @@ struct Init: ParsableCommand {
             if history > 0 { try vault.setHistoryLimit(history) }
             if let code { try RecoveryCodeOutput.show(code) }
         } catch {
-            // A vault with a code that nobody has seen, or without what it was to have, is not the one that was asked for.
+            // A vault with a code that nobody has seen, or without what it was to have, is not the one that was asked
+            // for.
             unsafe unlink(path.string)
             throw error
         }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {
             Output.warn(
-                "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes")
+                "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes"
+            )
         }
-        Output.note("a forgotten passphrase cannot be recovered\(wantsCode ? ", but the recovery code opens the vault" : "")")
+        Output.note(
+            "a forgotten passphrase cannot be recovered\(wantsCode ? ", but the recovery code opens the vault" : "")")
         Output.note("'vault unlock' asks for it once, for all commands")
     }
 

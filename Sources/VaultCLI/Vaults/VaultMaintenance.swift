@@ -9,13 +9,15 @@ struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compact",
         abstract: "Write the file anew without what was deleted or replaced.",
-        discussion: "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk."
+        discussion:
+            "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk."
     )
 
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        try vault.access(.ofCommand).withVault { vault in try Progress.during("compacting") { _ in try vault.compact() } }
+        try vault.access(.ofCommand).withVault { vault in try Progress.during("compacting") { _ in try vault.compact() }
+        }
     }
 }
 
@@ -57,7 +59,8 @@ struct Verify: ParsableCommand {
     private func verify(_ vault: any OpenVault) throws {
         let result = try Progress.during("verifying") { _ in try vault.verify(deep: deep) }
         if result.invalidMarks > 0 {
-            Output.warn("one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
+            Output.warn(
+                "one of the two commit marks is torn or was changed; the next change of the vault makes it whole")
         }
         guard json else {
             var line = "\(result.items) items in \(result.commits) commits, \(result.values) secrets"
@@ -109,16 +112,20 @@ struct Generate: ParsableCommand {
         if let length, !(1...4096).contains(length) { throw ValidationError("--length takes 1 to 4096") }
         if let words, !(1...256).contains(words) { throw ValidationError("--words takes 1 to 256") }
         if let symbols {
-            let isUsable = symbols.utf8.allSatisfy { (0x21...0x7e).contains($0) } && !symbols.contains { $0.isLetter || $0.isNumber }
+            let isUsable =
+                symbols.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+                && !symbols.contains { $0.isLetter || $0.isNumber }
             guard isUsable, Set(symbols).count == symbols.count else {
-                throw ValidationError("--symbols takes different characters of ASCII that are no letters, digits or spaces")
+                throw ValidationError(
+                    "--symbols takes different characters of ASCII that are no letters, digits or spaces")
             }
         }
     }
 
     func run() throws {
         let generator =
-            try words.map { try Generator.words($0) } ?? Generator.characters(length ?? 24, symbols: symbols ?? Generator.defaultSymbols)
+            try words.map { try Generator.words($0) }
+            ?? Generator.characters(length ?? 24, symbols: symbols ?? Generator.defaultSymbols)
         let bits = Int(generator.entropyBits)
         let secret = generator.bytes()
         guard !json else {
@@ -145,7 +152,9 @@ struct Completion: ParsableCommand {
     var shell: String
 
     func run() throws {
-        guard let shell = CompletionShell(rawValue: shell) else { throw CommandError.usage("completion takes bash, zsh or fish") }
+        guard let shell = CompletionShell(rawValue: shell) else {
+            throw CommandError.usage("completion takes bash, zsh or fish")
+        }
         let script = VaultCommand.completionScript(for: shell)
         try Output.line(CompletionScript.fit(script, for: shell))
     }

@@ -24,11 +24,14 @@ struct Passwd: ParsableCommand {
         try vault.withOpened(asksMachine: false) { opened, current in
             let target = try target(in: opened, slots: opened.slots())
             let secret = try secret(for: target, current, try new.passphrase())
-            try Progress.during("changing the passphrase") { _ in try opened.replaceSlot(target.slotID, with: secret, cost: new.kdf?.cost) }
+            try Progress.during("changing the passphrase") { _ in
+                try opened.replaceSlot(target.slotID, with: secret, cost: new.kdf?.cost)
+            }
         }
     }
 
-    /// The slot that gets a new passphrase: the one that is named, or that opened the vault, or the only one for a passphrase.
+    /// The slot that gets a new passphrase: the one that is named, or that opened the vault, or the only one for a
+    /// passphrase.
     private func target(in vault: Vault, slots: [KeySlot]) throws -> KeySlot {
         if let slot {
             let found = try slots.named(slot)
@@ -40,7 +43,8 @@ struct Passwd: ParsableCommand {
         if let opened = try vault.openedSlot(), opened.kind.takesPassphrase { return opened }
         let candidates = slots.filter { $0.kind == .passphrase }
         guard let only = candidates.first else {
-            throw CommandError(.notFound, "the vault has no slot for a passphrase", hint: "add one: 'vault slot add passphrase'")
+            throw CommandError(
+                .notFound, "the vault has no slot for a passphrase", hint: "add one: 'vault slot add passphrase'")
         }
         guard candidates.count == 1 else {
             throw CommandError(.ambiguous, "there are several passphrases", hint: "choose one with --slot NAME")
@@ -48,11 +52,16 @@ struct Passwd: ParsableCommand {
         return only
     }
 
-    private func secret(for slot: KeySlot, _ current: UnlockingSecret, _ passphrase: Passphrase) throws -> UnlockingSecret {
+    private func secret(for slot: KeySlot, _ current: UnlockingSecret, _ passphrase: Passphrase) throws
+        -> UnlockingSecret
+    {
         guard slot.kind == .passphraseAndKeyFile else { return .passphrase(passphrase) }
         switch current {
-        case .passphraseAndKeyFile(_, let keyFile), .keyFile(let keyFile): return .passphraseAndKeyFile(passphrase, keyFile)
-        default: throw CommandError.usage("the slot takes a key file as well", hint: "--key-file FILE, with --passphrase-file FILE")
+        case .passphraseAndKeyFile(_, let keyFile), .keyFile(let keyFile):
+            return .passphraseAndKeyFile(passphrase, keyFile)
+        default:
+            throw CommandError.usage(
+                "the slot takes a key file as well", hint: "--key-file FILE, with --passphrase-file FILE")
         }
     }
 }

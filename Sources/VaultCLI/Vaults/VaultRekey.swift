@@ -43,20 +43,27 @@ struct Rekey: ParsableCommand {
             entries.append(SlotEntry(.recoveryCode(made), name: "recovery code"))
         }
         let dropped = try opened.slots().filter { $0.slotID != own?.slotID }.map(\.name.printable)
-        if !yes { try Confirmation.ask("Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?") }
+        if !yes {
+            try Confirmation.ask(
+                "Seal everything anew\(dropped.isEmpty ? "" : ", without \(dropped.joined(separator: ", "))")?")
+        }
         let result = try Progress.during("rekeying") { report in try opened.rekey(entries, report: report) }
         setAuditLogAside(of: locked)
         if let code {
             do { try RecoveryCodeOutput.show(code) } catch {
                 // Nobody has seen it.
-                for slot in try opened.slots() where slot.kind == .recoveryCode { _ = try? opened.removeSlot(slot.slotID) }
+                for slot in try opened.slots() where slot.kind == .recoveryCode {
+                    _ = try? opened.removeSlot(slot.slotID)
+                }
                 Output.warn("everything is sealed anew; the recovery code could not be shown and was taken out again")
                 throw error
             }
         }
         Output.note("sealed \(result.values) secrets anew")
         if !dropped.isEmpty { Output.note("no longer opens the vault: the former \(dropped.joined(separator: ", "))") }
-        if result.foreign > 0 { Output.note("\(result.foreign) items of other devices went, since nobody can open them here") }
+        if result.foreign > 0 {
+            Output.note("\(result.foreign) items of other devices went, since nobody can open them here")
+        }
     }
 
     private func setAuditLogAside(of vault: LockedVault) {
@@ -78,7 +85,8 @@ struct Rekey: ParsableCommand {
         case .passphraseAndKeyFile(_, let keyFile):
             return [entry(passphrase.map { .passphraseAndKeyFile($0, keyFile) } ?? current, .passphraseAndKeyFile)]
         case .recoveryCode: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
-        case .keyFile: return [entry(current, .keyFile), entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
+        case .keyFile:
+            return [entry(current, .keyFile), entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
         case .external: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
         }
     }

@@ -97,7 +97,8 @@ struct Status: ParsableCommand {
 
         var text: String {
             var lines = [
-                "path        \(path.printable)", "format      VLT \(format)", "vault       \(vaultID)", "generation  \(generation)",
+                "path        \(path.printable)", "format      VLT \(format)", "vault       \(vaultID)",
+                "generation  \(generation)",
                 "size        \(size) bytes",
             ]
             lines += slots.map { "unlock      \($0.description)" }

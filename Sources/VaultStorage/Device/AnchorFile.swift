@@ -3,8 +3,9 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Where this device keeps what it has seen of the vault at a place: one file for the path as it was given and one for the path behind every
-/// link, `<state directory>/<32 hex of BLAKE2b-128(path)>.anchor`. A link that is put in the vault's place changes the second alone.
+/// Where this device keeps what it has seen of the vault at a place: one file for the path as it was given and one for
+/// the path behind every link, `<state directory>/<32 hex of BLAKE2b-128(path)>.anchor`. A link that is put in the
+/// vault's place changes the second alone.
 struct AnchorFiles {
     /// 16 bytes of a file's name.
     typealias Name = [UInt8]
@@ -49,19 +50,23 @@ struct AnchorFiles {
     }
 
     private func read(_ name: Name, _ fileName: String, in directory: any VaultDirectory) -> FoundAnchor? {
-        guard let status = try? directory.status(of: fileName), status.kind == .regular, status.owner == fileSystem.user,
-            let file = try? directory.open(fileName, writable: false), let bytes = try? file.read(Anchor.length + 1, at: 0)
+        guard let status = try? directory.status(of: fileName), status.kind == .regular,
+            status.owner == fileSystem.user,
+            let file = try? directory.open(fileName, writable: false),
+            let bytes = try? file.read(Anchor.length + 1, at: 0)
         else { return nil }
         return FoundAnchor(bytes, under: name)
     }
 
-    func replace(_ name: Name, with anchor: Anchor, keys: borrowing VaultKeys, _ random: any RandomSource) throws(Errno) {
+    func replace(_ name: Name, with anchor: Anchor, keys: borrowing VaultKeys, _ random: any RandomSource) throws(Errno)
+    {
         try fileSystem.createDirectories(state)
         let directory = try fileSystem.openDirectory(state)
         let fileName = Self.fileName(name)
         // Those of a process that was killed.
         DurableFile.removeLeftovers(of: fileName, in: directory, ownedBy: fileSystem.user)
-        try DurableFile.write(FoundAnchor.sealed(anchor, keys).span, to: fileName, in: directory, replacing: true, random)
+        try DurableFile.write(
+            FoundAnchor.sealed(anchor, keys).span, to: fileName, in: directory, replacing: true, random)
     }
 
     /// Removes what this device remembers of the place, also what it remembers under other paths that led there.
@@ -71,7 +76,9 @@ struct AnchorFiles {
         for fileName in try directory.names() where fileName.hasSuffix(Self.suffix) {
             let isOwn = names.contains { Self.fileName($0) == fileName }
             guard isOwn || read([], fileName, in: directory)?.anchor.resolvedName == resolved else { continue }
-            do throws(Errno) { try directory.remove(fileName) } catch { if error != .noSuchFileOrDirectory { throw error } }
+            do throws(Errno) { try directory.remove(fileName) } catch {
+                if error != .noSuchFileOrDirectory { throw error }
+            }
             isChanged = true
         }
         if isChanged { try directory.synchronize() }
@@ -82,7 +89,8 @@ struct AnchorFiles {
     /// - Returns: nil when another process has it, or there can be none.
     func lock() -> (any VaultFile)? {
         guard (try? fileSystem.createDirectories(state)) != nil, let directory = try? fileSystem.openDirectory(state),
-            let file = try? directory.openOrCreate(Self.fileName(resolved) + ".lock"), (try? file.tryLock(exclusive: true)) == true
+            let file = try? directory.openOrCreate(Self.fileName(resolved) + ".lock"),
+            (try? file.tryLock(exclusive: true)) == true
         else { return nil }
         return file
     }

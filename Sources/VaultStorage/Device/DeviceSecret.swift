@@ -3,7 +3,8 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// 32 random bytes that never leave this device and are in no backup: items "of this device only" are sealed under them as well.
+/// 32 random bytes that never leave this device and are in no backup: items "of this device only" are sealed under them
+/// as well.
 ///
 /// They lie in `<state directory>/<vault identifier>.device`, mode 0600.
 final class DeviceSecret: Sendable {
@@ -22,7 +23,8 @@ final class DeviceSecret: Sendable {
 
     /// Reads the secret. Nil: this device has none for the vault yet.
     static func load(
-        vaultID: [UInt8], identification: borrowing SecretBytes, from state: FilePath?, on fileSystem: any VaultFileSystem
+        vaultID: [UInt8], identification: borrowing SecretBytes, from state: FilePath?,
+        on fileSystem: any VaultFileSystem
     ) throws(StorageError) -> DeviceSecret? {
         guard let state else { return nil }
         let directory: any VaultDirectory
@@ -35,10 +37,12 @@ final class DeviceSecret: Sendable {
         let file = try attempt(.open) { () throws(Errno) in try directory.open(name, writable: false) }
         let status = try attempt(.open) { () throws(Errno) in try file.status() }
         // It was synced before it got its name, so a wrong length is damage and no unfinished beginning.
-        guard status.kind == .regular, status.owner == fileSystem.user, status.mode & 0o077 == 0, status.size == length else {
+        guard status.kind == .regular, status.owner == fileSystem.user, status.mode & 0o077 == 0, status.size == length
+        else {
             throw .refused(.deviceSecret)
         }
-        // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve this line alone.
+        // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve
+        // this line alone.
         var bytes = try attempt(.read) { () throws(Errno) in try file.read(length + 1, at: 0) }
         defer { wipe(&bytes) }
         guard bytes.count == length else { throw .refused(.deviceSecret) }
@@ -48,7 +52,8 @@ final class DeviceSecret: Sendable {
 
     /// Makes the secret, durable with its directory before anything is sealed under it. Whoever comes first wins.
     static func create(
-        vaultID: [UInt8], identification: borrowing SecretBytes, in state: FilePath?, on fileSystem: any VaultFileSystem,
+        vaultID: [UInt8], identification: borrowing SecretBytes, in state: FilePath?,
+        on fileSystem: any VaultFileSystem,
         random: any RandomSource
     ) throws(StorageError) -> DeviceSecret {
         guard let state else { throw .noStateDirectory }

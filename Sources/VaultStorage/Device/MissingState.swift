@@ -3,7 +3,8 @@ internal import VaultFormat
 
 /// What this device has seen of a vault, and a file does not have.
 public struct MissingState: Equatable, Sendable {
-    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared with the file.
+    /// How many commits at most: rewrites use numbers up as well. Nil: what the device remembers cannot be compared
+    /// with the file.
     public var commits: UInt64?
 
     init(_ commits: UInt64?) { self.commits = commits }

@@ -2,10 +2,11 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The anchors' keys that rekeys have replaced, each with the newest state of its time: by them an anchor of before verifies, and a file that
-/// cannot show the anchor's key was not made after it.
+/// The anchors' keys that rekeys have replaced, each with the newest state of its time: by them an anchor of before
+/// verifies, and a file that cannot show the anchor's key was not made after it.
 ///
-/// It is the value of one record of class 0, readable after the first unlock: `{ K_anchor 32, generation u64, sequence u64 }`, the newest first.
+/// It is the value of one record of class 0, readable after the first unlock: `{ K_anchor 32, generation u64, sequence
+/// u64 }`, the newest first.
 struct Succession: ~Copyable {
     static let mostEntries = 64
     private static let entryLength = 48
@@ -14,16 +15,21 @@ struct Succession: ~Copyable {
 
     /// - Throws: `.damaged(.value)` for a value that is no such list.
     init(_ value: consuming SecretBytes, of id: ItemID) throws(StorageError) {
-        guard value.count % Self.entryLength == 0, value.count <= Self.mostEntries * Self.entryLength else { throw .damaged(.value(id)) }
+        guard value.count % Self.entryLength == 0, value.count <= Self.mostEntries * Self.entryLength else {
+            throw .damaged(.value(id))
+        }
         entries = value
     }
 
-    /// Whether the anchor was made with one of the keys and names no later state than was noted when that one was replaced.
+    /// Whether the anchor was made with one of the keys and names no later state than was noted when that one was
+    /// replaced.
     func passes(_ found: FoundAnchor) throws(StorageError) -> Bool {
         for start in stride(from: 0, to: entries.count, by: Self.entryLength) {
             let key = try secured { () throws(CryptoError) in try entries.copy(of: start..<start + 32) }
             guard found.isSigned(by: key) else { continue }
-            let (generation, sequence): (UInt64, UInt64) = entries.withBytes { ($0.integer(at: start + 32), $0.integer(at: start + 40)) }
+            let (generation, sequence): (UInt64, UInt64) = entries.withBytes {
+                ($0.integer(at: start + 32), $0.integer(at: start + 40))
+            }
             return found.anchor.generation <= generation && found.anchor.sequence <= sequence
         }
         return false

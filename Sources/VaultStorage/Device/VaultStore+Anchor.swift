@@ -37,7 +37,8 @@ extension VaultStore {
     private func states(in found: [FoundAnchor]) throws(StorageError) -> [KnownState] {
         let own = found.filter { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) }
         for other in found where other.anchor.vaultID != header.vaultID {
-            // A link that its owner turned to another vault, which the device knows by the path behind it. Where the vault itself lay, there was none.
+            // A link that its owner turned to another vault, which the device knows by the path behind it. Where the
+            // vault itself lay, there was none.
             let wasLink = isOfGivenPathAlone(other) && other.anchor.resolvedName != other.name
             guard wasLink, own.contains(where: { $0.name != other.name }) else { throw .rolledBack }
         }
@@ -46,7 +47,8 @@ extension VaultStore {
 
     private func isOfGivenPathAlone(_ found: FoundAnchor) -> Bool { found.name != anchorFiles?.resolved }
 
-    /// An anchor that this vault's key has not made is one from before a rekey of this very file, or the file is not the one that was rekeyed.
+    /// An anchor that this vault's key has not made is one from before a rekey of this very file, or the file is not
+    /// the one that was rekeyed.
     private func checkSuccession(of found: [FoundAnchor]) throws(StorageError) {
         let unsigned = found.filter { $0.anchor.vaultID == header.vaultID && !$0.isSigned(by: keys.anchor) }
         guard !unsigned.isEmpty else { return }
@@ -59,7 +61,8 @@ extension VaultStore {
 
     /// Brings the anchors up to the newest state that is durable, unless another process is at the vault.
     private func keepAnchors() {
-        guard let anchorFiles, anchorFiles.names.contains(where: { wantsAnchor($0, log.base.position, header.generation, anchorFiles) })
+        guard let anchorFiles,
+            anchorFiles.names.contains(where: { wantsAnchor($0, log.base.position, header.generation, anchorFiles) })
         else { return }
         withAnchorsLocked { () throws(StorageError) in
             try catchUp(repairing: false)
@@ -71,8 +74,8 @@ extension VaultStore {
         }
     }
 
-    /// Runs the body with the writer lock, or with one of this device's own where the directory takes no files. Not at all while another
-    /// process is at it; what fails is tried again at the next opening.
+    /// Runs the body with the writer lock, or with one of this device's own where the directory takes no files. Not at
+    /// all while another process is at it; what fails is tried again at the next opening.
     private func withAnchorsLocked(_ body: () throws(StorageError) -> Void) {
         do throws(StorageError) {
             try lock.holding(patience: .zero) { try? body() }
@@ -95,7 +98,8 @@ extension VaultStore {
         return old < new || old == new && found.anchor.resolvedName != files.resolved
     }
 
-    /// Under the writer lock: notes a state that is durable with its name. The device goes without if that fails, and a later state is kept.
+    /// Under the writer lock: notes a state that is durable with its name. The device goes without if that fails, and a
+    /// later state is kept.
     func moveAnchors(to position: LogPosition, generation: UInt64? = nil) {
         guard let anchorFiles else { return }
         let generation = generation ?? header.generation
@@ -104,20 +108,23 @@ extension VaultStore {
         }
     }
 
-    /// Under the writer lock: what this device remembers of the place is of another state, which somebody has let go on purpose.
+    /// Under the writer lock: what this device remembers of the place is of another state, which somebody has let go on
+    /// purpose.
     func replaceAnchors() {
         guard let anchorFiles else { return }
         try? anchorFiles.removeAll()
         for name in anchorFiles.names { writeAnchor(name, tip.position, header.generation, anchorFiles) }
     }
 
-    private func writeAnchor(_ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles) {
+    private func writeAnchor(
+        _ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles
+    ) {
         let anchor = Anchor(of: header.vaultID, generation: generation, at: position, resolvedName: files.resolved)
         try? files.replace(name, with: anchor, keys: keys, environment.random)
     }
 
-    /// Writes down the newest state that this handle knows of, before it says that the file is behind that: the next process, with no memory of
-    /// its own, would take the older file for good.
+    /// Writes down the newest state that this handle knows of, before it says that the file is behind that: the next
+    /// process, with no memory of its own, would take the older file for good.
     func rememberNewest() { withAnchorsLocked { () throws(StorageError) in writeNewest() } }
 
     /// Under the writer lock.
@@ -125,7 +132,10 @@ extension VaultStore {
         guard let newestDurable, let anchorFiles else { return }
         for name in anchorFiles.names {
             if let found = anchorFiles.read(name), found.counts(keys) {
-                let isOlder = (found.anchor.generation, found.anchor.sequence) < (newestDurable.generation, newestDurable.sequence)
+                let isOlder =
+                    (found.anchor.generation, found.anchor.sequence) < (
+                        newestDurable.generation, newestDurable.sequence
+                    )
                 guard found.anchor.vaultID == header.vaultID, found.isSigned(by: keys.anchor), isOlder else { continue }
             }
             let position = LogPosition(sequence: newestDurable.sequence, end: 0, tag: newestDurable.tag)
@@ -133,8 +143,8 @@ extension VaultStore {
         }
     }
 
-    /// Makes an older copy, or whatever vault is at the path now, the state that everybody goes on from: the file is written anew, so that two
-    /// histories never share a generation.
+    /// Makes an older copy, or whatever vault is at the path now, the state that everybody goes on from: the file is
+    /// written anew, so that two histories never share a generation.
     public func acceptAsNewest() throws(StorageError) {
         try withWriterLock { () throws(StorageError) in
             try rewrite(above: anchorFiles?.found().map(\.anchor) ?? [])
@@ -147,13 +157,15 @@ extension VaultStore {
 extension Anchor {
     init(of vaultID: [UInt8], generation: UInt64, at position: LogPosition, resolvedName: AnchorFiles.Name) {
         self.init(
-            vaultID: vaultID, generation: generation, sequence: position.sequence, chainTag: position.tag.bytes.span.array(0..<32),
+            vaultID: vaultID, generation: generation, sequence: position.sequence,
+            chainTag: position.tag.bytes.span.array(0..<32),
             resolvedName: resolvedName)
     }
 }
 
 extension LockedStore {
-    /// What this device says of the newest state that it has seen here, which cannot be checked without a key. Empty: nothing.
+    /// What this device says of the newest state that it has seen here, which cannot be checked without a key. Empty:
+    /// nothing.
     public var anchors: [Anchor] {
         AnchorFiles(of: location, environment)?.found().map(\.anchor).filter { $0.resolvedName != nil } ?? []
     }

@@ -38,7 +38,9 @@ struct DiskReserve {
             }
             if isDelete, error == .noSpace || error == .diskQuotaExceeded { return }
             // The second half is comfort; the first is the promise.
-            do throws(Errno) { try take(end + DiskReserve.length, from: start, of: file) } catch { throw .inputOutput(error, .reserve) }
+            do throws(Errno) { try take(end + DiskReserve.length, from: start, of: file) } catch {
+                throw .inputOutput(error, .reserve)
+            }
         }
     }
 

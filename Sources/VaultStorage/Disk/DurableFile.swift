@@ -21,7 +21,9 @@ struct DurableFile: ~Copyable {
     /// - Parameters:
     ///   - name: that it will have.
     ///   - needsLock: whether a file system without locks will not do.
-    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true) throws(Errno) {
+    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true)
+        throws(Errno)
+    {
         let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
         let file = try directory.createTemporary(temporaryName)
         // Whoever cleans up leaves a file alone that somebody has locked.
@@ -51,7 +53,8 @@ struct DurableFile: ~Copyable {
 
     /// Makes a file of these bytes.
     static func write(
-        _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool, _ random: any RandomSource
+        _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool,
+        _ random: any RandomSource
     ) throws(Errno) {
         let made = try DurableFile(name, in: directory, random, needsLock: false)
         try made.file.writeAll(bytes, at: 0)
@@ -75,7 +78,8 @@ struct DurableFile: ~Copyable {
                 let status = try? directory.status(of: leftover), status.kind == .regular, status.owner == user
             else { continue }
             // One that is being written is locked by its writer.
-            guard let file = try? directory.open(leftover, writable: true), (try? file.tryLock(exclusive: true)) == true else { continue }
+            guard let file = try? directory.open(leftover, writable: true), (try? file.tryLock(exclusive: true)) == true
+            else { continue }
             try? directory.remove(leftover)
         }
     }

@@ -52,7 +52,9 @@ public struct LinuxFileSystem: VaultFileSystem {
 
     public func isPrivateGroup(_ group: UInt32) -> Bool {
         // The records are valid until the next call of the same function.
-        guard let account = unsafe getpwuid(geteuid()), unsafe account.pointee.pw_gid == group, let entry = unsafe getgrgid(group) else {
+        guard let account = unsafe getpwuid(geteuid()), unsafe account.pointee.pw_gid == group,
+            let entry = unsafe getgrgid(group)
+        else {
             return false
         }
         guard unsafe strcmp(entry.pointee.gr_name, account.pointee.pw_name) == 0 else { return false }
@@ -65,7 +67,8 @@ public struct LinuxFileSystem: VaultFileSystem {
         guard let descriptor = try? Descriptor(at: AT_FDCWD, "/proc/meminfo", O_RDONLY | O_CLOEXEC),
             let bytes = try? descriptor.read(4096, at: 0)
         else { return nil }
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("MemAvailable:") {
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("MemAvailable:")
+        {
             return line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) }.map { $0 * 1024 }
         }
         return nil
@@ -76,7 +79,9 @@ public struct LinuxFileSystem: VaultFileSystem {
     }
 
     private func realPath(_ path: FilePath) throws(Errno) -> FilePath {
-        guard let resolved = unsafe path.withPlatformString({ unsafe realpath($0, nil) }) else { throw Errno(rawValue: errno) }
+        guard let resolved = unsafe path.withPlatformString({ unsafe realpath($0, nil) }) else {
+            throw Errno(rawValue: errno)
+        }
         defer { unsafe free(resolved) }
         return unsafe FilePath(platformString: resolved)
     }
@@ -90,7 +95,9 @@ public struct LinuxFileSystem: VaultFileSystem {
             throw Errno(rawValue: errno)
         }
         // The buffer has one byte more than the link, and was zeros before.
-        return unsafe buffer.withUnsafeBufferPointer { buffer in unsafe buffer.baseAddress.map { unsafe FilePath(platformString: $0) } }
+        return unsafe buffer.withUnsafeBufferPointer { buffer in
+            unsafe buffer.baseAddress.map { unsafe FilePath(platformString: $0) }
+        }
     }
 }
 
@@ -117,7 +124,8 @@ private final class Descriptor: Sendable {
         // The buffer has `count` bytes; what pread filled is what counts as initialized.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
-                let length = unsafe pread(number, buffer.baseAddress.map { unsafe $0 + filled }, count - filled, off_t(offset + filled))
+                let length = unsafe pread(
+                    number, buffer.baseAddress.map { unsafe $0 + filled }, count - filled, off_t(offset + filled))
                 if length < 0, errno == EINTR { continue }
                 if length < 0 { failure = Errno(rawValue: errno) }
                 if length <= 0 { return }
@@ -156,7 +164,8 @@ extension FileStatus {
             default: .other
             }
         self.init(
-            kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size), owner: status.st_uid,
+            kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size),
+            owner: status.st_uid,
             group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink))
     }
 }
@@ -276,7 +285,9 @@ private final class LinuxFile: VaultFile {
 
     func write(_ bytes: Span<UInt8>, at offset: Int) throws(Errno) -> Int {
         while true {
-            let length = unsafe bytes.withUnsafeBytes { unsafe pwrite(descriptor.number, $0.baseAddress, $0.count, off_t(offset)) }
+            let length = unsafe bytes.withUnsafeBytes {
+                unsafe pwrite(descriptor.number, $0.baseAddress, $0.count, off_t(offset))
+            }
             if length > 0 { return length }
             // A device that takes nothing and says nothing is full.
             if length == 0 { throw .noSpace }

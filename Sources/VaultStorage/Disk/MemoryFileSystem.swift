@@ -99,7 +99,8 @@ private final class Inode: Sendable {
 
     var status: FileStatus {
         FileStatus(
-            kind: .regular, device: 1, inode: number, size: content.withLock { $0.count }, owner: 0, group: 0, mode: 0o600, links: 1)
+            kind: .regular, device: 1, inode: number, size: content.withLock { $0.count }, owner: 0, group: 0,
+            mode: 0o600, links: 1)
     }
 
     func read(_ count: Int, at offset: Int) -> [UInt8] {

@@ -15,7 +15,9 @@ public struct FileStatus: Equatable, Sendable {
     public var mode: UInt32
     public var links: Int
 
-    public init(kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int) {
+    public init(
+        kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int
+    ) {
         self.kind = kind
         self.device = device
         self.inode = inode
@@ -29,7 +31,8 @@ public struct FileStatus: Equatable, Sendable {
     func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 }
 
-/// The port to the disk: everything that ``VaultStore`` knows of the world goes through it, so that crashes can be enumerated.
+/// The port to the disk: everything that ``VaultStore`` knows of the world goes through it, so that crashes can be
+/// enumerated.
 public protocol VaultFileSystem: Sendable {
     /// The path with every symbolic link followed; its last component need not exist.
     func resolve(_ path: FilePath) throws(Errno) -> FilePath

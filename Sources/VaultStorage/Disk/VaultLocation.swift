@@ -12,7 +12,8 @@ struct VaultLocation {
 
     /// Resolves the path and checks the directory.
     ///
-    /// - Throws: `.noVault` when the directory does not exist; `.refused` when others could put a file of theirs in the vault's place.
+    /// - Throws: `.noVault` when the directory does not exist; `.refused` when others could put a file of theirs in the
+    ///   vault's place.
     init(_ path: FilePath, on fileSystem: any VaultFileSystem) throws(StorageError) {
         let resolved: FilePath
         do throws(Errno) { resolved = try fileSystem.resolve(path) } catch {
@@ -46,7 +47,9 @@ struct VaultLocation {
 
     /// Opens the vault file, for writing too if that is allowed.
     func open(writable: Bool) throws(StorageError) -> any VaultFile {
-        guard let status = try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) else { throw .noVault }
+        guard let status = try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) else {
+            throw .noVault
+        }
         // Before the open: opening a device can have effects of its own.
         guard status.kind == .regular else { throw .refused(.notARegularFile) }
         guard status.owner == fileSystem.user else { throw .refused(.foreignOwner) }
@@ -75,7 +78,9 @@ struct VaultLocation {
     var lockName: String { ".\(name).lock" }
 
     /// The file that will be the vault.
-    func newFile(_ random: any RandomSource) throws(Errno) -> DurableFile { try DurableFile(name, in: directory, random) }
+    func newFile(_ random: any RandomSource) throws(Errno) -> DurableFile {
+        try DurableFile(name, in: directory, random)
+    }
 
     /// Removes temporary files that a killed process left; only the holder of the writer lock may.
     func removeLeftovers() { DurableFile.removeLeftovers(of: name, in: directory, ownedBy: fileSystem.user) }

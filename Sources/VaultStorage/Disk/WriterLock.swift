@@ -24,7 +24,9 @@ final class WriterLock {
     ///
     /// - Parameter patience: how long to wait for another writer; nil for as long as the lock was made with.
     /// - Throws: `.busy`.
-    func holding<R: ~Copyable>(patience: Duration? = nil, _ body: () throws(StorageError) -> R) throws(StorageError) -> R {
+    func holding<R: ~Copyable>(patience: Duration? = nil, _ body: () throws(StorageError) -> R) throws(StorageError)
+        -> R
+    {
         try wait(patience ?? self.patience) { () throws(StorageError) in
             let file = try self.opened(creating: true)
             return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
@@ -40,7 +42,8 @@ final class WriterLock {
         return try body()
     }
 
-    /// Takes the lock for reading. Returns false where there can be no writer: the directory takes no files and has no lock file.
+    /// Takes the lock for reading. Returns false where there can be no writer: the directory takes no files and has no
+    /// lock file.
     private func lockShared() throws(StorageError) -> Bool {
         do throws(StorageError) { _ = try opened(creating: true) } catch {
             guard case .inputOutput = error else { throw error }
@@ -98,7 +101,8 @@ final class WriterLock {
     }
 
     private func isCurrent() throws(StorageError) -> Bool {
-        guard let identity, let named = try attempt(.lock, { () throws(Errno) in try location.directory.status(of: location.lockName) })
+        guard let identity,
+            let named = try attempt(.lock, { () throws(Errno) in try location.directory.status(of: location.lockName) })
         else { return false }
         return named.isSameFile(as: identity)
     }

@@ -45,12 +45,14 @@ extension KeySlot {
     ///
     /// - Parameter cost: of a passphrase; the others have the entropy that stretching makes up for.
     static func sealing(
-        _ vaultKey: borrowing SecretBytes, for secret: UnlockingSecret, cost: KeyDerivationCost, vaultID: [UInt8], name: String,
+        _ vaultKey: borrowing SecretBytes, for secret: UnlockingSecret, cost: KeyDerivationCost, vaultID: [UInt8],
+        name: String,
         random: any RandomSource
     ) throws(CryptoError) -> KeySlot {
         let stretching: Stretching =
             secret.needsStretching ? .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes) : .blake2b
-        var slot = KeySlot(kind: secret.kind, stretching: stretching, slotID: random.bytes(16), salt: random.bytes(16), name: name)
+        var slot = KeySlot(
+            kind: secret.kind, stretching: stretching, slotID: random.bytes(16), salt: random.bytes(16), name: name)
         slot.nonce = random.bytes(Layout.nonceLength)
         let keys = try SlotKeys(slot, secret: secret.secret().bytes, vaultID: vaultID)
         slot.commitment = keys.commitment
@@ -77,14 +79,17 @@ extension KeySlot {
     /// Derives the master key and opens the slot's box. Nil: the secret is another one.
     func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {
         let keys: SlotKeys
-        do throws(CryptoError) { keys = try SlotKeys(self, secret: secret, vaultID: vaultID) } catch { throw StorageError(error) }
+        do throws(CryptoError) { keys = try SlotKeys(self, secret: secret, vaultID: vaultID) } catch {
+            throw StorageError(error)
+        }
         // A box of two keys could otherwise be used to find out which of a set of passphrases is the right one.
         guard isEqualInConstantTime(keys.commitment.span, commitment.span) else { return nil }
         do throws(CryptoError) {
             let plain = try SecretBox.open(box.span, nonce: nonce.span, key: keys.masterKey)
             let (vault, own) = (vaultID, slotID)
             let belongs = plain.withBytes { plain in
-                isEqualInConstantTime(plain.extracting(32..<48), vault.span) && isEqualInConstantTime(plain.extracting(48..<64), own.span)
+                isEqualInConstantTime(plain.extracting(32..<48), vault.span)
+                    && isEqualInConstantTime(plain.extracting(48..<64), own.span)
             }
             guard belongs else { throw .authenticationFailed }
             return try plain.copy(of: 0..<32)
@@ -95,7 +100,8 @@ extension KeySlot {
     }
 }
 
-/// `okm = BLAKE2b-512(stretched, "VLT1 slot" || slot[0..47] || vaultID || suite)`: the master key and the commitment to it.
+/// `okm = BLAKE2b-512(stretched, "VLT1 slot" || slot[0..47] || vaultID || suite)`: the master key and the commitment to
+/// it.
 struct SlotKeys: ~Copyable {
     let masterKey: SecretBytes
     let commitment: [UInt8]
@@ -104,7 +110,8 @@ struct SlotKeys: ~Copyable {
         let stretched: SecretBytes
         switch slot.stretching {
         case .argon2id(let passes, let memoryBytes):
-            stretched = try KeyDerivation.argon2id(secret, salt: slot.salt.span, passes: UInt64(passes), memoryBytes: Int(memoryBytes))
+            stretched = try KeyDerivation.argon2id(
+                secret, salt: slot.salt.span, passes: UInt64(passes), memoryBytes: Int(memoryBytes))
         case .blake2b:
             var hash = KeyedHash(publicKey: slot.salt.span)
             secret.withBytes { hash.update($0) }

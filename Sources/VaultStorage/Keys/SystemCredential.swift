@@ -4,8 +4,8 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Secrets that only this machine opens, sealed by systemd-creds(1) with the key of the system (`/var/lib/systemd/credential.secret`, for root
-/// alone) or with the TPM2 chip.
+/// Secrets that only this machine opens, sealed by systemd-creds(1) with the key of the system
+/// (`/var/lib/systemd/credential.secret`, for root alone) or with the TPM2 chip.
 ///
 /// systemd and tpm2-tss do all of it; what passes to and fro is 32 bytes and their sealed form.
 public struct SystemCredential: Sendable {
@@ -13,7 +13,8 @@ public struct SystemCredential: Sendable {
     public var device: String?
     /// The platform configuration registers that the chip compares, as `--tpm2-pcrs` takes them.
     ///
-    /// 16 is the one that firmware leaves alone: the secret is bound to the chip and to nothing that an update or a new system changes.
+    /// 16 is the one that firmware leaves alone: the secret is bound to the chip and to nothing that an update or a new
+    /// system changes.
     public var registers: String
 
     public init(device: String? = nil, registers: String = "16") {
@@ -24,11 +25,15 @@ public struct SystemCredential: Sendable {
     /// The longest sealed form that has room in a vault's header.
     static let longestBlob = Header.annexLength
     private static let patience: Int32 = 30
-    private static let places = ["/usr/bin/systemd-creds", "/bin/systemd-creds", "/run/current-system/sw/bin/systemd-creds"]
+    private static let places = [
+        "/usr/bin/systemd-creds", "/bin/systemd-creds", "/run/current-system/sw/bin/systemd-creds",
+    ]
 
     /// - Returns: the sealed form in base64, 100 to 1,728 bytes.
     /// - Throws: `.machineSecret`.
-    func seal(_ secret: borrowing SecretBytes, for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> [UInt8] {
+    func seal(_ secret: borrowing SecretBytes, for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError)
+        -> [UInt8]
+    {
         var arguments = ["encrypt", "--name=\(Self.name(vaultID))"]
         switch provider {
         case .systemdCredential: arguments.append("--with-key=host")
@@ -49,7 +54,9 @@ public struct SystemCredential: Sendable {
     func unseal(_ blob: [UInt8], for provider: KeySlot.Provider, vaultID: [UInt8]) throws(StorageError) -> Secret {
         guard provider != .fido2 else { throw .machineSecret(.unknownProvider) }
         guard Self.isSealed(blob, by: provider) else { throw .machineSecret(.failed) }
-        let arguments = ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"] + (provider == .tpm2 ? try deviceArgument() : [])
+        let arguments =
+            ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"]
+            + (provider == .tpm2 ? try deviceArgument() : [])
         let input = try secured { () throws(CryptoError) in try SecretBytes(copying: blob.span) }
         // One more, so that what is longer shows.
         var opened = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 33) }
@@ -57,8 +64,9 @@ public struct SystemCredential: Sendable {
         return Secret(try secured { () throws(CryptoError) in try opened.copy(of: 0..<32) })
     }
 
-    /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd, src/shared/creds-util.h). systemd-creds also opens
-    /// what was sealed with a key that is no secret, so that anybody could have made it.
+    /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd,
+    /// src/shared/creds-util.h). systemd-creds also opens what was sealed with a key that is no secret, so that anybody
+    /// could have made it.
     private static let beginnings: [KeySlot.Provider: [StaticString]] = [
         .systemdCredential: ["Whxqht+dQJax1aZeCGLxm"], .tpm2: ["DHzAexF2RZGcSwvqCLwg/", "+vfrk0HjQSyhpDb5Wik2L"],
     ]
@@ -74,14 +82,18 @@ public struct SystemCredential: Sendable {
         guard let device else { return [] }
         let driver = device.prefix { $0 != ":" }
         let isFile = device.hasPrefix("/dev/") && !device.contains("..")
-        guard isFile || driver.count < device.count && Self.drivers.contains(String(driver)) else { throw .machineSecret(.noDevice) }
+        guard isFile || driver.count < device.count && Self.drivers.contains(String(driver)) else {
+            throw .machineSecret(.noDevice)
+        }
         return ["--tpm2-device=\(device)"]
     }
 
     /// What the sealed form is bound to, so that one vault's is of no use in another.
     private static func name(_ vaultID: [UInt8]) -> String { "vault.\(hexadecimal(vaultID))" }
 
-    private func run(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes) throws(StorageError) -> Int {
+    private func run(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes)
+        throws(StorageError) -> Int
+    {
         var result = -Int(Errno.noSuchFileOrDirectory.rawValue)
         for place in Self.places where result == -Int(Errno.noSuchFileOrDirectory.rawValue) {
             result = exchange([place] + arguments + ["-", "-"], input, into: &output)
@@ -96,14 +108,16 @@ public struct SystemCredential: Sendable {
         return result
     }
 
-    private func exchange(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes) -> Int {
+    private func exchange(_ arguments: [String], _ input: borrowing SecretBytes, into output: inout SecretBytes) -> Int
+    {
         let list: [CChar] = arguments.flatMap { (argument: String) -> [CChar] in Array(argument.utf8CString) } + [0]
         return input.withBytes { input in
             output.withMutableBytes { output in
                 // All three are lent for the length of the call.
                 unsafe input.withUnsafeBytes { input in
                     unsafe output.withUnsafeMutableBytes { output in
-                        unsafe clinux_exchange(list, input.baseAddress, input.count, output.baseAddress, output.count, Self.patience)
+                        unsafe clinux_exchange(
+                            list, input.baseAddress, input.count, output.baseAddress, output.count, Self.patience)
                     }
                 }
             }

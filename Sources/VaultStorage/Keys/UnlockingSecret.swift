@@ -29,7 +29,8 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// What the slot's key is derived from: of a passphrase with a key file, `u32 length || passphrase || BLAKE2b-512(file)`.
+    /// What the slot's key is derived from: of a passphrase with a key file, `u32 length || passphrase ||
+    /// BLAKE2b-512(file)`.
     func secret() throws(CryptoError) -> Secret {
         switch self {
         case .passphrase(let passphrase): return passphrase.secret

@@ -4,7 +4,8 @@ internal import VaultFormat
 
 /// The keys below the vault key that live as long as the vault is open, over all generations of the file.
 ///
-/// `K_anchor, K_devid, K_gen, K_audit = crypto_kdf(VK, 1, 3, 4, 5, "VLT1vk__")`, `K_class = crypto_kdf(VK, 1 to 3, "VLT1cls_")`.
+/// `K_anchor, K_devid, K_gen, K_audit = crypto_kdf(VK, 1, 3, 4, 5, "VLT1vk__")`, `K_class = crypto_kdf(VK, 1 to 3,
+/// "VLT1cls_")`.
 struct VaultKeys: ~Copyable {
     let vaultID: [UInt8]
     /// Nil while locked, as is the key of class A.
@@ -89,8 +90,11 @@ struct VaultKeys: ~Copyable {
     /// `K_item`: the key of one version of one item's value.
     ///
     /// - Parameter device: the secret of this device, for items that are bound to it.
-    /// - Throws: `.locked` when the protection class needs the vault to be unlocked; `.noStateDirectory` without a device secret.
-    func itemKey(_ id: ItemID, version: UInt64, protection: Accessibility, device: DeviceSecret?) throws(StorageError) -> SecretBytes {
+    /// - Throws: `.locked` when the protection class needs the vault to be unlocked; `.noStateDirectory` without a
+    ///   device secret.
+    func itemKey(_ id: ItemID, version: UInt64, protection: Accessibility, device: DeviceSecret?) throws(StorageError)
+        -> SecretBytes
+    {
         switch protection {
         case .whenUnlocked, .whenUnlockedThisDeviceOnly, .whenPasscodeSetThisDeviceOnly:
             switch whenUnlocked {
@@ -112,12 +116,16 @@ struct VaultKeys: ~Copyable {
             var hash = KeyedHash(key: classKey)
             hash.update("VLT1 dev")
             device.secret.withBytes { hash.update($0) }
-            do throws(CryptoError) { return try valueKey(id, version, under: try hash.secret()) } catch { throw StorageError(error) }
+            do throws(CryptoError) { return try valueKey(id, version, under: try hash.secret()) } catch {
+                throw StorageError(error)
+            }
         }
         do throws(CryptoError) { return try valueKey(id, version, under: classKey) } catch { throw StorageError(error) }
     }
 
-    private func valueKey(_ id: ItemID, _ version: UInt64, under classKey: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+    private func valueKey(_ id: ItemID, _ version: UInt64, under classKey: borrowing SecretBytes) throws(CryptoError)
+        -> SecretBytes
+    {
         var hash = KeyedHash(key: classKey)
         hash.update("VLT1 val")
         hash.update(vaultID)
@@ -129,7 +137,8 @@ struct VaultKeys: ~Copyable {
 
 /// The keys of one generation of the file: frames cannot move between generations.
 ///
-/// `GK = BLAKE2b-256(K_gen, "VLT1 gen" || vaultID || generation || fileSalt || suite)`, then `crypto_kdf(GK, 1 to 5, "VLT1gen_")`.
+/// `GK = BLAKE2b-256(K_gen, "VLT1 gen" || vaultID || generation || fileSalt || suite)`, then `crypto_kdf(GK, 1 to 5,
+/// "VLT1gen_")`.
 struct GenerationKeys: ~Copyable {
     let header: SecretBytes
     let mark: SecretBytes

@@ -29,7 +29,9 @@ extension VaultStore {
     /// What seals the lines of a log outside the vault.
     public func auditSeal() throws(StorageError) -> AuditSeal {
         try check()
-        do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch { throw StorageError(error) }
+        do throws(CryptoError) { return AuditSeal(try keys.audit.copy().keptApart()) } catch {
+            throw StorageError(error)
+        }
     }
 
     public func canUse(_ protection: Accessibility) -> Bool { keys.canUse(protection) }

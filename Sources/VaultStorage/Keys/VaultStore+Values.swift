@@ -13,13 +13,16 @@ extension VaultStore {
         return box
     }
 
-    /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never acknowledged.
+    /// Looks again, with every writer kept out, for a value that seemed damaged: it may have been one that was never
+    /// acknowledged.
     ///
     /// - Returns: nil when the item is gone or has got another value.
     public func openValueAgain(of operation: Operation) throws(StorageError) -> Secret? {
         try lock.keepingWritersOut { () throws(StorageError) in
             try reopen()
-            guard let current = records[operation.id], current.valueVersion == operation.valueVersion else { return nil }
+            guard let current = records[operation.id], current.valueVersion == operation.valueVersion else {
+                return nil
+            }
             guard let bytes = try openValue(of: current) else { return nil }
             return Secret(bytes)
         }
@@ -34,7 +37,9 @@ extension VaultStore {
         guard let padded = try openPadded(operation) else { return nil }
         let content: Range<Int>
         do throws(FormatError) {
-            content = try padded.withBytes { bytes throws(FormatError) in try Padding.content(of: bytes, minimum: Layout.valueMinimum) }
+            content = try padded.withBytes { bytes throws(FormatError) in
+                try Padding.content(of: bytes, minimum: Layout.valueMinimum)
+            }
         } catch {
             throw .damaged(.value(operation.id))
         }
@@ -45,7 +50,8 @@ extension VaultStore {
     func openPadded(_ operation: Operation) throws(StorageError) -> SecretBytes? {
         guard operation.value != nil else { return nil }
         let bytes = try box(of: operation)
-        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        let key = try keys.itemKey(
+            operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
         do throws(CryptoError) {
             let nonce = bytes.span.extracting(0..<Layout.nonceLength)
             return try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<bytes.count), nonce: nonce, key: key)
@@ -59,7 +65,8 @@ extension VaultStore {
     ///
     /// - Returns: nonce and box.
     func seal(_ secret: Secret, _ operation: Operation, _ keys: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
-        let key = try keys.itemKey(operation.id, version: operation.version, protection: operation.protection, device: device)
+        let key = try keys.itemKey(
+            operation.id, version: operation.version, protection: operation.protection, device: device)
         let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
         var padded: SecretBytes
         do throws(CryptoError) { padded = try SecretBytes(zeroed: length) } catch { throw StorageError(error) }
@@ -79,6 +86,7 @@ extension VaultStore {
 extension ValueLocation {
     /// Of a box whose place in the file is not known yet.
     static func unplaced(_ box: [UInt8]) -> ValueLocation {
-        ValueLocation(offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
+        ValueLocation(
+            offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
     }
 }

@@ -21,7 +21,8 @@ struct FrameBuilder {
     private(set) var bytes: [UInt8] = []
     private(set) var frames = 0
     private(set) var lastTagOffset = 0
-    /// Where the values of the open transaction lie that were laid down so far, with the version at which they were sealed.
+    /// Where the values of the open transaction lie that were laid down so far, with the version at which they were
+    /// sealed.
     private var values: [(id: ItemID, version: UInt64, offset: UInt64)] = []
     /// The same by item, as far as somebody has looked: most transactions never point at a value of their own.
     private var found: [ItemID: (version: UInt64, offset: UInt64)] = [:]
@@ -39,7 +40,8 @@ struct FrameBuilder {
         return bytes
     }
 
-    /// Appends one transaction, its last frame marked as the commit; `isLast` false leaves it open for more of the same.
+    /// Appends one transaction, its last frame marked as the commit; `isLast` false leaves it open for more of the
+    /// same.
     ///
     /// - Parameter placed: hears where each new value lies.
     mutating func append(
@@ -94,7 +96,8 @@ struct FrameBuilder {
         var digest = KeyedHash(key: keys.digest)
         digest.update(area)
         let head = FrameHead(
-            isCommit: isCommit, sequence: position.sequence + 1, metadataLength: metadataLength, valueLength: area.count,
+            isCommit: isCommit, sequence: position.sequence + 1, metadataLength: metadataLength,
+            valueLength: area.count,
             nonce: random.bytes(Layout.nonceLength), valueDigest: digest.digest().bytes.span.array(0..<32))
         let start = bytes.count
         // Most transactions are one frame.

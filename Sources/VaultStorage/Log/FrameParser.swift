@@ -19,7 +19,8 @@ struct FrameOperations {
 }
 
 extension FrameOperations {
-    /// Takes the metadata of a frame apart that the key has made: what is unacceptable here no writer of this version has written.
+    /// Takes the metadata of a frame apart that the key has made: what is unacceptable here no writer of this version
+    /// has written.
     ///
     /// - Parameters:
     ///   - end: where the frame ends; no value of it lies behind that.
@@ -32,12 +33,16 @@ extension FrameOperations {
             let content = try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)
             var reader = ByteReader(plain, content)
             let metadata = try FrameMetadata(parsing: &reader)
-            guard metadata.generation == generation, metadata.sequence == head.sequence else { throw .invalid(.frameSequence) }
+            guard metadata.generation == generation, metadata.sequence == head.sequence else {
+                throw .invalid(.frameSequence)
+            }
             var ranges: [Range<Int>] = []
             ranges.reserveCapacity(min(metadata.operationCount, reader.remaining / Layout.operationLength))
             for _ in 0..<metadata.operationCount {
                 let range = try Operation.check(&reader)
-                if let value = Operation.value(of: plain.span.extracting(range)), Int(value.offset) > end - Int(value.length) {
+                if let value = Operation.value(of: plain.span.extracting(range)),
+                    Int(value.offset) > end - Int(value.length)
+                {
                     throw .outOfBounds(.value)
                 }
                 ranges.append(range)
@@ -51,8 +56,8 @@ extension FrameOperations {
     }
 }
 
-/// Takes the frames of one file apart: whether the key made one, what it says, and whether its values are whole. Who walks the log and who looks
-/// for what is left of one ask here.
+/// Takes the frames of one file apart: whether the key made one, what it says, and whether its values are whole. Who
+/// walks the log and who looks for what is left of one ask here.
 struct FrameParser {
     let file: any VaultFile
     let size: Int
@@ -88,7 +93,8 @@ struct FrameParser {
         let covered = Layout.frameHeadLength + head.metadataLength
         let start = try load(offset, covered + 32)
         let tag = keys.frameTag(after: previous, window.span.extracting(start..<start + covered))
-        return isEqualInConstantTime(tag.bytes.span, window.span.extracting(start + covered..<start + covered + 32)) ? tag : nil
+        return isEqualInConstantTime(tag.bytes.span, window.span.extracting(start + covered..<start + covered + 32))
+            ? tag : nil
     }
 
     /// Opens the metadata of a frame.
@@ -108,7 +114,9 @@ struct FrameParser {
     }
 
     /// Whether the values of a frame are those that were written with it.
-    mutating func hasValues(_ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys) throws(StorageError) -> Bool {
+    mutating func hasValues(_ head: FrameHead, at offset: Int, _ keys: borrowing GenerationKeys) throws(StorageError)
+        -> Bool
+    {
         var hash = KeyedHash(key: keys.digest)
         let first = offset + Layout.frameOverhead + head.metadataLength
         var done = 0

@@ -12,10 +12,16 @@ struct HeaderPage {
     init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
         let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
         let status = try attempt(.read) { () throws(Errno) in try file.status() }
-        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else { throw .damaged(.notAVault) }
+        guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else {
+            throw .damaged(.notAVault)
+        }
         do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
         let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
-        guard isDamaged || isEqualInConstantTime(sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)) else {
+        guard
+            isDamaged
+                || isEqualInConstantTime(
+                    sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength))
+        else {
             throw .damaged(.headerChecksum)
         }
         do throws(FormatError) { header = try Header(parsing: page.span) } catch {
@@ -36,6 +42,7 @@ struct HeaderPage {
 
     func hasMAC(_ keys: borrowing GenerationKeys) -> Bool {
         let mac = keys.headerMAC(bytes.span.extracting(0..<Layout.headerMACOffset))
-        return isEqualInConstantTime(mac.bytes.span, bytes.span.extracting(Layout.headerMACOffset..<Layout.headerSumOffset))
+        return isEqualInConstantTime(
+            mac.bytes.span, bytes.span.extracting(Layout.headerMACOffset..<Layout.headerSumOffset))
     }
 }

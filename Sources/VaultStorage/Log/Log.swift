@@ -3,10 +3,12 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The log of one file as a handle follows it: what is in it, how much of that is durable, and the one way to add to it.
+/// The log of one file as a handle follows it: what is in it, how much of that is durable, and the one way to add to
+/// it.
 struct Log: ~Copyable {
     private enum Sight {
-        /// What was read may be half of what is there, or the file is not to be believed: the handle starts over with the next look.
+        /// What was read may be half of what is there, or the file is not to be believed: the handle starts over with
+        /// the next look.
         case lost
         /// All that the file held when it had this size.
         case through(size: Int)
@@ -34,10 +36,13 @@ struct Log: ~Copyable {
 
     /// A file of which nothing has been read but its header.
     init(
-        unread file: any VaultFile, _ page: HeaderPage, root: borrowing SecretBytes, readOnlyReason: Errno?, _ health: Health
+        unread file: any VaultFile, _ page: HeaderPage, root: borrowing SecretBytes, readOnlyReason: Errno?,
+        _ health: Health
     ) throws(StorageError) {
         let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: page.header) } catch { throw StorageError(error) }
+        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: page.header) } catch {
+            throw StorageError(error)
+        }
         identity = try attempt(.open) { () throws(Errno) in try file.status() }
         self.file = file
         self.page = page
@@ -77,7 +82,9 @@ struct Log: ~Copyable {
     static func open(_ location: VaultLocation) throws(StorageError) -> (file: any VaultFile, readOnlyReason: Errno?) {
         do throws(StorageError) { return (try location.open(writable: true), nil) } catch {
             // A read-only file system or file can still be read.
-            guard case .inputOutput(let errno, .open) = error, errno == .readOnlyFileSystem || errno == .permissionDenied else {
+            guard case .inputOutput(let errno, .open) = error,
+                errno == .readOnlyFileSystem || errno == .permissionDenied
+            else {
                 throw error
             }
             return (try location.open(writable: false), errno)
@@ -139,7 +146,8 @@ struct Log: ~Copyable {
         return try isInPlace(last)
     }
 
-    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it was.
+    /// Whether the commit's chain tag still lies where it did, and so all that it covers. No commit is always where it
+    /// was.
     private func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
         guard commit.tagOffset > 0 else { return true }
         let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
@@ -179,7 +187,11 @@ struct Log: ~Copyable {
         marksRead = marks
         guard let highest = marks.highest else { throw .damaged(.marks) }
         let size: Int
-        if let knownSize { size = knownSize } else { size = try attempt(.read) { () throws(Errno) in try file.status() }.size }
+        if let knownSize {
+            size = knownSize
+        } else {
+            size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+        }
         var reader = LogReader(file: file, size: size, generation: header.generation)
         let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: keys, apply: apply)
         for state in known where !state.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
@@ -208,7 +220,9 @@ struct Log: ~Copyable {
     /// The file as it is now, with the records that it adds up to.
     func snapshot(_ records: RecordTable, root: borrowing SecretBytes) throws(StorageError) -> LogSnapshot {
         let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch { throw StorageError(error) }
+        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch {
+            throw StorageError(error)
+        }
         return LogSnapshot(file: file, page: page, keys: keys, tip: tip, records: records)
     }
 
@@ -247,8 +261,8 @@ struct Log: ~Copyable {
         return try settleUnsettled() ? .ready(cutOff: cutOff) : .isOther
     }
 
-    /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their writer, since gone, may have
-    /// acknowledged them.
+    /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their
+    /// writer, since gone, may have acknowledged them.
     ///
     /// - Returns: false when they were replaced since they were applied.
     private mutating func settleUnsettled() throws(StorageError) -> Bool {
@@ -296,14 +310,15 @@ struct Log: ~Copyable {
             try cutBack(to: start, after: error, task)
         }
         base = Commit(
-            position: frames.position, tagOffset: frames.lastTagOffset, count: tip.count + transactions, frames: tip.frames + frames.frames)
+            position: frames.position, tagOffset: frames.lastTagOffset, count: tip.count + transactions,
+            frames: tip.frames + frames.frames)
         syncedMark = marked
         unsettled = []
         sight = .through(size: end)
     }
 
-    /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the writing of a mark can be
-    /// interrupted, and the other one must hold then.
+    /// Writes the older mark; or, where the newer one may not be on the disk, that one again as it was read: the
+    /// writing of a mark can be interrupted, and the other one must hold then.
     ///
     /// - Returns: what the written mark names once it is synced.
     private mutating func writeMark(naming position: LogPosition, clean: Bool) throws(Errno) -> LogPosition {

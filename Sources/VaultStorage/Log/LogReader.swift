@@ -11,7 +11,8 @@ struct LogReader {
         case unsettled
         /// All of them.
         case everything
-        /// All of them, and the metadata only as the chain has it: its boxes stay closed, and nobody hears of operations.
+        /// All of them, and the metadata only as the chain has it: its boxes stay closed, and nobody hears of
+        /// operations.
         case integrity
     }
 
@@ -31,7 +32,8 @@ struct LogReader {
     /// - Returns: the commits found after `start`, oldest first.
     /// - Throws: `.damaged`, `.unsupported` or `.inputOutput`; never for a torn tail.
     mutating func walk(
-        from start: Commit, highest: LogPosition, through limit: UInt64 = .max, depth: Depth, keys: borrowing GenerationKeys,
+        from start: Commit, highest: LogPosition, through limit: UInt64 = .max, depth: Depth,
+        keys: borrowing GenerationKeys,
         apply: (_ operations: FrameOperations, _ sequence: UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> [Commit] {
         if start.position.sequence == highest.sequence, start.position != highest {
@@ -42,7 +44,8 @@ struct LogReader {
         var commits: [Commit] = []
         var staged: [(operations: FrameOperations, sequence: UInt64)] = []
         var plain: [UInt8] = []
-        while position.sequence < limit, let head = try frames.head(at: position.end), head.sequence == position.sequence &+ 1,
+        while position.sequence < limit, let head = try frames.head(at: position.end),
+            head.sequence == position.sequence &+ 1,
             let tag = try frames.tag(of: head, at: position.end, after: position.tag, keys)
         {
             // The box is opened before the values are looked at: that may move the window.
@@ -52,7 +55,8 @@ struct LogReader {
                 guard isSettled else { break }
                 throw .damaged(.values(sequence: head.sequence))
             }
-            // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here on.
+            // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here
+            // on.
             let end = position.end + head.length
             let operations =
                 depth == .integrity
@@ -74,17 +78,21 @@ struct LogReader {
             }
             if head.isCommit {
                 let ordinal = (commits.last ?? start).count + 1
-                commits.append(Commit(position: position, tagOffset: end - head.valueLength - 32, count: ordinal, frames: count))
+                commits.append(
+                    Commit(position: position, tagOffset: end - head.valueLength - 32, count: ordinal, frames: count))
             }
         }
         let last = (commits.last ?? start).position.sequence
-        if limit == .max, last < highest.sequence { throw .damaged(.missingCommits(found: last, expected: highest.sequence)) }
+        if limit == .max, last < highest.sequence {
+            throw .damaged(.missingCommits(found: last, expected: highest.sequence))
+        }
         return commits
     }
 }
 
 extension LogReader {
-    /// Checks every frame's values up to a commit, which covers every box that may be copied: damage is never laundered.
+    /// Checks every frame's values up to a commit, which covers every box that may be copied: damage is never
+    /// laundered.
     ///
     /// - Returns: the commits of the file, and before them the state that it began with.
     static func check(
@@ -92,7 +100,9 @@ extension LogReader {
     ) throws(StorageError) -> [Commit] {
         let generation = page.header.generation
         let marks: Marks?
-        do throws(Errno) { marks = try Marks(of: file, generation: generation, keys: keys) } catch { throw .inputOutput(error, .read) }
+        do throws(Errno) { marks = try Marks(of: file, generation: generation, keys: keys) } catch {
+            throw .inputOutput(error, .read)
+        }
         guard let marks else { throw .damaged(.notAVault) }
         guard let highest = marks.highest else { throw .damaged(.marks) }
         let start = Commit(genesisOf: page, keys: keys)
@@ -101,9 +111,12 @@ extension LogReader {
         let commits =
             try [start]
             + reader.walk(
-                from: start, highest: highest, through: tip.position.sequence, depth: .integrity, keys: keys, apply: ignore)
+                from: start, highest: highest, through: tip.position.sequence, depth: .integrity, keys: keys,
+                apply: ignore)
         let last = commits[commits.count - 1].position
-        guard last == tip.position else { throw .damaged(.missingCommits(found: last.sequence, expected: tip.position.sequence)) }
+        guard last == tip.position else {
+            throw .damaged(.missingCommits(found: last.sequence, expected: tip.position.sequence))
+        }
         return commits
     }
 }

@@ -34,7 +34,9 @@ struct Marks {
         guard bytes.count == length else { return nil }
         let span = bytes.span
         first = Mark(span.extracting(0..<Layout.markAreaLength), generation: generation, keys: keys)
-        second = Mark(span.extracting(Marks.distance..<Marks.distance + Layout.markAreaLength), generation: generation, keys: keys)
+        second = Mark(
+            span.extracting(Marks.distance..<Marks.distance + Layout.markAreaLength), generation: generation, keys: keys
+        )
     }
 
     private static let distance = Layout.markOffsets[1] - Layout.markOffsets[0]
@@ -90,9 +92,12 @@ struct Marks {
         return bytes
     }
 
-    static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys) -> [UInt8] {
+    static func encode(_ position: LogPosition, generation: UInt64, clean: Bool, keys: borrowing GenerationKeys)
+        -> [UInt8]
+    {
         let mark = CommitMark(
-            generation: generation, sequence: position.sequence, end: UInt64(position.end), chainTag: position.tag.bytes.span.array(0..<32),
+            generation: generation, sequence: position.sequence, end: UInt64(position.end),
+            chainTag: position.tag.bytes.span.array(0..<32),
             cleanClose: clean)
         var bytes = mark.encoded()
         bytes.append(keys.markMAC(bytes.span).bytes)

@@ -3,8 +3,8 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Reads the boxes of values, many at a time where they lie in the order in which they are asked for. Whether a box is the one that a record names
-/// is decided here.
+/// Reads the boxes of values, many at a time where they lie in the order in which they are asked for. Whether a box is
+/// the one that a record names is decided here.
 struct ValueReader {
     private static let windowLength = 256 << 10
 
@@ -36,7 +36,9 @@ struct ValueReader {
         }
         guard offset + length <= end else { return nil }
         let box = window.span.extracting(offset - start..<offset - start + length)
-        guard isEqualInConstantTime(box.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span) else { return nil }
+        guard isEqualInConstantTime(box.extracting(Layout.nonceLength..<Layout.boxOverhead), value.tag.span) else {
+            return nil
+        }
         return length == window.count ? window : box.array(box.indices)
     }
 }

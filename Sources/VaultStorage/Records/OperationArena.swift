@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Encoded operations side by side in a few large pieces of memory: a million records cost little more than their bytes.
+/// Encoded operations side by side in a few large pieces of memory: a million records cost little more than their
+/// bytes.
 struct OperationArena {
     /// Where an operation lies.
     struct Location {

@@ -5,7 +5,8 @@ public import VaultFormat
 public protocol RecordObserver: AnyObject {
     /// Whether there is anything to keep; if not, changes are not told.
     var isIndexing: Bool { get }
-    /// - Parameter place: the record's place in the table, which stays the same for the life of the item in this handle.
+    /// - Parameter place: the record's place in the table, which stays the same for the life of the item in this
+    ///   handle.
     func record(at place: Int, changedFrom old: Operation?, to new: Operation?)
     /// Everything is forgotten; what follows starts from an empty table.
     func recordsWereReset()
@@ -46,7 +47,9 @@ public struct RecordTable: Sendable {
     func forEach(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
         for (place, location) in locations.enumerated() where !location.isNone {
             arena.read(location) { operation in
-                body(place, Operation.itemClass(of: operation), operation.extracting(Layout.operationLength..<operation.count))
+                body(
+                    place, Operation.itemClass(of: operation),
+                    operation.extracting(Layout.operationLength..<operation.count))
             }
         }
     }
@@ -79,9 +82,13 @@ public struct RecordTable: Sendable {
         let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
         let slot = slot(of: id)
         if let slot {
-            guard version > arena.read(locations[places[slot]], { Operation.version(of: $0) }) else { throw .invalid(.version) }
+            guard version > arena.read(locations[places[slot]], { Operation.version(of: $0) }) else {
+                throw .invalid(.version)
+            }
         } else {
-            guard kind == .put, deletedVersions.isEmpty || version > deletedVersions[id] ?? 0 else { throw .invalid(.version) }
+            guard kind == .put, deletedVersions.isEmpty || version > deletedVersions[id] ?? 0 else {
+                throw .invalid(.version)
+            }
         }
         let place = apply(operation, at: slot)
         if let limit = VaultSettings.historyLimit(in: operation) { _ = setHistoryLimit(limit) }
@@ -136,7 +143,8 @@ public struct RecordTable: Sendable {
         let dropped = Array(versions.dropLast(historyLimit))
         past[id] = historyLimit == 0 ? nil : Array(versions.suffix(historyLimit))
         for index in dropped.indices {
-            liveBytes -= RecordTable.size(dropped[index], beside: index + 1 < versions.count ? versions[index + 1] : nil)
+            liveBytes -= RecordTable.size(
+                dropped[index], beside: index + 1 < versions.count ? versions[index + 1] : nil)
         }
         if dropped.contains(where: { $0.value != nil }) { hasSuperseded = true }
         return dropped
@@ -173,7 +181,8 @@ public struct RecordTable: Sendable {
         let id = Operation.id(of: operation)
         let slot = slot(of: id)
         var undo = Undo(
-            id: id, old: slot.flatMap { self[places[$0]] }, deletedVersion: deletedVersions.isEmpty ? nil : deletedVersions[id],
+            id: id, old: slot.flatMap { self[places[$0]] },
+            deletedVersion: deletedVersions.isEmpty ? nil : deletedVersions[id],
             hadSuperseded: hasSuperseded, isPast: Operation.kind(of: operation) == .past, historyLimit: historyLimit)
         if undo.isPast {
             undo.dropped = keep(Operation(checked: operation))

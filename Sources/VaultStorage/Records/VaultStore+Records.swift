@@ -37,11 +37,14 @@ extension VaultStore {
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 
     /// Visits class and encoded attributes of every record.
-    public func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) { records.forEach(body) }
+    public func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
+        records.forEach(body)
+    }
 }
 
 extension VaultStore {
-    /// Whether the item is absent here: sealed under the secret of another device, or bound to a passphrase that the vault no longer has.
+    /// Whether the item is absent here: sealed under the secret of another device, or bound to a passphrase that the
+    /// vault no longer has.
     ///
     /// - Throws: when this device has a secret that cannot be read: the item is then not known to be another's.
     public func isForeign(_ operation: Operation) throws(StorageError) -> Bool {
@@ -54,7 +57,8 @@ extension VaultStore {
     /// Whether a person can open the vault with something that they know.
     public var hasPassphrase: Bool { header.hasPassphrase }
 
-    /// Makes sure that what ``isForeign(_:)`` says is known and not only feared: an item is not replaced because its device cannot be told.
+    /// Makes sure that what ``isForeign(_:)`` says is known and not only feared: an item is not replaced because its
+    /// device cannot be told.
     public func checkDeviceIsKnown() throws(StorageError) {
         guard environment.stateDirectory != nil else { throw .noStateDirectory }
         _ = try currentDevice()

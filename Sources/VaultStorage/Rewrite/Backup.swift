@@ -6,8 +6,9 @@ internal import VaultFormat
 extension VaultStore {
     /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
     ///
-    /// Every byte of the source is checked and the copy read back before it gets its name. It is of the same generation, so that putting it in the
-    /// vault's place without ``restore(_:to:replacing:environment:report:)`` shows as a rollback.
+    /// Every byte of the source is checked and the copy read back before it gets its name. It is of the same
+    /// generation, so that putting it in the vault's place without ``restore(_:to:replacing:environment:report:)``
+    /// shows as a rollback.
     ///
     /// - Parameters:
     ///   - entries: who may open the copy; nil for whoever may open the vault.
@@ -51,8 +52,8 @@ extension VaultStore {
 
     /// Puts a backup into the place of a vault, or where there is none.
     ///
-    /// The backup is opened and every value of it, then written anew and read back; until then the old file stays where it is. Whoever has the old
-    /// one open goes on with the new one.
+    /// The backup is opened and every value of it, then written anew and read back; until then the old file stays where
+    /// it is. Whoever has the old one open goes on with the new one.
     ///
     /// - Parameters:
     ///   - replacing: whether a file at the path may be replaced.
@@ -86,7 +87,8 @@ extension VaultStore {
                 next.generation = max(next.generation, old.header.generation + 1)
                 next.baseSequence = max(next.baseSequence, old.sequence)
             }
-            try backup.write(next, in: target).place(at: target, replacing: replacing, anchoredBy: backup.keys, environment)
+            try backup.write(next, in: target).place(
+                at: target, replacing: replacing, anchoredBy: backup.keys, environment)
         }
         return backup.itemCount
     }
@@ -100,7 +102,8 @@ extension VaultStore {
         // Of a backup that nobody has written to since, all that came before it is one transaction.
         let newest = commits.count <= 2 ? commits[0].position.sequence : tip.position.sequence
         let anchors = AnchorFiles(of: target, environment)?.found() ?? []
-        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) { (found) throws(StorageError) in
+        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) {
+            (found) throws(StorageError) in
             try self.succession()?.passes(found) == true
         } isPassed: {
             $0.isPassed(by: commits, generation: self.header.generation)
@@ -131,7 +134,9 @@ extension VaultStore {
             if place % 64 == 0 { report(Double(place) / Double(records.end)) }
             if let operation = records[place], try !isForeign(operation) { _ = try openValue(of: operation) }
         }
-        for operation in records.past.values.joined() where try !isForeign(operation) { _ = try openValue(of: operation) }
+        for operation in records.past.values.joined() where try !isForeign(operation) {
+            _ = try openValue(of: operation)
+        }
     }
 
     /// What people call an item: neither a tombstone nor the vault's settings.
@@ -153,8 +158,10 @@ extension NewFile {
     ) throws(StorageError) {
         let anchors = AnchorFiles(of: target, environment)
         let (header, position) = (page.header, tip.position)
-        // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One that it can keeps watch.
-        let isOwn = anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
+        // First: between the two an anchor that the new file cannot answer for would make it seem a stranger's. One
+        // that it can keeps watch.
+        let isOwn =
+            anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
         if !isOwn {
             // What can fail for long comes before anything is forgotten.
             try attempt(.synchronize) { () throws(Errno) in try file.synchronize() }
@@ -163,7 +170,8 @@ extension NewFile {
         try place(replacing: replacing)
         guard let anchors, let _ = try? anchors.removeAll() else { return }
         for name in anchors.names {
-            let anchor = Anchor(of: header.vaultID, generation: header.generation, at: position, resolvedName: anchors.resolved)
+            let anchor = Anchor(
+                of: header.vaultID, generation: header.generation, at: position, resolvedName: anchors.resolved)
             try? anchors.replace(name, with: anchor, keys: keys, environment.random)
         }
     }

@@ -8,9 +8,11 @@ public import VaultFormat
 extension VaultStore {
     /// Writes the vault anew without what is dead.
     ///
-    /// A large vault is copied while other processes go on writing; only what they wrote meanwhile is added with the lock held.
+    /// A large vault is copied while other processes go on writing; only what they wrote meanwhile is added with the
+    /// lock held.
     ///
-    /// - Throws: `.damaged`, before anything is replaced, when the source is; `.inputOutput`, with the old file in place; `.indeterminate`.
+    /// - Throws: `.damaged`, before anything is replaced, when the source is; `.inputOutput`, with the old file in
+    ///   place; `.indeterminate`.
     public func compact() throws(StorageError) { try compact(for: nil) }
 
     /// - Parameter recipient: where the handle looks for the result that this one is the twin of.
@@ -29,7 +31,9 @@ extension VaultStore {
     /// - Returns: false when another process replaced the file meanwhile; nothing changed then.
     private func compactBesideWriters(for recipient: HandoverSlot?) throws(StorageError) -> Bool {
         // What is copied without the lock has to be durable: nobody can take it back then.
-        var rewriter = try withWriterLock(repairing: true) { () throws(StorageError) in try makeRewriter(nextHeader(), in: location) }
+        var rewriter = try withWriterLock(repairing: true) { () throws(StorageError) in
+            try makeRewriter(nextHeader(), in: location)
+        }
         try rewriter.copyBesideWriters()
         var copied: Rewriter? = rewriter
         return try withWriterLock(repairing: true) { () throws(StorageError) in
@@ -41,7 +45,8 @@ extension VaultStore {
         }
     }
 
-    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
+    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was
+    /// replaced.
     ///
     /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
     public func isWorthCompacting(isLeaving: Bool) -> Bool { compaction.isWorthIt(log, records, isLeaving: isLeaving) }
@@ -76,7 +81,8 @@ extension VaultStore {
     ///   - slots: those of the new file; nil for the same.
     ///   - anchors: what this device has seen of a later state, above which the new file has to be.
     func rewrite(
-        slots: [HeldSlot]? = nil, above anchors: [Anchor] = [], purging purged: Purge = Purge(), for recipient: HandoverSlot? = nil
+        slots: [HeldSlot]? = nil, above anchors: [Anchor] = [], purging purged: Purge = Purge(),
+        for recipient: HandoverSlot? = nil
     ) throws(StorageError) {
         location.removeLeftovers()
         try checkEverything()
@@ -119,7 +125,8 @@ extension VaultStore {
 
     func makeRewriter(_ header: Header, in target: VaultLocation) throws(StorageError) -> Rewriter {
         try Rewriter(
-            log.snapshot(records, root: keys.generationRoot), header, root: keys.generationRoot, in: target, environment)
+            log.snapshot(records, root: keys.generationRoot), header, root: keys.generationRoot, in: target, environment
+        )
     }
 
     /// Puts the new file in its place, and goes on with it.

@@ -15,7 +15,8 @@ struct CompactionPolicy {
     /// The number of frames at which the next compaction for their number is due.
     private var mostFrames = CompactionPolicy.leastFrames
 
-    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was replaced.
+    /// Whether the file holds more that is dead than alive, or too many frames, or the box of a secret that was
+    /// replaced.
     ///
     /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
     func isWorthIt(_ log: borrowing Log, _ records: borrowing RecordTable, isLeaving: Bool) -> Bool {

@@ -22,7 +22,8 @@ extension VaultStore {
             throw .alreadyExists
         }
         let random = environment.random
-        var header = Header(vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
+        var header = Header(
+            vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
         let entry = SlotEntry(secret, name: secret.kind.label, cost: cost)
         let keys = try makeKeys(for: [entry] + entries, header: &header, environment)
         guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
@@ -68,6 +69,8 @@ extension VaultStore {
     ) throws(StorageError) -> VaultKeys {
         let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
         try header.place(try environment.makeSlots(entries, vaultKey, header.vaultID))
-        do throws(CryptoError) { return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch { throw StorageError(error) }
+        do throws(CryptoError) { return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch {
+            throw StorageError(error)
+        }
     }
 }

@@ -42,10 +42,14 @@ struct NewFile: ~Copyable {
         _ environment: VaultEnvironment
     ) throws(StorageError) {
         let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch { throw StorageError(error) }
+        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch {
+            throw StorageError(error)
+        }
         let page = HeaderPage(sealing: header, keys: keys)
         let durable: DurableFile
-        do throws(Errno) { durable = try location.newFile(environment.random) } catch { throw .inputOutput(error, .open) }
+        do throws(Errno) { durable = try location.newFile(environment.random) } catch {
+            throw .inputOutput(error, .open)
+        }
         do throws(Errno) { if length > 0 { try durable.file.reserve(length, at: 0) } } catch {
             guard error == .notSupported else { throw .inputOutput(error, .reserve) }
         }
@@ -60,7 +64,9 @@ struct NewFile: ~Copyable {
 
     /// The one commit of the file.
     var tip: Commit {
-        Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: builder.frames == 0 ? 0 : 1, frames: builder.frames)
+        Commit(
+            position: builder.position, tagOffset: builder.lastTagOffset, count: builder.frames == 0 ? 0 : 1,
+            frames: builder.frames)
     }
 
     var file: any VaultFile { durable.file }
@@ -102,7 +108,8 @@ struct NewFile: ~Copyable {
 
     /// Makes the file durable under its name.
     ///
-    /// - Throws: `.alreadyExists` when it must not replace; `.inputOutput` with what was there before; `.indeterminate`.
+    /// - Throws: `.alreadyExists` when it must not replace; `.inputOutput` with what was there before;
+    ///   `.indeterminate`.
     consuming func place(replacing: Bool) throws(StorageError) {
         do throws(DurableFile.Failure) { try durable.place(replacing: replacing) } catch {
             if error.isPlaced { throw .indeterminate(error.errno) }
@@ -123,7 +130,9 @@ struct NewFile: ~Copyable {
         self.origins = []
         openBytes = 0
         let bytes = builder.takeBytes()
-        guard offset + bytes.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
+        guard offset + bytes.count <= environment.fileSystem.fileSizeLimit else {
+            throw .inputOutput(.fileTooLarge, .write)
+        }
         try attempt(.write) { () throws(Errno) in try file.writeAll(bytes.span, at: offset) }
         offset += bytes.count
     }
@@ -135,7 +144,9 @@ struct NewFile: ~Copyable {
         let end = builder.position
         var comparison = readBack
         var reader = LogReader(file: file, size: end.end, generation: page.header.generation)
-        let commits = try reader.walk(from: checked, highest: highest, through: end.sequence, depth: .everything, keys: keys) {
+        let commits = try reader.walk(
+            from: checked, highest: highest, through: end.sequence, depth: .everything, keys: keys
+        ) {
             (operations, _) throws(StorageError) in operations.forEach { comparison.find($0) }
         }
         readBack = comparison

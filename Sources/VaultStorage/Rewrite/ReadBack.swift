@@ -2,8 +2,8 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Whether a new file says what it was to say: each operation as it was handed over, against each as it was read from the file, in order. Where
-/// the values lie is the file's own to say.
+/// Whether a new file says what it was to say: each operation as it was handed over, against each as it was read from
+/// the file, in order. Where the values lie is the file's own to say.
 struct ReadBack {
     private struct Tally: Equatable {
         private var count = 0

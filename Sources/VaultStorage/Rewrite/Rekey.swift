@@ -12,8 +12,8 @@ extension VaultStore {
         public var foreign = 0
     }
 
-    /// Draws a new vault key and seals everything anew under it. A copy of the file from before opens with the old secrets and shows what was in
-    /// it, and nothing that comes later.
+    /// Draws a new vault key and seals everything anew under it. A copy of the file from before opens with the old
+    /// secrets and shows what was in it, and nothing that comes later.
     ///
     /// - Parameters:
     ///   - entries: who may open the vault from now on, one or more of them a person; every other slot goes.
@@ -22,14 +22,19 @@ extension VaultStore {
     public func rekey(_ entries: [SlotEntry], report: (Double) -> Void) throws(StorageError) -> Rekeyed {
         try checkWritable()
         guard !keys.isLocked else { throw .locked }
-        guard entries.contains(where: { $0.secret.kind.isForPeople }) || !header.slots.contains(where: { $0.kind.isForPeople }) else {
+        guard
+            entries.contains(where: { $0.secret.kind.isForPeople })
+                || !header.slots.contains(where: { $0.kind.isForPeople })
+        else {
             throw .slot(.lastForPeople)
         }
         let before = header.slots
         let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
         let slots = try environment.makeSlots(entries, vaultKey, header.vaultID)
         var made: VaultKeys?
-        do throws(CryptoError) { made = try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch { throw StorageError(error) }
+        do throws(CryptoError) { made = try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch {
+            throw StorageError(error)
+        }
         return try withWriterLock { () throws(StorageError) in
             // Somebody has changed a passphrase, or added a way in, which would be undone without a word.
             guard header.slots == before, let fresh = made.take() else { throw .slot(.changed) }
@@ -52,7 +57,8 @@ extension VaultStore {
     ) throws(StorageError) -> Rekeyed {
         let next = try nextHeader(slots: slots)
         var rewriter = try Rewriter(
-            log.snapshot(records, root: keys.generationRoot), next, root: fresh.generationRoot, in: location, environment)
+            log.snapshot(records, root: keys.generationRoot), next, root: fresh.generationRoot, in: location,
+            environment)
         let identifier = try deviceIdentifier(under: fresh)
         // The first: an anchor under the old key has to show that this file came after it.
         let succession = try successionOfRekey(next, fresh)
@@ -62,7 +68,9 @@ extension VaultStore {
         try rewriter.copy { (encoded, progress) throws(StorageError) in
             report(progress * 0.9)
             var operation = Operation(checked: encoded.span)
-            if operation.itemClass == nil, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession { return nil }
+            if operation.itemClass == nil, OwnRecord.kind(of: operation.attributes.bytes.span) == .succession {
+                return nil
+            }
             // Nothing goes because nobody could tell whose it is.
             if operation.protection.isThisDeviceOnly { try checkDeviceIsKnown() }
             guard try !isForeign(operation) else {
@@ -97,15 +105,18 @@ extension VaultStore {
         var value = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 0) }
         if let old, let older = try openValue(of: old) { value = older }
         do throws(CryptoError) {
-            value = try Succession.adding(keys.anchor, generation: header.generation, sequence: tip.position.sequence, to: value)
+            value = try Succession.adding(
+                keys.anchor, generation: header.generation, sequence: tip.position.sequence, to: value)
         } catch {
             throw StorageError(error)
         }
         let version = (old?.version ?? 0) + 1
         var operation = Operation(
-            kind: .put, itemClass: nil, protection: .afterFirstUnlock, id: old?.id ?? ItemID(random: environment.random.bytes(16)),
+            kind: .put, itemClass: nil, protection: .afterFirstUnlock,
+            id: old?.id ?? ItemID(random: environment.random.bytes(16)),
             version: version,
-            valueVersion: version, ordinal: old?.ordinal ?? next.baseSequence << 16, created: old?.created ?? now, modified: now,
+            valueVersion: version, ordinal: old?.ordinal ?? next.baseSequence << 16, created: old?.created ?? now,
+            modified: now,
             value: nil,
             deviceID: .init(repeating: 0), attributes: OwnRecord.successionAttributes)
         let box = try seal(Secret(value), operation, fresh)
@@ -122,7 +133,8 @@ extension VaultStore {
     /// Opens the value and seals it under the new keys; the operation gets the tag of the new box.
     private func sealAgain(_ operation: inout Operation, _ fresh: borrowing VaultKeys) throws(StorageError) -> [UInt8] {
         guard let plain = try openPadded(operation) else { return [] }
-        let key = try fresh.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        let key = try fresh.itemKey(
+            operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
         var box = environment.random.bytes(Layout.nonceLength)
         let nonce = box
         plain.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }

@@ -16,7 +16,8 @@ struct LogSnapshot: ~Copyable {
 
 /// Writes what is alive in a vault file as one transaction of another.
 struct Rewriter: ~Copyable {
-    /// A record as it goes into the new file, with nonce and box of its value; empty when the record before it has the same.
+    /// A record as it goes into the new file, with nonce and box of its value; empty when the record before it has the
+    /// same.
     typealias Record = (operation: [UInt8], box: [UInt8])
 
     private let source: LogSnapshot
@@ -29,7 +30,8 @@ struct Rewriter: ~Copyable {
         _ environment: VaultEnvironment
     ) throws(StorageError) {
         file = try NewFile(
-            header, root: root, length: Layout.firstFrame + source.records.liveBytes + 4096, places: source.records.end, in: location,
+            header, root: root, length: Layout.firstFrame + source.records.liveBytes + 4096, places: source.records.end,
+            in: location,
             environment)
         isLarge = source.tip.position.end > environment.lockFreeCopyLength
         self.source = source
@@ -41,7 +43,9 @@ struct Rewriter: ~Copyable {
     /// Whether this is a copy of that file.
     func isOf(_ log: borrowing Log) -> Bool { source.file === log.file }
 
-    mutating func append(_ operation: [UInt8], box: [UInt8]) throws(StorageError) { try file.append(operation, box: box) }
+    mutating func append(_ operation: [UInt8], box: [UInt8]) throws(StorageError) {
+        try file.append(operation, box: box)
+    }
 
     /// Checks and copies the file while others go on writing to it; of a large one little is left to do then.
     mutating func copyBesideWriters() throws(StorageError) {
@@ -62,7 +66,8 @@ struct Rewriter: ~Copyable {
         }
     }
 
-    /// Copies the records that stay: the settings, then the items by identifier, the older versions of each before the one that is current.
+    /// Copies the records that stay: the settings, then the items by identifier, the older versions of each before the
+    /// one that is current.
     ///
     /// - Parameter convert: is given each record, and how much is done, from 0 to 1. Nil leaves the record out.
     mutating func copy(
@@ -126,7 +131,8 @@ struct Rewriter: ~Copyable {
         return settings + layout
     }
 
-    /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others have seen.
+    /// Adds what was committed since, a frame for a frame: the sequence number may not fall behind the one that others
+    /// have seen.
     mutating func append(later frames: [FrameOperations]) throws(StorageError) {
         var boxes = ValueReader(source.file)
         for operations in frames {
@@ -148,10 +154,13 @@ struct Rewriter: ~Copyable {
     /// - Parameters:
     ///   - tip: the last commit that is in it.
     ///   - recipient: of another handle that goes on with it.
-    consuming func finish(after tip: LogPosition, _ health: Health, for recipient: HandoverSlot? = nil) throws(StorageError) -> Handover {
+    consuming func finish(after tip: LogPosition, _ health: Health, for recipient: HandoverSlot? = nil)
+        throws(StorageError) -> Handover
+    {
         let file = try finish()
         let identity = try attempt(.open) { [file = file.file] () throws(Errno) in try file.status() }
-        let handover = Handover(file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
+        let handover = Handover(
+            file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
         // Before it has its name: from then on the other handle looks for it.
         recipient?.offer(handover)
         do throws(StorageError) { try file.place(replacing: true) } catch {

@@ -20,7 +20,8 @@ public struct Salvage: Sendable {
     /// Frames whose metadata is authentic, and those that are missing among them.
     public var frames = 0
     public var missingFrames: UInt64 = 0
-    /// Whether there may have been frames before the first: their number is the header's to say, and that is not as it was written.
+    /// Whether there may have been frames before the first: their number is the header's to say, and that is not as it
+    /// was written.
     public var lacksStart = false
     /// Bytes in which there is nothing that the key has made.
     public var unreadableBytes = 0
@@ -31,16 +32,17 @@ public struct Salvage: Sendable {
 extension LockedStore {
     /// Writes what can be authenticated of this file to a new vault, which opens with the same secrets.
     ///
-    /// Neither the marks nor the chain need be whole: every frame's metadata is a box of its own, which says where in the log it belongs. What
-    /// was deleted in a frame that is lost comes back; what was added or changed in it is missing, or as it was before.
+    /// Neither the marks nor the chain need be whole: every frame's metadata is a box of its own, which says where in
+    /// the log it belongs. What was deleted in a frame that is lost comes back; what was added or changed in it is
+    /// missing, or as it was before.
     ///
     /// - Parameters:
     ///   - path: of the new vault, where nothing may be.
-    ///   - accepts: asked when what is left has not all that this device has seen of the vault: the file may be an older one whose marks somebody
-    ///     has destroyed.
+    ///   - accepts: asked when what is left has not all that this device has seen of the vault: the file may be an
+    ///     older one whose marks somebody has destroyed.
     ///   - report: hears how much is done, from 0 to 1.
-    /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for what a newer version has written; `.damaged(.header)` when there is nothing
-    ///   to go by.
+    /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for what a newer version has written;
+    ///   `.damaged(.header)` when there is nothing to go by.
     public func salvage(
         with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
@@ -74,11 +76,14 @@ private struct Salvager: ~Copyable {
         let file = try store.location.open(writable: false)
         let page = store.page
         let generationKeys: GenerationKeys
-        do throws(CryptoError) { generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header) } catch {
+        do throws(CryptoError) {
+            generationKeys = try GenerationKeys(root: keys.generationRoot, header: page.header)
+        } catch {
             throw StorageError(error)
         }
         let device = try DeviceSecret.load(
-            vaultID: page.header.vaultID, identification: keys.deviceIdentification, from: store.environment.stateDirectory,
+            vaultID: page.header.vaultID, identification: keys.deviceIdentification,
+            from: store.environment.stateDirectory,
             on: store.environment.fileSystem)
         let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
         parser = FrameParser(file: file, size: size, generation: page.header.generation)
@@ -123,7 +128,8 @@ private struct Salvager: ~Copyable {
         guard try parser.open(head, at: offset, generationKeys, into: &plain) else { return false }
         let operations: FrameOperations
         do throws(StorageError) {
-            operations = try FrameOperations(of: head, endingAt: offset + head.length, generation: header.generation, plain)
+            operations = try FrameOperations(
+                of: head, endingAt: offset + head.length, generation: header.generation, plain)
         } catch {
             // A newer version's changes are not to be left out without a word.
             if case .unsupported = error { throw error }
@@ -134,7 +140,9 @@ private struct Salvager: ~Copyable {
         result.frames += 1
         let values = start + head.metadataLength + 32
         guard values + head.valueLength <= size else { return true }
-        if try parser.hasValues(head, at: offset, generationKeys) { wholeValues.append(values..<values + head.valueLength) }
+        if try parser.hasValues(head, at: offset, generationKeys) {
+            wholeValues.append(values..<values + head.valueLength)
+        }
         return true
     }
 
@@ -143,7 +151,8 @@ private struct Salvager: ~Copyable {
         let newest = max(base, frames.filter(\.value.isCommit).keys.max() ?? 0)
         let generation = header.generation
         let succession = try succession()
-        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) { (found) throws(StorageError) in
+        return try MissingState.of(anchors, vaultID: header.vaultID, keys, newest: newest) {
+            (found) throws(StorageError) in
             try succession?.passes(found) == true
         } isPassed: {
             $0.generation <= generation && $0.sequence <= newest
@@ -158,7 +167,8 @@ private struct Salvager: ~Copyable {
             let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
             let nonce = bytes.span.extracting(0..<Layout.nonceLength)
             let padded = try secured { () throws(CryptoError) in
-                try SecretBox.open(bytes.span.extracting(Layout.nonceLength..<Int(value.length)), nonce: nonce, key: key)
+                try SecretBox.open(
+                    bytes.span.extracting(Layout.nonceLength..<Int(value.length)), nonce: nonce, key: key)
             }
             let content = try? padded.withBytes { bytes throws(FormatError) in
                 try Padding.content(of: bytes, minimum: Layout.valueMinimum)
@@ -207,7 +217,8 @@ private struct Salvager: ~Copyable {
         }
         let last = max(numbers.last ?? 0, base)
         result.missingFrames = last - base - UInt64(numbers.count)
-        if let marks = try? Marks(of: file, generation: header.generation, keys: generationKeys), let marked = marks.highest?.sequence,
+        if let marks = try? Marks(of: file, generation: header.generation, keys: generationKeys),
+            let marked = marks.highest?.sequence,
             marked > last
         {
             result.missingFrames += marked - last
@@ -231,7 +242,8 @@ private struct Salvager: ~Copyable {
     /// The item as it goes into the new vault, with the older versions that were kept of it.
     private mutating func whole(of versions: [Operation]) throws(StorageError) -> [(Operation, [UInt8])] {
         var kept: [(Operation, [UInt8])] = []
-        // Only what the vault kept on purpose: an older version that merely was not compacted away is nobody's any more.
+        // Only what the vault kept on purpose: an older version that merely was not compacted away is nobody's any
+        // more.
         for version in versions where version.kind == .past {
             if let box = try wholeBox(of: version) { kept.append((version, box)) }
         }
@@ -257,9 +269,12 @@ private struct Salvager: ~Copyable {
         var values = ValueReader(file)
         guard let box = try values.box(at: value) else { return nil }
         let (first, last) = (Int(value.offset), Int(value.offset) + Int(value.length) - 1)
-        let isOwn = !operation.protection.isThisDeviceOnly || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
+        let isOwn =
+            !operation.protection.isThisDeviceOnly
+            || device?.identifier.span.elementsEqual(operation.deviceID.span) == true
         guard isOwn else { return wholeValues.contains { $0.contains(first) && $0.contains(last) } ? box : nil }
-        let key = try keys.itemKey(operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
+        let key = try keys.itemKey(
+            operation.id, version: operation.valueVersion, protection: operation.protection, device: device)
         do throws(CryptoError) {
             let nonce = box.span.extracting(0..<Layout.nonceLength)
             _ = try SecretBox.open(box.span.extracting(Layout.nonceLength..<box.count), nonce: nonce, key: key)

@@ -15,7 +15,8 @@ extension VaultStore {
     /// - Throws: `.slot`, `.locked`.
     @discardableResult
     public func addSlot(
-        for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil,
+        for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate,
+        provider: KeySlot.Provider? = nil,
         blob: [UInt8] = []
     ) throws(StorageError) -> KeySlot {
         try checkWritable()
@@ -41,7 +42,9 @@ extension VaultStore {
         let blob = try credential.seal(secret.bytes, for: provider, vaultID: header.vaultID)
         // What cannot be had back now will not be later.
         let opened = try credential.unseal(blob, for: provider, vaultID: header.vaultID)
-        guard opened.withBytes({ a in secret.withBytes { b in isEqualInConstantTime(a, b) } }) else { throw .machineSecret(.failed) }
+        guard opened.withBytes({ a in secret.withBytes { b in isEqualInConstantTime(a, b) } }) else {
+            throw .machineSecret(.failed)
+        }
         return try addSlot(for: .external(secret), name: name, provider: provider, blob: blob)
     }
 
@@ -60,7 +63,9 @@ extension VaultStore {
             let isForOthers = !removed.kind.isForPeople && !rest.isEmpty
             guard isForOthers || rest.contains(where: { $0.slot.kind.isForPeople }) else { throw .slot(.lastForPeople) }
             let losesPassphrase = header.hasPassphrase && !rest.contains { $0.slot.kind.takesPassphrase }
-            let lost = losesPassphrase ? records.sortedPlaces.count { records[$0.place]?.protection == .whenPasscodeSetThisDeviceOnly } : 0
+            let lost =
+                losesPassphrase
+                ? records.sortedPlaces.count { records[$0.place]?.protection == .whenPasscodeSetThisDeviceOnly } : 0
             try rewrite(slots: rest)
             return lost
         }
@@ -70,7 +75,8 @@ extension VaultStore {
     ///
     /// - Parameters:
     ///   - slotID: 16 bytes.
-    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may have.
+    ///   - cost: nil keeps the slot's own, or ``KeyDerivationCost/moderate`` where that is below what a new vault may
+    ///     have.
     /// - Returns: the new slot.
     @discardableResult
     public func replaceSlot(
@@ -111,7 +117,9 @@ extension VaultStore {
         openedBy = try replaceSlot(slotID, with: secret).slotID
     }
 
-    private func makeSlot(for secret: UnlockingSecret, cost: KeyDerivationCost, name: String) throws(StorageError) -> KeySlot {
+    private func makeSlot(for secret: UnlockingSecret, cost: KeyDerivationCost, name: String) throws(StorageError)
+        -> KeySlot
+    {
         try makeSlots([SlotEntry(secret, name: name, cost: cost)])[0].slot
     }
 
@@ -128,12 +136,15 @@ extension VaultStore {
     private func checkRoom(for name: String?) throws(StorageError) {
         guard header.slots.count < Layout.slotLimit else { throw .slot(.full) }
         guard let name else { return }
-        guard (1...32).contains(name.utf8.count), !header.slots.contains(where: { $0.name == name }) else { throw .slot(.name) }
+        guard (1...32).contains(name.utf8.count), !header.slots.contains(where: { $0.name == name }) else {
+            throw .slot(.name)
+        }
     }
 
     private func freeName(_ name: String) -> String {
         let taken = Set(header.slots.map(\.name))
-        return taken.contains(name) ? (2...Layout.slotLimit).lazy.map { "\(name) \($0)" }.first { !taken.contains($0) } ?? name : name
+        return taken.contains(name)
+            ? (2...Layout.slotLimit).lazy.map { "\(name) \($0)" }.first { !taken.contains($0) } ?? name : name
     }
 }
 
@@ -146,7 +157,8 @@ public struct SlotEntry: Sendable {
     public var blob: [UInt8]
 
     public init(
-        _ secret: UnlockingSecret, name: String, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil, blob: [UInt8] = []
+        _ secret: UnlockingSecret, name: String, cost: KeyDerivationCost = .moderate, provider: KeySlot.Provider? = nil,
+        blob: [UInt8] = []
     ) {
         self.secret = secret
         self.name = name
@@ -158,7 +170,9 @@ public struct SlotEntry: Sendable {
 
 extension VaultEnvironment {
     /// Derives a key for each entry and seals the vault key with it.
-    func makeSlots(_ entries: [SlotEntry], _ vaultKey: borrowing SecretBytes, _ vaultID: [UInt8]) throws(StorageError) -> [HeldSlot] {
+    func makeSlots(_ entries: [SlotEntry], _ vaultKey: borrowing SecretBytes, _ vaultID: [UInt8]) throws(StorageError)
+        -> [HeldSlot]
+    {
         var slots: [HeldSlot] = []
         for entry in entries {
             if entry.secret.needsStretching { try checkMemory(for: entry.cost.memoryBytes) }

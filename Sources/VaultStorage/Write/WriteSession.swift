@@ -12,7 +12,8 @@ public enum ValueChange {
     case set(Secret)
 }
 
-/// The one way to change records. It exists while the writer lock is held and the log caught up with, and cannot be kept.
+/// The one way to change records. It exists while the writer lock is held and the log caught up with, and cannot be
+/// kept.
 public struct WriteSession: ~Copyable {
     /// The records with the changes so far.
     public let store: VaultStore
@@ -24,7 +25,8 @@ public struct WriteSession: ~Copyable {
     }
 
     /// One transaction: all of what `body` stages, or nothing when it throws.
-    public mutating func transaction<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R {
+    public mutating func transaction<R: ~Copyable, E: Error>(_ body: (inout WriteSession) throws(E) -> R) throws(E) -> R
+    {
         do throws(E) {
             let result = try body(&self)
             closeTransaction()
@@ -49,11 +51,13 @@ public struct WriteSession: ~Copyable {
 
     public func makeItemID() -> ItemID { ItemID(random: store.environment.random.bytes(16)) }
 
-    /// The device identifier that items of this device only carry; made now if this device has no secret for the vault yet.
+    /// The device identifier that items of this device only carry; made now if this device has no secret for the vault
+    /// yet.
     public func deviceIdentifier() throws(StorageError) -> [16 of UInt8] {
         if let device = store.device { return device.identifier }
         let made = try DeviceSecret.create(
-            vaultID: store.header.vaultID, identification: store.keys.deviceIdentification, in: store.environment.stateDirectory,
+            vaultID: store.header.vaultID, identification: store.keys.deviceIdentification,
+            in: store.environment.stateDirectory,
             on: store.environment.fileSystem, random: store.environment.random)
         store.device = made
         return made.identifier
@@ -85,7 +89,8 @@ public struct WriteSession: ~Copyable {
             store.observer?.record(at: place, changedFrom: undo.old, to: operation.kind == .put ? operation : nil)
         }
         let version = VersionKey(operation)
-        draft.steps.append(Draft.Step(undo: undo, sealed: version, nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
+        draft.steps.append(
+            Draft.Step(undo: undo, sealed: version, nextIndex: draft.nextIndex, deletesOnly: draft.deletesOnly))
         if !box.isEmpty { store.unwritten[version] = box }
         // What is kept of an item that is deleted goes with the delete.
         if operation.kind == .put { draft.deletesOnly = false }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no command that asks an agent can be faster than: the start of a process, and one request to the agent with its answer. With a number, so
-// many round trips between two processes, whose mean it prints in nanoseconds.
+// What no command that asks an agent can be faster than: the start of a process, and one request to the agent with its
+// answer. With a number, so many round trips between two processes, whose mean it prints in nanoseconds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,8 @@ final class Measures {
         for size in sizes { try makeVault(size) }
         for round in 0..<rounds {
             for suite in suites {
-                var runner = BenchmarkRunner(suites: [suite], settings: [Quiet(true), Format(.none), WarmupIterations(round == 0 ? 1 : 0)])
+                var runner = BenchmarkRunner(
+                    suites: [suite], settings: [Quiet(true), Format(.none), WarmupIterations(round == 0 ? 1 : 0)])
                 try runner.run()
                 // Its marks would be settled a second later, in the middle of another measure.
                 changed[suite.name]?.close()
@@ -42,7 +43,8 @@ final class Measures {
 
     /// One measure: how often in a round, and what; a part of it is timed alone between `start` and `end` of the state.
     private func measure(
-        _ name: String, _ iterations: Int, changing vault: Vault? = nil, _ body: @escaping (inout BenchmarkState) throws -> Void
+        _ name: String, _ iterations: Int, changing vault: Vault? = nil,
+        _ body: @escaping (inout BenchmarkState) throws -> Void
     ) {
         changed[name] = vault
         let suite = BenchmarkSuite(name: name)
@@ -59,7 +61,9 @@ final class Measures {
         measure("limit: append 400 B, sync", 60) { _ in
             guard limits_append(log, 400) == 0 else { throw Failure(what: "append") }
         }
-        guard let made = limits_values_create(world.directory + "/values", 10_000) else { throw Failure(what: "values") }
+        guard let made = limits_values_create(world.directory + "/values", 10_000) else {
+            throw Failure(what: "values")
+        }
         let values = Unchecked(made)
         measure("limit: get", 2000) { _ in
             guard limits_values_get(values.value, Int.random(in: 0..<10_000)) == 0 else { throw Failure(what: "get") }
@@ -131,12 +135,15 @@ final class Measures {
         measure("vault: get \(size)", 1000) { _ in
             var query = World.query(Int.random(in: 0..<size))
             query.returnsSecrets = true
-            guard try vault.copyMatching(query).first?.secret?.count == World.valueLength else { throw Failure(what: "get") }
+            guard try vault.copyMatching(query).first?.secret?.count == World.valueLength else {
+                throw Failure(what: "get")
+            }
         }
         measure("vault: query of 100 \(size)", 50) { _ in
             let service = Int.random(in: 0..<size / World.itemsPerService)
             let items = try vault.copyMatching(Query(.genericPassword, service: "service \(service)"))
-            guard items.count == World.itemsPerService, items.allSatisfy({ $0[.account] != nil && $0[.label] != nil }) else {
+            guard items.count == World.itemsPerService, items.allSatisfy({ $0[.account] != nil && $0[.label] != nil })
+            else {
                 throw Failure(what: "query")
             }
         }
@@ -184,7 +191,8 @@ final class Measures {
     }
 }
 
-/// Two copies of a vault that nobody changes any more: as a compaction leaves it, and after four thousand changes since.
+/// Two copies of a vault that nobody changes any more: as a compaction leaves it, and after four thousand changes
+/// since.
 private struct Fixed {
     private let world: World
     private let size: Int
@@ -201,7 +209,9 @@ private struct Fixed {
         try vault.compact()
     }
 
-    func path(_ name: String) -> FilePath { world.path(size).removingLastComponent().appending("\(name)-\(size).vault") }
+    func path(_ name: String) -> FilePath {
+        world.path(size).removingLastComponent().appending("\(name)-\(size).vault")
+    }
 
     private func copy(_ name: String) throws {
         try? FileManager.default.removeItem(atPath: path(name).string)

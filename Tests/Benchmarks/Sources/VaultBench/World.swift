@@ -13,7 +13,9 @@ struct World {
 
     func path(_ count: Int) -> FilePath { FilePath(directory).appending("vault-\(count).vault") }
 
-    private func keyFile() throws -> KeyFile { try KeyFile(SecretBytes(copying: [UInt8](repeating: 7, count: 32).span)) }
+    private func keyFile() throws -> KeyFile {
+        try KeyFile(SecretBytes(copying: [UInt8](repeating: 7, count: 32).span))
+    }
 
     func open(_ count: Int) throws -> Vault { try open(path(count)) }
 
@@ -37,7 +39,9 @@ struct World {
         try vault.store(numbers.map { Self.item($0, secret) }, replacing: false)
     }
 
-    static func secret() throws -> Secret { Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: valueLength).span)) }
+    static func secret() throws -> Secret {
+        Secret(try SecretBytes(copying: [UInt8](repeating: 0x73, count: valueLength).span))
+    }
 
     static func key(_ number: Int) -> ItemKey {
         .genericPassword(service: "service \(number / itemsPerService)", account: "account \(number)")

@@ -15,7 +15,8 @@ public enum OlderSources {
         if keychain.read() != "second" { failures.append("the token is another one") }
         if !keychain.remove() || keychain.read() != nil { failures.append("the token cannot be removed") }
         let vault = try Vault.create(
-            at: FilePath(path), passphrase: Passphrase(SecretBytes(copying: Array(passphrase.utf8).span)), cost: .interactive)
+            at: FilePath(path), passphrase: Passphrase(SecretBytes(copying: Array(passphrase.utf8).span)),
+            cost: .interactive)
         try vault.add(Item(.genericPassword(service: "s", account: "a"), secret: "x"))
         let items = try vault.copyMatching(Query(.genericPassword, service: "s"))
         if items.count != 1 || items[0].userAttributes != [:] { failures.append("the item is another one") }
@@ -46,7 +47,9 @@ struct TokenStore {
         query[kSecReturnData as String] = kCFBooleanTrue
         query[kSecMatchLimit as String] = kSecMatchLimitOne
         var result: AnyObject?
-        guard SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess, let data = result as? Data else { return nil }
+        guard SecItemCopyMatching(query as CFDictionary, &result) == errSecSuccess, let data = result as? Data else {
+            return nil
+        }
         return String(data: data, encoding: .utf8)
     }
 

@@ -108,7 +108,8 @@ public struct CaseRunner {
             try expect(SecItemCopyMatching(resolve(query), &result), status, place)
             check(result, status == errSecSuccess ? shape : .untouched, untouched, place)
         case .look(let query, let status): try expect(SecItemCopyMatching(resolve(query), nil), status, place)
-        case .update(let query, let changes, let status): try expect(SecItemUpdate(resolve(query), resolve(changes)), status, place)
+        case .update(let query, let changes, let status):
+            try expect(SecItemUpdate(resolve(query), resolve(changes)), status, place)
         case .delete(let query, let status): try expect(SecItemDelete(resolve(query)), status, place)
         case .same(let one, let other):
             var second: CFTypeRef?
@@ -145,7 +146,9 @@ public struct CaseRunner {
         throw Stop()
     }
 
-    private mutating func check(_ condition: Bool, _ place: String, _ what: @autoclosure () -> String = "another result") {
+    private mutating func check(
+        _ condition: Bool, _ place: String, _ what: @autoclosure () -> String = "another result"
+    ) {
         if !condition { failures.append("\(place): \(what())") }
     }
 
@@ -175,7 +178,8 @@ public struct CaseRunner {
         }
     }
 
-    private mutating func check(_ found: [String: Any]?, _ values: [String: Any], _ lacking: [String], _ place: String) {
+    private mutating func check(_ found: [String: Any]?, _ values: [String: Any], _ lacking: [String], _ place: String)
+    {
         for (key, value) in values {
             let expected = (value as? Reference).flatMap { references[$0.name] } ?? value
             let isEqual = found?[key].map { ($0 as AnyObject as? NSObject)?.isEqual(expected) == true } == true

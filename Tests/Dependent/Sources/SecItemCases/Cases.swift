@@ -14,24 +14,32 @@ private func genp(_ more: [String: Any] = [:]) -> [String: Any] {
 
 private func stored(_ more: [String: Any] = [:]) -> [String: Any] { genp(["v_Data": x].merging(more) { $1 }) }
 
-private func account(_ name: String, _ more: [String: Any] = [:]) -> [String: Any] { stored(["acct": name].merging(more) { $1 }) }
+private func account(_ name: String, _ more: [String: Any] = [:]) -> [String: Any] {
+    stored(["acct": name].merging(more) { $1 })
+}
 
-private func of(_ itemClass: String, _ more: [String: Any] = [:]) -> [String: Any] { ["class": itemClass].merging(more) { $1 } }
+private func of(_ itemClass: String, _ more: [String: Any] = [:]) -> [String: Any] {
+    ["class": itemClass].merging(more) { $1 }
+}
 
 private func inet(_ more: [String: Any] = [:]) -> [String: Any] {
-    of("inet", ["acct": "a", "srvr": "h", "sdmn": "d", "ptcl": "htps", "atyp": "http", "port": 443, "path": "/p"]).merging(more) { $1 }
+    of("inet", ["acct": "a", "srvr": "h", "sdmn": "d", "ptcl": "htps", "atyp": "http", "port": 443, "path": "/p"])
+        .merging(more) { $1 }
 }
 
 private func reference(_ name: String, _ more: [String: Any] = [:]) -> [String: Any] {
     ["v_PersistentRef": Reference(name: name)].merging(more) { $1 }
 }
 
-private var constrained: Any { SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, .userPresence, nil) as Any }
+private var constrained: Any {
+    SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, .userPresence, nil) as Any
+}
 
 extension Case {
     /// The rows of the table of Apple's behaviour, by their number in it. Keys are raw values.
     public static let table: [Case] =
-        adding + addingResults + uniqueness + finding + limits + updating + deleting + references + synchronizable + groups + locking
+        adding + addingResults + uniqueness + finding + limits + updating + deleting + references + synchronizable
+        + groups + locking
         + damage + identities
 
     /// Rows that have nothing here to be tested with.
@@ -56,7 +64,9 @@ extension Case {
         Case("K03", .add(stored()), .lock, .add(stored(), -25308), .unlock, .add(stored(), -25299)),
         Case("K04", .add(stored()), .lock, .copy(genp(["r_Data": true]), -25308)),
         Case("K05", .add(stored()), .lock, .copy(genp(["r_Data": true]), -25308, gives: .untouched)),
-        Case("K06", .add(stored()), .lock, .copy(genp(["r_Data": true]), -25308), .unlock, .copy(genp(["r_Data": true]), gives: .data(x))),
+        Case(
+            "K06", .add(stored()), .lock, .copy(genp(["r_Data": true]), -25308), .unlock,
+            .copy(genp(["r_Data": true]), gives: .data(x))),
         Case("K07", .add(stored()), .lock, .copy(genp(["r_Attributes": true]), -25308, gives: .untouched)),
         Case("K09", .add(stored()), .lock, .delete(genp()), .delete(genp(), -25300)),
         Case(
@@ -72,7 +82,8 @@ extension Case {
             .copy(genp(["acct": "b"]))),
     ]
 
-    // MARK: Damage. Apple's systems drop what is damaged; here nothing is used of a vault whose records are not all as they were written.
+    // MARK: Damage. Apple's systems drop what is damaged; here nothing is used of a vault whose records are not all as
+    // they were written.
 
     private static func spoiled(_ id: String, _ what: Spoiling, _ steps: Step...) -> Case {
         Case(id, [.add(stored()), .add(account("b")), .damage(what)] + steps)
@@ -81,20 +92,24 @@ extension Case {
     private static let damage: [Case] = [
         spoiled("D40", .record, .copy(genp(), -25291)), spoiled("D41", .record, .copy(of("genp", all), -25291)),
         spoiled("F44", .record, .update(genp(), ["labl": "l"], -25291), .add(account("c"), -25291)),
-        spoiled("G23", .record, .delete(genp(), -25291)), spoiled("K16", .header, .copy(genp(["r_Data": true]), -25291)),
+        spoiled("G23", .record, .delete(genp(), -25291)),
+        spoiled("K16", .header, .copy(genp(["r_Data": true]), -25291)),
         spoiled("K17", .marks, .copy(genp(["r_Data": true]), -25291)),
         spoiled(
-            "K18", .swappedValues, .copy(genp(["r_Data": true]), -25291), .copy(of("genp", all), -25291), .copy(genp()), .delete(genp())),
+            "K18", .swappedValues, .copy(genp(["r_Data": true]), -25291), .copy(of("genp", all), -25291), .copy(genp()),
+            .delete(genp())),
         spoiled("K19", .file, .copy(genp(), -25291), .delete(genp(), -25291)),
         spoiled(
-            "K24", .values, .copy(of("genp", all), -25291), .copy(genp(["r_Data": true]), -25291), .copy(genp()), .delete(of("genp"))),
+            "K24", .values, .copy(of("genp", all), -25291), .copy(genp(["r_Data": true]), -25291), .copy(genp()),
+            .delete(of("genp"))),
     ]
 
     // MARK: L. Identities
 
     private static let identities: [Case] = [
         Case(
-            "L10", .add(of("cert", ["v_Data": Samples.certificate])), .copy(of("idnt"), -25300), .update(of("idnt"), ["labl": "l"], -25300),
+            "L10", .add(of("cert", ["v_Data": Samples.certificate])), .copy(of("idnt"), -25300),
+            .update(of("idnt"), ["labl": "l"], -25300),
             .delete(of("idnt"), -25300), .add(of("idnt"), -4))
     ]
 
@@ -117,13 +132,15 @@ extension Case {
             .copy(
                 genp(["r_Attributes": true]),
                 gives: .dictionary(
-                    ["pdmn": "ak", "agrp": "A", "sync": 0, "acct": "a", "svce": "s"], lacking: ["labl", "desc", "icmt", "gena", "v_Data"]))),
+                    ["pdmn": "ak", "agrp": "A", "sync": 0, "acct": "a", "svce": "s"],
+                    lacking: ["labl", "desc", "icmt", "gena", "v_Data"]))),
         Case(
             "A18", .add(of("keys", ["klbl": x, "v_Data": x])),
             .copy(
                 of("keys", ["r_Attributes": true]),
                 gives: .dictionary([
-                    "kcls": 0, "type": 0, "crtr": 0, "bsiz": 0, "esiz": 0, "atag": "", "sdat": Date(timeIntervalSinceReferenceDate: 0),
+                    "kcls": 0, "type": 0, "crtr": 0, "bsiz": 0, "esiz": 0, "atag": "",
+                    "sdat": Date(timeIntervalSinceReferenceDate: 0),
                     "edat": Date(timeIntervalSinceReferenceDate: 0),
                 ]))),
         Case("A20", .add(stored(["cdat": "yesterday"]), -50)),
@@ -152,7 +169,10 @@ extension Case {
             .add(
                 of(
                     "cert",
-                    ["v_Data": Samples.certificate, "r_Data": true, "r_Ref": true, "r_PersistentRef": true, "r_Attributes": true]),
+                    [
+                        "v_Data": Samples.certificate, "r_Data": true, "r_Ref": true, "r_PersistentRef": true,
+                        "r_Attributes": true,
+                    ]),
                 gives: .dictionary([
                     "v_Data": Samples.certificate, "class": "cert",
                     "v_Ref": SecCertificateCreateWithData(nil, Samples.certificate as CFData) as Any,
@@ -168,7 +188,9 @@ extension Case {
     // MARK: C. Uniqueness
 
     private static let uniqueness: [Case] = [
-        Case("C01", .add(stored()), .add(stored(["labl": "l", "gena": "g", "desc": "d", "icmt": "i", "pdmn": "ck"]), -25299)),
+        Case(
+            "C01", .add(stored()),
+            .add(stored(["labl": "l", "gena": "g", "desc": "d", "icmt": "i", "pdmn": "ck"]), -25299)),
         Case("C03", .add(stored()), .add(stored(["sync": true]))),
         Case("C05", .add(account("abc")), .add(stored(["acct": Data("abc".utf8)]), -25299)),
         Case("C06", .add(account("A")), .add(account("a"))),
@@ -178,7 +200,8 @@ extension Case {
             .add(inet(["atyp": "form"])), .add(inet(["sdmn": "e"]))),
         Case("C09", .add(inet()), .add(inet(["labl": "l"]), -25299)),
         Case("C10", .add(of("inet", ["srvr": "h", "ptcl": "http"])), .add(of("inet", ["srvr": "h", "ptcl": "htps"]))),
-        Case("C11", .add(of("inet", ["srvr": "h", "port": 80])), .add(of("inet", ["srvr": "h", "port": "80"]), -25299)),
+        Case(
+            "C11", .add(of("inet", ["srvr": "h", "port": 80])), .add(of("inet", ["srvr": "h", "port": "80"]), -25299)),
         Case(
             "C12", .add(of("cert", ["issr": x, "slnr": y, "ctyp": 3, "v_Data": x])),
             .add(of("cert", ["issr": x, "slnr": y, "ctyp": 3, "v_Data": y]), -25299)),
@@ -202,11 +225,14 @@ extension Case {
         Case("D18", .add(stored(["pdmn": "ck"])), .copy(genp(["pdmn": "ak"]), -25300), .copy(genp(["pdmn": "ck"]))),
         Case("D19", .add(stored()), .copy(genp(["m_Unknown": 1]))),
         Case(
-            "D21", .add(stored()), .copy(genp(["m_HostOrSubdomainOfHost": "h"]), -4), .copy(of("inet", ["m_HostOrSubdomainOfHost": 1]), -50)
+            "D21", .add(stored()), .copy(genp(["m_HostOrSubdomainOfHost": "h"]), -4),
+            .copy(of("inet", ["m_HostOrSubdomainOfHost": 1]), -50)
         ),
         Case(
-            "D26", .add(of("inet", ["srvr": "notexample.com"])), .copy(of("inet", ["m_HostOrSubdomainOfHost": "example.com"]), -25300),
-            .add(of("inet", ["srvr": "www.example.com"])), .copy(of("inet", ["m_HostOrSubdomainOfHost": "example.com"]))),
+            "D26", .add(of("inet", ["srvr": "notexample.com"])),
+            .copy(of("inet", ["m_HostOrSubdomainOfHost": "example.com"]), -25300),
+            .add(of("inet", ["srvr": "www.example.com"])), .copy(of("inet", ["m_HostOrSubdomainOfHost": "example.com"]))
+        ),
         Case("D27", .add(stored()), .copy(genp(["m_Issuers": [Samples.name]]), -4)),
         Case("D28", .add(stored()), .copy(genp(["u_ItemList": [Any]()]), -50)),
         Case("D29", .add(stored()), .copy(genp(["u_AuthUI": 5]))),
@@ -222,8 +248,12 @@ extension Case {
     private static var three: [Step] { [.add(account("a")), .add(account("b")), .add(account("c"))] }
 
     private static let limits: [Case] = [
-        Case("E03", three[0], three[1], three[2], .copy(of("genp", ["m_Limit": 2, "r_Attributes": true]), gives: .array(2))),
-        Case("E04", three[0], three[1], three[2], .copy(of("genp", ["m_Limit": 10, "r_Attributes": true]), gives: .array(3))),
+        Case(
+            "E03", three[0], three[1], three[2],
+            .copy(of("genp", ["m_Limit": 2, "r_Attributes": true]), gives: .array(2))),
+        Case(
+            "E04", three[0], three[1], three[2],
+            .copy(of("genp", ["m_Limit": 10, "r_Attributes": true]), gives: .array(3))),
         Case("E07", .add(stored()), .copy(genp(["m_Limit": "m_LimitOne", "r_Data": true]), gives: .data(x))),
         Case("E09", .add(stored()), .copy(genp(["m_Limit": "m_LimitAll", "r_PersistentRef": true]), gives: .array(1))),
         Case(
@@ -235,7 +265,9 @@ extension Case {
         Case("E15", .add(stored()), .copy(genp(["m_Limit": 0, "r_Data": true]), -25300)),
         Case("E16", .add(stored()), .copy(genp(["m_Limit": "all"]), -50)),
         Case("E17", .add(stored()), .copy(genp(["m_Limit": true]), -50)),
-        Case("E19", .add(stored()), .copy(genp(["r_Attributes": true, "r_Data": true]), gives: .dictionary(["v_Data": x, "acct": "a"]))),
+        Case(
+            "E19", .add(stored()),
+            .copy(genp(["r_Attributes": true, "r_Data": true]), gives: .dictionary(["v_Data": x, "acct": "a"]))),
         Case(
             "E20", .add(stored()), .remember("r", genp()),
             .copy(
@@ -252,14 +284,20 @@ extension Case {
     // MARK: F. Updating
 
     private static let updating: [Case] = [
-        Case("F03", .add(stored()), .update(genp(), ["v_Data": "bogus"], -50), .copy(genp(["r_Data": true]), gives: .data(x))),
-        Case("F04", .add(stored()), .update(genp(), ["v_Data": Data()]), .copy(genp(["r_Data": true]), gives: .data(Data()))),
+        Case(
+            "F03", .add(stored()), .update(genp(), ["v_Data": "bogus"], -50),
+            .copy(genp(["r_Data": true]), gives: .data(x))),
+        Case(
+            "F04", .add(stored()), .update(genp(), ["v_Data": Data()]),
+            .copy(genp(["r_Data": true]), gives: .data(Data()))),
         Case(
             "F06", .add(inet(["srvr": "old", "v_Data": x])), .add(inet(["srvr": "new", "v_Data": y])),
-            .update(inet(["srvr": "old"]), ["srvr": "new"], -25299), .copy(inet(["srvr": "old", "r_Data": true]), gives: .data(x)),
+            .update(inet(["srvr": "old"]), ["srvr": "new"], -25299),
+            .copy(inet(["srvr": "old", "r_Data": true]), gives: .data(x)),
             .copy(inet(["srvr": "new", "r_Data": true]), gives: .data(y))),
         Case(
-            "F07", .add(stored()), .update(stored(), ["acct": "a2", "svce": "s2"]), .update(stored(), ["acct": "a2", "svce": "s2"], -25300)),
+            "F07", .add(stored()), .update(stored(), ["acct": "a2", "svce": "s2"]),
+            .update(stored(), ["acct": "a2", "svce": "s2"], -25300)),
         Case("F09", .update(of("genp", ["acct": "zz"]), ["labl": "l"], -25300)),
         Case("F12", .add(stored()), .update(genp(), ["class": "genp"], -25303)),
         Case("F14", .add(stored()), .update(genp(), ["nleg": true, "labl": "l"])),
@@ -267,33 +305,43 @@ extension Case {
         Case("F16", .update(of("genp", ["acct": "zz"]), ["class": "genp"], -25303)),
         Case("F20", .add(stored()), .update(genp(["m_Limit": "m_LimitOne"]), ["labl": "l"], -50)),
         // Decided: all is what an update means anyway, and wrappers send it. On Apple's systems it is -50.
-        Case("F21", .add(stored()), .update(genp(["m_Limit": "m_LimitAll"]), ["labl": "l"]), .copy(genp(["labl": "l"]))),
+        Case(
+            "F21", .add(stored()), .update(genp(["m_Limit": "m_LimitAll"]), ["labl": "l"]), .copy(genp(["labl": "l"]))),
         Case(
             "F22", three[0], three[1], three[2], .update(of("genp", ["svce": "s"]), ["labl": "L"]),
             .copy(of("genp", ["labl": "L", "m_Limit": "m_LimitAll", "r_Attributes": true]), gives: .array(3))),
         Case(
             "F23", three[0], three[1], three[2], .update(of("genp", ["svce": "s"]), ["acct": "same"], -25299),
-            .copy(of("genp", ["acct": "same"]), -25300), .copy(genp(["acct": "a"])), .copy(genp(["acct": "b"])), .copy(genp(["acct": "c"]))),
+            .copy(of("genp", ["acct": "same"]), -25300), .copy(genp(["acct": "a"])), .copy(genp(["acct": "b"])),
+            .copy(genp(["acct": "c"]))),
         Case("F25", .add(stored(["labl": "l"])), .update(genp(), ["labl": NSNull()], -50), .copy(genp(["labl": "l"]))),
         Case("F28", .add(stored()), .update(genp(), ["mdat": "x"], -50)),
         Case(
             "F29", .add(stored()), .update(genp(), ["cdat": Date(timeIntervalSinceReferenceDate: 100.5)]),
-            .copy(genp(["r_Attributes": true]), gives: .dictionary(["cdat": Date(timeIntervalSinceReferenceDate: 100.5)]))),
+            .copy(
+                genp(["r_Attributes": true]), gives: .dictionary(["cdat": Date(timeIntervalSinceReferenceDate: 100.5)]))
+        ),
         Case(
-            "F30", .add(stored()), .update(genp(), ["labl": "l"]), .note("mdat", of: genp()), .update(genp(), ["labl": "m"]),
+            "F30", .add(stored()), .update(genp(), ["labl": "l"]), .note("mdat", of: genp()),
+            .update(genp(), ["labl": "m"]),
             .copy(genp(["r_Attributes": true]), gives: .rising("mdat"))),
         Case(
             "F32", .add(stored()), .remember("r", genp()), .update(genp(), ["svce": "moved"]),
             .copy(reference("r", ["r_Data": true]), gives: .data(x)),
             .copy(genp(["svce": "moved", "r_PersistentRef": true]), gives: .reference("r"))),
         Case("F35", .add(stored()), .update(genp(), ["pdmn": "bogus"], -50)),
-        Case("F36", .add(stored()), .update(genp(), ["agrp": "B"]), .copy(genp(["r_Attributes": true]), gives: .dictionary(["agrp": "B"]))),
+        Case(
+            "F36", .add(stored()), .update(genp(), ["agrp": "B"]),
+            .copy(genp(["r_Attributes": true]), gives: .dictionary(["agrp": "B"]))),
         Case("F37", .add(stored()), .update(genp(), ["agrp": "Z"], -34018), .copy(genp(["agrp": "A"]))),
-        Case("F38", .add(stored(["agrp": "A"])), .add(stored(["agrp": "B"])), .update(genp(["agrp": "A"]), ["agrp": "B"], -25299)),
+        Case(
+            "F38", .add(stored(["agrp": "A"])), .add(stored(["agrp": "B"])),
+            .update(genp(["agrp": "A"]), ["agrp": "B"], -25299)),
         Case(
             "F39", .add(stored()), .update(genp(), ["musr": sixteen]),
             .copy(genp(["r_Attributes": true]), gives: .dictionary(["musr": Data()]))),
-        Case("F41", .add(stored()), .update(genp(), ["sync": true]), .copy(genp(), -25300), .copy(genp(["sync": true]))),
+        Case(
+            "F41", .add(stored()), .update(genp(), ["sync": true]), .copy(genp(), -25300), .copy(genp(["sync": true]))),
         Case("F43", .add(stored(["sync": true])), .update(genp(), ["labl": "l"], -25300)),
         Case("F45", .add(stored()), .update(genp(), ["acct": "a"])),
         // As E28.
@@ -309,38 +357,57 @@ extension Case {
         Case("G14", .add(stored()), .delete(of("genp", ["u_AuthUI": "u_AuthUIS"]), -50), .copy(genp())),
         Case(
             "G16", .add(inet(["acct": "1"])), .add(inet(["acct": "2"])), .remember("r1", inet(["acct": "1"])),
-            .remember("r2", inet(["acct": "2"])), .delete(reference("r1")), .copy(reference("r1"), -25300), .copy(reference("r2"))),
-        Case("G17", .add(inet()), .remember("r2", inet()), .delete(reference("r2", ["r_Attributes": true])), .copy(inet(), -25300)),
+            .remember("r2", inet(["acct": "2"])), .delete(reference("r1")), .copy(reference("r1"), -25300),
+            .copy(reference("r2"))),
+        Case(
+            "G17", .add(inet()), .remember("r2", inet()), .delete(reference("r2", ["r_Attributes": true])),
+            .copy(inet(), -25300)),
         Case("G19", .add(stored()), .delete(genp()), .delete(genp(), -25300)),
         Case("G21", .add(stored(["sync": true])), .delete(genp(["sync": true])), .copy(genp(["sync": true]), -25300)),
         Case(
-            "G22", .add(stored()), .add(stored(["sync": true])), .delete(genp(["sync": "syna"])), .copy(genp(["sync": "syna"]), -25300)),
+            "G22", .add(stored()), .add(stored(["sync": true])), .delete(genp(["sync": "syna"])),
+            .copy(genp(["sync": "syna"]), -25300)),
     ]
 
     // MARK: H. Persistent references
 
     private static let references: [Case] = [
-        Case("H04", .add(stored()), .remember("r", genp()), .copy(reference("r", ["class": "genp", "r_Data": true]), gives: .data(x))),
+        Case(
+            "H04", .add(stored()), .remember("r", genp()),
+            .copy(reference("r", ["class": "genp", "r_Data": true]), gives: .data(x))),
         Case("H06", .add(stored()), .remember("r", genp()), .copy(reference("r", ["acct": "a"]), -50)),
         Case("H08", .add(stored()), .remember("r", genp()), .copy(reference("r", ["sync": "syna"]))),
         Case("H12", .copy(of("genp", ["v_PersistentRef": Data("junk".utf8)]), -50)),
         Case("H14", .copy(["v_PersistentRef": Data("genp".utf8) + sixteen], -25300)),
         Case("H15", .copy(["v_PersistentRef": Data("xxxx".utf8) + sixteen], -50)),
-        Case("H17", .addAs(["Z"], stored()), .become(["Z"]), .remember("r", genp()), .become(["A", "B"]), .copy(reference("r"), -25300)),
+        Case(
+            "H17", .addAs(["Z"], stored()), .become(["Z"]), .remember("r", genp()), .become(["A", "B"]),
+            .copy(reference("r"), -25300)),
         Case("H18", .add(stored()), .remember("r", genp()), .copy(reference("r", ["agrp": "A"]), -50)),
-        Case("H19", .add(stored()), .remember("r", genp()), .copy(reference("r", ["r_PersistentRef": true]), gives: .reference("r"))),
+        Case(
+            "H19", .add(stored()), .remember("r", genp()),
+            .copy(reference("r", ["r_PersistentRef": true]), gives: .reference("r"))),
         Case(
             "H21", .add(stored(["sync": true])), .remember("r", genp(["sync": true])),
             .copy(
-                of("genp", ["sync": "syna", "acct": "a", "m_Limit": "m_LimitAll", "r_Attributes": true, "r_PersistentRef": true]),
+                of(
+                    "genp",
+                    [
+                        "sync": "syna", "acct": "a", "m_Limit": "m_LimitAll", "r_Attributes": true,
+                        "r_PersistentRef": true,
+                    ]),
                 gives: .arrayOf(["v_PersistentRef": Reference(name: "r"), "sync": 1]))),
     ]
 
     // MARK: I. Synchronizable items and tombstones
 
     private static let synchronizable: [Case] = [
-        Case("I01", .add(stored(["sync": true])), .copy(genp(["sync": true, "r_Attributes": true]), gives: .dictionary(["sync": 1]))),
-        Case("I02", .add(stored(["sync": true])), .copy(genp(["sync": "syna", "r_Attributes": true]), gives: .dictionary(["sync": 1]))),
+        Case(
+            "I01", .add(stored(["sync": true])),
+            .copy(genp(["sync": true, "r_Attributes": true]), gives: .dictionary(["sync": 1]))),
+        Case(
+            "I02", .add(stored(["sync": true])),
+            .copy(genp(["sync": "syna", "r_Attributes": true]), gives: .dictionary(["sync": 1]))),
         Case("I03", .add(stored(["sync": true])), .copy(genp(), -25300), .copy(genp(["sync": false]), -25300)),
         Case(
             "I04", .add(stored()), .add(stored(["sync": true])),
@@ -363,7 +430,8 @@ extension Case {
     // MARK: J. Access groups
 
     private static let groups: [Case] = [
-        Case("J01", .become([]), .add(stored(), -34018), .delete(genp(), -34018), .update(genp(), ["labl": "l"], -34018)),
+        Case(
+            "J01", .become([]), .add(stored(), -34018), .delete(genp(), -34018), .update(genp(), ["labl": "l"], -34018)),
         Case("J02", .become([]), .copy(genp(), -34018)),
         Case(
             "J06", .copy(genp(["agrp": "Z"]), -34018), .update(genp(["agrp": "Z"]), ["labl": "l"], -34018),
@@ -372,7 +440,9 @@ extension Case {
             "J08", .add(stored(["agrp": "A"])), .add(stored(["agrp": "B"])),
             .copy(of("genp", ["m_Limit": "m_LimitAll", "r_Attributes": true]), gives: .array(2))),
         Case("J10", .add(stored(["agrp": "A"])), .add(stored(["agrp": "B"])), .delete(genp()), .copy(genp(), -25300)),
-        Case("J11", .add(stored(["agrp": "B"])), .become(["A"]), .copy(genp(["agrp": "B"]), -34018), .copy(genp(), -25300)),
+        Case(
+            "J11", .add(stored(["agrp": "B"])), .become(["A"]), .copy(genp(["agrp": "B"]), -34018),
+            .copy(genp(), -25300)),
         Case("J15", .become(["A"]), .add(stored(["agrp": "A.*"]), -34018)),
         Case("J16", .become(["A"]), .add(stored(["agrp": 5]), -50)),
         Case("J17", .become(["A"]), .add(["acct": "a", "agrp": "Z"], -50)),

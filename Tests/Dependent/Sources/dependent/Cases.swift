@@ -3,7 +3,8 @@ import Foundation
 import SecItemCases
 import Vault
 
-/// Every row of the table of Apple's behaviour, each in a process of its own that binds no vault: the environment alone says where it is.
+/// Every row of the table of Apple's behaviour, each in a process of its own that binds no vault: the environment alone
+/// says where it is.
 enum Cases {
     static func run(_ command: Command) throws -> [String] {
         let template = try Home()

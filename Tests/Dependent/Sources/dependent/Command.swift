@@ -45,7 +45,8 @@ final class Home {
 
     var environment: [String: String] {
         let own = [
-            "HOME": directory, "VAULT_FILE": vault, "XDG_STATE_HOME": directory + "/state", "XDG_RUNTIME_DIR": directory + "/run",
+            "HOME": directory, "VAULT_FILE": vault, "XDG_STATE_HOME": directory + "/state",
+            "XDG_RUNTIME_DIR": directory + "/run",
             "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8",
         ]
         return own.merging(variables) { $1 }
@@ -55,7 +56,8 @@ final class Home {
         directory = NSTemporaryDirectory() + "/dependent-" + UUID().uuidString
         let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
         for name in ["", "/run", "/state"] {
-            try FileManager.default.createDirectory(atPath: directory + name, withIntermediateDirectories: true, attributes: attributes)
+            try FileManager.default.createDirectory(
+                atPath: directory + name, withIntermediateDirectories: true, attributes: attributes)
         }
         try write(Data(Home.passphrase.utf8), to: passphraseFile)
     }
@@ -71,7 +73,8 @@ final class Home {
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
     func write(_ data: Data, to path: String) throws {
-        guard FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600]) else {
+        guard FileManager.default.createFile(atPath: path, contents: data, attributes: [.posixPermissions: 0o600])
+        else {
             throw Command.Failure(what: "cannot write \(path)")
         }
     }
@@ -83,7 +86,10 @@ final class Home {
 
     /// Makes the variables those of this process.
     func enter() {
-        for name in ["VAULT_PASSPHRASE_FILE", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK", "CREDENTIALS_DIRECTORY"] {
+        for name in [
+            "VAULT_PASSPHRASE_FILE", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK",
+            "CREDENTIALS_DIRECTORY",
+        ] {
             unsetenv(name)
         }
         for (name, value) in environment { setenv(name, value, 1) }

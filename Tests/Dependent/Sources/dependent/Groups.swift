@@ -5,7 +5,8 @@ import OlderSources
 import Vault
 import VaultAgent
 
-/// A program that names no access groups has one of its own: the first-launch wipe of an application takes nobody else's items.
+/// A program that names no access groups has one of its own: the first-launch wipe of an application takes nobody
+/// else's items.
 enum Groups {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -17,7 +18,10 @@ enum Groups {
             if byAgent { try command.run(["agent"], in: home) }
             Vault.setDefault(nil)
             try expect(rememberToken("t") == errSecSuccess, &failures)
-            for itemClass in [kSecClassGenericPassword, kSecClassInternetPassword, kSecClassCertificate, kSecClassKey, kSecClassIdentity] {
+            for itemClass in [
+                kSecClassGenericPassword, kSecClassInternetPassword, kSecClassCertificate, kSecClassKey,
+                kSecClassIdentity,
+            ] {
                 let status = SecItemDelete([kSecClass as String: itemClass] as CFDictionary)
                 try expect(status == errSecSuccess || status == errSecItemNotFound, &failures)
             }

@@ -37,7 +37,8 @@ enum Examples {
         let typed = try SecretBytes(copying: Array(Home.passphrase.utf8).span)
         try example(path: FilePath(home.vault), passphrase: Passphrase(typed))
         try expect(
-            try command.run(["find", "--passphrase-file", home.passphraseFile], in: home) == "example.com\tada\t\tinternet\n", &failures)
+            try command.run(["find", "--passphrase-file", home.passphraseFile], in: home)
+                == "example.com\tada\t\tinternet\n", &failures)
         home.variables["VAULT_PASSPHRASE_FILE"] = home.passphraseFile
         home.enter()
         Vault.setDefault(nil)

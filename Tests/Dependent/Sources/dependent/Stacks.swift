@@ -2,8 +2,9 @@
 import Foundation
 import Vault
 
-/// What the calls leave on the stack of the thread that made them. Where a wipe begins and ends depends on the optimizer and on how the stack
-/// lies, so it is looked at as it is shipped, and from every place below a line of the cache.
+/// What the calls leave on the stack of the thread that made them. Where a wipe begins and ends depends on the
+/// optimizer and on how the stack lies, so it is looked at as it is shipped, and from every place below a line of the
+/// cache.
 enum Stacks {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -73,7 +74,9 @@ private final class Stack {
     func holdsHalf(of secret: Secret) -> Bool {
         secret.withBytes { bytes in
             let half = bytes.count / 2
-            return [0..<half, half..<bytes.count].contains { range in content.range(of: Data(range.map { bytes[$0] })) != nil }
+            return [0..<half, half..<bytes.count].contains { range in
+                content.range(of: Data(range.map { bytes[$0] })) != nil
+            }
         }
     }
 }

@@ -3,7 +3,8 @@ import Foundation
 import Vault
 import VaultAgent
 
-/// The verbs of a vault in this process and of one in an agent, by one body: whoever takes an `OpenVault` cannot tell which it has.
+/// The verbs of a vault in this process and of one in an agent, by one body: whoever takes an `OpenVault` cannot tell
+/// which it has.
 enum Verbs {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -31,7 +32,8 @@ enum Verbs {
 
     private static func verbs(of vault: any OpenVault, _ failures: inout Failures) throws {
         let query = Query(.genericPassword, service: "s", account: "a")
-        let added = try vault.add(Item(.genericPassword(service: "s", account: "a"), userAttributes: ["team": "web"], secret: "one"))
+        let added = try vault.add(
+            Item(.genericPassword(service: "s", account: "a"), userAttributes: ["team": "web"], secret: "one"))
         try expect(added.record?.version == 1 && added[.service]?.text == "s", &failures)
         do {
             try vault.add(Item(.genericPassword(service: "s", account: "a"), secret: "again"))
@@ -42,15 +44,19 @@ enum Verbs {
         let found = try vault.copyMatching(query)
         try expect(found.count == 1 && found[0].userAttributes == ["team": "web"], &failures)
         try expect(try text(found[0]) == "two", &failures)
-        try expect(try vault.update(matching: query, with: ItemChanges(attributes: [.label: "l"], secret: "three")) == 1, &failures)
-        try vault.store((0..<300).map { Item(.genericPassword(service: "many", account: "\($0)"), secret: "m") }, replacing: false)
+        try expect(
+            try vault.update(matching: query, with: ItemChanges(attributes: [.label: "l"], secret: "three")) == 1,
+            &failures)
+        try vault.store(
+            (0..<300).map { Item(.genericPassword(service: "many", account: "\($0)"), secret: "m") }, replacing: false)
         try expect(try vault.copyMatching(Query(.genericPassword, service: "many")).count == 300, &failures)
         try expect(try vault.delete(matching: Query(.genericPassword, service: "many")) == 300, &failures)
         let (first, second) = (
             try vault.deviceIdentifier(for: "dependent", thisDeviceOnly: false),
             try vault.deviceIdentifier(for: "dependent", thisDeviceOnly: true)
         )
-        try expect(try first != second && vault.deviceIdentifier(for: "dependent", thisDeviceOnly: false) == first, &failures)
+        try expect(
+            try first != second && vault.deviceIdentifier(for: "dependent", thisDeviceOnly: false) == first, &failures)
         try vault.compact()
         try expect(try vault.verify(deep: true).items >= 1, &failures)
         try expect(try vault.versions(matching: query).count >= 1, &failures)

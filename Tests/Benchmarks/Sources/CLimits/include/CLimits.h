@@ -20,7 +20,8 @@ void limits_values_free(limits_values *values);
 /// Seals values of 256 bytes and their metadata in boxes of 64 KiB, as one batch would. Returns 0 or -1.
 int limits_seal(size_t count);
 
-/// Writes a file with the metadata of so many items in boxes of 64 KiB, each followed by a gap as large as the values. Returns 0 or -errno.
+/// Writes a file with the metadata of so many items in boxes of 64 KiB, each followed by a gap as large as the values.
+/// Returns 0 or -errno.
 int limits_log_create(const char *path, size_t items);
 /// Reads the boxes, chains a keyed BLAKE2b over them, opens them. Returns 0 or -1.
 int limits_log_open(const char *path);
