@@ -65,8 +65,12 @@ long clinux_reserve(int descriptor, int64_t offset, int64_t length) {
 }
 
 // The madvise advices are macros with casts.
-long clinux_exclude_from_dumps(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_DONTDUMP)); }
-long clinux_exclude_from_forks(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_DONTFORK)); }
+long clinux_exclude_from_dumps(void *base, size_t length) {
+    return clinux_result(madvise(base, length, MADV_DONTDUMP));
+}
+long clinux_exclude_from_forks(void *base, size_t length) {
+    return clinux_result(madvise(base, length, MADV_DONTFORK));
+}
 long clinux_wipe_on_fork(void *base, size_t length) { return clinux_result(madvise(base, length, MADV_WIPEONFORK)); }
 
 // MAP_FAILED is a cast; a null pointer says the same.
@@ -227,7 +231,8 @@ long clinux_pipe(int ends[2]) { return clinux_result(pipe2(ends, O_CLOEXEC)); }
 
 // The signals that are passed on to a command, and the one that says that it ended.
 static void command_signals(sigset_t *set) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGALRM, SIGCHLD};
+    static const int signals[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+                                  SIGUSR2, SIGWINCH, SIGCONT, SIGALRM, SIGCHLD};
     sigemptyset(set);
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaddset(set, signals[index]);
 }

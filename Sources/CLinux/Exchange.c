@@ -22,7 +22,8 @@ static long now_in_milliseconds(void) {
 // copies. The input fits into a socket's buffer, so nobody waits for anybody. Returns the number of bytes, -EPROTO when
 // the program ends with anything but 0, -EOVERFLOW when it writes more than there is room for, -ETIMEDOUT, or why it
 // could not be started. The arguments end with a zero byte each, and with an empty one.
-long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity, int seconds) {
+long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
+                     int seconds) {
     static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TSS2_LOG=all+NONE", NULL};
     char *list[16];
     int number = 0;
@@ -73,7 +74,8 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
             break;
         }
         char more;
-        ssize_t count = (size_t)result < capacity ? read(out[0], (char *)output + result, capacity - result) : read(out[0], &more, 1);
+        ssize_t count = (size_t)result < capacity ? read(out[0], (char *)output + result, capacity - result)
+                                                  : read(out[0], &more, 1);
         if (count < 0 && errno == EINTR) continue;
         if (count == 0) break;
         result = count < 0 ? -errno : (size_t)result < capacity ? result + count : -EOVERFLOW;
@@ -82,7 +84,8 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     int status = 0;
     pid_t ended = 0;
     // One that has said all it has to say may still not end.
-    for (struct timespec pause = {.tv_nsec = 1000000}; result >= 0 && (ended = waitpid(child, &status, WNOHANG)) == 0; nanosleep(&pause, NULL))
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (; result >= 0 && (ended = waitpid(child, &status, WNOHANG)) == 0; nanosleep(&pause, NULL))
         if (now_in_milliseconds() >= end) result = -ETIMEDOUT;
     if (result < 0) kill(child, SIGKILL);
     while (ended != child && (ended = waitpid(child, &status, 0)) != child)

@@ -10,6 +10,8 @@
 
 #define LOGIND "org.freedesktop.login1"
 #define MANAGER "/org/freedesktop/login1", LOGIND ".Manager"
+#define SIGNAL(interface, member) \
+    "type='signal',sender='" LOGIND "',interface='" LOGIND interface "',member='" member "'"
 
 typedef struct sd_bus sd_bus;
 typedef struct sd_bus_message sd_bus_message;
@@ -26,8 +28,10 @@ static struct {
     int (*get_fd)(sd_bus *);
     int (*process)(sd_bus *, sd_bus_message **);
     int (*match)(sd_bus *, void **, const char *, handler *, void *);
-    int (*call_method)(sd_bus *, const char *, const char *, const char *, const char *, sd_bus_error *, sd_bus_message **, const char *, ...);
-    int (*get_property)(sd_bus *, const char *, const char *, const char *, const char *, sd_bus_error *, sd_bus_message **, const char *);
+    int (*call_method)(sd_bus *, const char *destination, const char *path, const char *interface, const char *member,
+                       sd_bus_error *, sd_bus_message **, const char *types, ...);
+    int (*get_property)(sd_bus *, const char *destination, const char *path, const char *interface, const char *member,
+                        sd_bus_error *, sd_bus_message **, const char *type);
     int (*read)(sd_bus_message *, const char *, ...);
     const char *(*path)(sd_bus_message *);
     sd_bus_message *(*unref)(sd_bus_message *);
@@ -71,7 +75,8 @@ static int locked(sd_bus_message *message, void *unused, sd_bus_error *unused_er
     sd_bus_message *answer = NULL;
     uint32_t user = 0;
     // Another user's session is none of ours; one of which that cannot be said may be.
-    int known = lib.get_property(bus, LOGIND, lib.path(message), LOGIND ".Session", "User", &error, &answer, "(uo)") >= 0 &&
+    const char *path = lib.path(message);
+    int known = lib.get_property(bus, LOGIND, path, LOGIND ".Session", "User", &error, &answer, "(uo)") >= 0 &&
                 lib.read(answer, "(uo)", &user, NULL) >= 0;
     if (!known || user == geteuid()) event = 1;
     lib.error_free(&error);
@@ -88,8 +93,8 @@ long clinux_logind_open(void) {
         return -ECONNREFUSED;
     }
     // Signals of whoever has logind's name, and of nobody else: anybody on the bus can send one that looks like them.
-    if (lib.match(bus, NULL, "type='signal',sender='" LOGIND "',interface='" LOGIND ".Manager',member='PrepareForSleep'", sleeping, NULL) < 0 ||
-        lib.match(bus, NULL, "type='signal',sender='" LOGIND "',interface='" LOGIND ".Session',member='Lock'", locked, NULL) < 0) {
+    if (lib.match(bus, NULL, SIGNAL(".Manager", "PrepareForSleep"), sleeping, NULL) < 0 ||
+        lib.match(bus, NULL, SIGNAL(".Session", "Lock"), locked, NULL) < 0) {
         bus = lib.close_unref(bus);
         return -EPROTO;
     }
@@ -114,9 +119,9 @@ void clinux_logind_delay_sleep(void) {
     sd_bus_error error = {0};
     sd_bus_message *answer = NULL;
     int descriptor = -1;
-    if (lib.call_method(bus, LOGIND, MANAGER, "Inhibit", &error, &answer, "ssss", "sleep", "vault", "the keys are wiped first", "delay") >= 0 &&
-        lib.read(answer, "h", &descriptor) >= 0)
-        delay = dup(descriptor);
+    int asked = lib.call_method(bus, LOGIND, MANAGER, "Inhibit", &error, &answer, "ssss", "sleep", "vault",
+                                "the keys are wiped first", "delay");
+    if (asked >= 0 && lib.read(answer, "h", &descriptor) >= 0) delay = dup(descriptor);
     lib.error_free(&error);
     lib.unref(answer);
 }

@@ -62,7 +62,8 @@ long clinux_bind_unix(const char *path) {
     if (flaw) return flaw;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return -(long)errno;
-    if (fchmod(descriptor, 0600) == 0 && bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    if (fchmod(descriptor, 0600) == 0 && bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0)
+        return descriptor;
     long failure = -(long)errno;
     close(descriptor);
     return failure;

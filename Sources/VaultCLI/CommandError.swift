@@ -238,7 +238,10 @@ extension CommandError {
         case .failed:
             self.init(
                 .locked,
-                "this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is not root's to ask",
+                """
+                this machine does not give the vault's secret: it is another machine, its TPM2 chip is gone, or it is \
+                not root's to ask
+                """,
                 hint: "use another way: --passphrase-file FILE, --recovery-code-file FILE; see 'vault slot list'")
         case .cannotSeal:
             self.init(

@@ -184,7 +184,8 @@ struct VaultCommand: ParsableCommand {
                 name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
             CommandGroup(
-                name: "Copies", subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
+                name: "Copies",
+                subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
             CommandGroup(
                 name: "The vault",
                 subcommands: [

@@ -11,11 +11,13 @@ void __tsan_release(void *address);
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context))
 
-SWIFT void lock(uint32_t thread, SELF void *handle) __asm__("__real_$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
+SWIFT void lock(uint32_t thread, SELF void *handle)
+    __asm__("__real_$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
 SWIFT void unlock(SELF void *handle) __asm__("__real_$s15Synchronization12_MutexHandleV11_unlockSlowyyF");
 SWIFT bool tryLock(SELF void *handle) __asm__("__real_$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF");
 
-SWIFT void seenLock(uint32_t thread, SELF void *handle) __asm__("__wrap_$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
+SWIFT void seenLock(uint32_t thread, SELF void *handle)
+    __asm__("__wrap_$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
 SWIFT void seenUnlock(SELF void *handle) __asm__("__wrap_$s15Synchronization12_MutexHandleV11_unlockSlowyyF");
 SWIFT bool seenTryLock(SELF void *handle) __asm__("__wrap_$s15Synchronization12_MutexHandleV12_tryLockSlowSbyF");
 

@@ -108,9 +108,8 @@ struct Faults {
                         for fault in try judge(
                             outcome, ran, mayBeInDoubt: call.leavesDoubt || arguments[0] == "init", before, after)
                         {
-                            say(
-                                "fault: \(arguments.joined(separator: " ")): \(error) at \(call.name) \(number): \(fault)"
-                            )
+                            let command = arguments.joined(separator: " ")
+                            say("fault: \(command): \(error) at \(call.name) \(number): \(fault)")
                             faults += 1
                         }
                         number += 1

@@ -34,7 +34,10 @@ struct Races {
         do { _ = try vault.verify(deep: true) } catch { faults.append("the vault does not verify: \(error)") }
         faults.forEach { say("races: \($0)") }
         say(
-            "races: \(processes) processes, \(threads) threads each, \(killed) killed, \(events.count) events, longest wait \(longest / 1_000_000) ms, \(faults.count) faults"
+            """
+            races: \(processes) processes, \(threads) threads each, \(killed) killed, \(events.count) events, longest \
+            wait \(longest / 1_000_000) ms, \(faults.count) faults
+            """
         )
         return faults.isEmpty && !events.isEmpty
     }

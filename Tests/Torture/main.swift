@@ -18,7 +18,10 @@ func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index
 
 guard arguments.count >= 2 else {
     say(
-        "usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES | faults DIRECTORY COMMAND [all]"
+        """
+        usage: vault-torture races DIRECTORY PROCESSES THREADS SECONDS | kill DIRECTORY CYCLES | faults DIRECTORY \
+        COMMAND [all]
+        """
     )
     exit(2)
 }

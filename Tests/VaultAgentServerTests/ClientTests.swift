@@ -49,7 +49,7 @@ struct ClientTests {
 
     @Test
     func
-        `secrets of up to 16 MiB and attributes of up to 64 KiB pass, and larger ones are refused as they are without an agent`()
+        `secrets of 16 MiB and attributes of 64 KiB pass, and larger ones are refused as without an agent`()
         throws
     {
         let agent = try TestAgent()

@@ -112,7 +112,7 @@ struct PolicyTests {
 
     @Test
     func
-        `a program that is named by a link is known by what is behind it, and one that is not there is said to be missing`()
+        `a program that is named by a link is known by what is behind it, and one that is not there is missing`()
         throws
     {
         let directory = try TemporaryDirectory()
@@ -120,7 +120,8 @@ struct PolicyTests {
         #expect(symlink("/usr/bin/env", link.string) == 0 && symlink("/usr/bin", elsewhere.string) == 0)
         let policy = try Self.policy(
             """
-            {"rules": [{"executable": "\(link)", "access": "none"}, {"executable": "\(elsewhere)/perl", "access": "inject-only"},
+            {"rules": [{"executable": "\(link)", "access": "none"}, {"executable": "\(elsewhere)/perl", "access": \
+            "inject-only"},
                        {"executable": "/nowhere/at/all", "access": "none"}]}
             """)
         let behind = try FileManager.default.destinationOfSymbolicLink(atPath: link.string)
@@ -148,7 +149,9 @@ struct PolicyTests {
         try client.add(.generic("s"))
         let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let rules =
-            "{\"rules\": [{\"executable\": \"\(executable)\", \"access\": \"inject-only\"}, {\"executable\": \"/gone\"}]}"
+            """
+            {\"rules\": [{\"executable\": \"\(executable)\", \"access\": \"inject-only\"}, {\"executable\": \"/gone\"}]}
+            """
         try agent.directory.write(Array(rules.utf8), to: "policy.json")
         try client.lock()
         try client.unlock(with: .passphrase(agent.passphrase))

@@ -147,7 +147,10 @@ struct RefusalTests {
         process.executableURL = URL(filePath: "/usr/bin/perl")
         process.arguments = [
             "-MIO::Socket::UNIX", "-e",
-            "$SIG{PIPE} = 'IGNORE'; $| = 1; my @all; for (1..200) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or next; "
+            """
+            $SIG{PIPE} = 'IGNORE'; $| = 1; my @all; for (1..200) { my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or \
+            next; 
+            """
                 + "$s->syswrite(pack('H*', $ARGV[1])); push @all, $s } print 'ready'; sleep 60",
             agent.address.string, hello.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined(),
         ]
@@ -221,7 +224,10 @@ struct RefusalTests {
         process.executableURL = URL(filePath: "/usr/bin/setpriv")
         process.arguments = [
             "--reuid=65534", "--clear-groups", "/usr/bin/perl", "-MIO::Socket::UNIX", "-e",
-            "my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2; alarm 20; exit($s->sysread(my $answer, 1) ? 1 : 0)",
+            """
+            my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or exit 2; alarm 20; exit($s->sysread(my $answer, 1) ? 1 : \
+            0)
+            """,
             agent.address.string,
         ]
         try process.run()
@@ -237,7 +243,10 @@ struct RefusalTests {
         process.executableURL = URL(filePath: "/usr/bin/setpriv")
         process.arguments = [
             "--reuid=65534", "--clear-groups", "/usr/bin/perl", "-MIO::Socket::UNIX", "-e",
-            "my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or exit 2; $| = 1; print 1; alarm 20; $s->accept->sysread(my $said, 1)",
+            """
+            my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or exit 2; $| = 1; print 1; alarm 20; \
+            $s->accept->sysread(my $said, 1)
+            """,
             address.string,
         ]
         let output = Pipe()

@@ -34,7 +34,7 @@ struct VaultFinderTests {
 
     @Test
     func
-        `with nobody to ask, a locked agent serves what a locked vault still has, and one that was never unlocked nothing`()
+        `with nobody to ask, a locked agent serves what a locked vault has, and one never unlocked nothing`()
     {
         #expect(VaultFinder.way(beside: .locked, Means(hasSource: false)) == .agent)
         #expect(VaultFinder.way(beside: .new, Means(hasSource: false)) == .nothing)

@@ -47,15 +47,19 @@ struct PrimitiveTests {
         let nonce = [UInt8](hexadecimal: "69696ee955b62b73cd62bda875fc73d68219e0036b7a0b37")
         let plain = [UInt8](
             hexadecimal: """
-                be075fc53c81f2d5cf141316ebeb0c7b5228c52a4c62cbd44b66849b64244ffce5ecbaaf33bd751a1ac728d45e6c61296cdc3c01233561f4
-                1db66cce314adb310e3be8250c46f06dceea3a7fa1348057e2f6556ad6b1318a024a838f21af1fde048977eb48f59ffd4924ca1c60902e52
-                f0a089bc76897040e082f937763848645e0705
+                be075fc53c81f2d5cf141316ebeb0c7b5228c52a4c62cbd44b66849b64244ffc
+                e5ecbaaf33bd751a1ac728d45e6c61296cdc3c01233561f41db66cce314adb31
+                0e3be8250c46f06dceea3a7fa1348057e2f6556ad6b1318a024a838f21af1fde
+                048977eb48f59ffd4924ca1c60902e52f0a089bc76897040e082f93776384864
+                5e0705
                 """)
         let expected = [UInt8](
             hexadecimal: """
-                f3ffc7703f9400e52a7dfb4b3d3305d98e993b9f48681273c29650ba32fc76ce48332ea7164d96a4476fb8c531a1186ac0dfc17c98dce87b
-                4da7f011ec48c97271d2c20f9b928fe2270d6fb863d51738b48eeee314a7cc8ab932164548e526ae90224368517acfeabd6bb3732bc0e9da
-                99832b61ca01b6de56244a9e88d5f9b37973f622a43d14a6599b1f654cb45a74e355a5
+                f3ffc7703f9400e52a7dfb4b3d3305d98e993b9f48681273c29650ba32fc76ce
+                48332ea7164d96a4476fb8c531a1186ac0dfc17c98dce87b4da7f011ec48c972
+                71d2c20f9b928fe2270d6fb863d51738b48eeee314a7cc8ab932164548e526ae
+                90224368517acfeabd6bb3732bc0e9da99832b61ca01b6de56244a9e88d5f9b3
+                7973f622a43d14a6599b1f654cb45a74e355a5
                 """)
         var box: [UInt8] = []
         SecretBox.seal(plain.span, nonce: nonce.span, key: key.bytes, appendingTo: &box)
@@ -73,8 +77,10 @@ struct PrimitiveTests {
         #expect(
             digest
                 == [UInt8](
-                    hexadecimal:
-                        "10ebb67700b1868efb4417987acf4690ae9d972fb7a590c2f02871799aaa4786b5e996e8f0f4eb981fc214b005f42d2ff4233499391653df7aefcbc13fc51568"
+                    hexadecimal: """
+                        10ebb67700b1868efb4417987acf4690ae9d972fb7a590c2f02871799aaa4786
+                        b5e996e8f0f4eb981fc214b005f42d2ff4233499391653df7aefcbc13fc51568
+                        """
                 ))
     }
 

@@ -16,11 +16,12 @@ struct Agent: ParsableCommand {
         commandName: "agent",
         abstract: "Keep a vault open for other commands.",
         discussion: """
-            The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the same user. Its keys never
-            leave it. It starts unlocked when it is given a passphrase, and locked otherwise; 'vault unlock' starts one by itself.
+            The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the same
+            user. Its keys never leave it. It starts unlocked when it is given a passphrase, and locked otherwise;
+            'vault unlock' starts one by itself.
 
-            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and when the session is
-            locked. What is readable after the first unlock stays so until the agent ends.
+            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and
+            when the session is locked. What is readable after the first unlock stays so until the agent ends.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -8,8 +8,8 @@ struct Unlock: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the vault for all commands.",
         discussion: """
-            Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks. Every wrong passphrase makes
-            the next attempt wait longer.
+            Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks.
+            Every wrong passphrase makes the next attempt wait longer.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -58,7 +58,8 @@ struct Lock: ParsableCommand {
         commandName: "lock",
         abstract: "Lock the vault: the agent wipes its keys.",
         discussion: """
-            What is readable after the first unlock stays so until the agent ends. Without an agent nothing is unlocked, and there is nothing to do.
+            What is readable after the first unlock stays so until the agent ends. Without an agent nothing is unlocked,
+            and there is nothing to do.
             """)
 
     func run() throws {

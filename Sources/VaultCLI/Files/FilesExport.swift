@@ -12,8 +12,8 @@ struct Export: ParsableCommand {
         commandName: "export",
         abstract: "Write items as files.",
         discussion: """
-            What 'vault import --files' stored comes back byte for byte, each file with mode 0600 in a new directory with mode 0700.
-            The directory must not exist, or be empty; it appears with all of the files or not at all.
+            What 'vault import --files' stored comes back byte for byte, each file with mode 0600 in a new directory
+            with mode 0700. The directory must not exist, or be empty; it appears with all of the files or not at all.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -12,8 +12,8 @@ struct Import: ParsableCommand {
         commandName: "import",
         abstract: "Store files as items.",
         discussion: """
-            Every regular file below the directory becomes a generic password: its path there is the account, its bytes are the secret.
-            All of them are stored in one transaction, or none. 'vault export' writes them back.
+            Every regular file below the directory becomes a generic password: its path there is the account, its bytes
+            are the secret. All of them are stored in one transaction, or none. 'vault export' writes them back.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -7,7 +7,10 @@ struct Add: ParsableCommand {
         commandName: "add",
         abstract: "Add an item.",
         discussion:
-            "The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as it is (11)."
+            """
+            The secret comes from --file, --fd, --generate, standard input or a prompt. An item that exists is left as \
+            it is (11).
+            """
     )
 
     @OptionGroup var vault: VaultOptions

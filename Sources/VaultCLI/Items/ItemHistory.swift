@@ -9,8 +9,9 @@ struct History: ParsableCommand {
         commandName: "history",
         abstract: "List older versions of an item, or deleted items; or keep more of them.",
         discussion: """
-            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a replaced or deleted secret
-            is gone at the next compaction. 'vault undo' and 'vault restore-item' bring versions back; --purge takes them out of the file.
+            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a
+            replaced or deleted secret is gone at the next compaction. 'vault undo' and 'vault restore-item' bring
+            versions back; --purge takes them out of the file.
             """)
 
     @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
@@ -122,7 +123,10 @@ struct Undo: ParsableCommand {
         commandName: "undo",
         abstract: "Take the last change of an item back.",
         discussion:
-            "What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of 'vault history'."
+            """
+            What was current is kept in its turn, so a second 'undo' takes the first one back. --to names a version of \
+            'vault history'.
+            """
     )
 
     @OptionGroup var vault: VaultOptions

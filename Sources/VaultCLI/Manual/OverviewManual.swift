@@ -21,9 +21,9 @@ enum OverviewManual {
         (
             "THE VAULT",
             """
-            A vault is one encrypted file. Every item in it has a class, a primary key (of a generic password: service, account and access
-            group), further attributes, and a secret. Nothing of them can be read without the key, and nothing can be changed unnoticed. The key
-            comes from the passphrase with Argon2id.
+            A vault is one encrypted file. Every item in it has a class, a primary key (of a generic password: service,
+            account and access group), further attributes, and a secret. Nothing of them can be read without the key,
+            and nothing can be changed unnoticed. The key comes from the passphrase with Argon2id.
 
             A change is durable when the command ends. Any number of processes may use a vault at once.
             """
@@ -40,17 +40,18 @@ enum OverviewManual {
               what this machine keeps, where no agent is running: 'vault slot add tpm2'
               a prompt at the terminal
 
-            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable. 'vault slot list' says what opens a vault. After
-            a leak: 'vault rekey'.
+            Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable.
+            'vault slot list' says what opens a vault. After a leak: 'vault rekey'.
             """
         ),
         (
             "THE AGENT",
             """
-            'vault unlock' asks for the passphrase once and starts the agent, which keeps the vault open for the processes of its user. The keys
-            never leave it. It locks without use for 10 minutes, 8 hours after the unlock, with 'vault lock', on SIGHUP, before the machine
-            sleeps and when the session is locked. Items that are readable after the first unlock stay so until the agent ends; those that are
-            readable while unlocked, which is the default, do not.
+            'vault unlock' asks for the passphrase once and starts the agent, which keeps the vault open for the
+            processes of its user. The keys never leave it. It locks without use for 10 minutes, 8 hours after the
+            unlock, with 'vault lock', on SIGHUP, before the machine sleeps and when the session is locked. Items that
+            are readable after the first unlock stay so until the agent ends; those that are readable while unlocked,
+            which is the default, do not.
 
             Under systemd: systemctl --user enable --now vault-agent.socket
             """
@@ -58,27 +59,28 @@ enum OverviewManual {
         (
             "COPIES AND OLDER STATES",
             """
-            'vault backup' writes a checked copy of a vault in use, 'vault restore' puts one in its place. A device remembers the newest state that it
-            has seen: a vault file that was put back otherwise ends commands with 22, and 'vault verify --accept-older' accepts it. 'vault
-            salvage' takes what is whole of a damaged file.
+            'vault backup' writes a checked copy of a vault in use, 'vault restore' puts one in its place. A device
+            remembers the newest state that it has seen: a vault file that was put back otherwise ends commands with 22,
+            and 'vault verify --accept-older' accepts it. 'vault salvage' takes what is whole of a damaged file.
 
-            A vault that was told to ('vault init --history N', 'vault history --keep N') keeps older versions and deleted items: 'vault undo',
-            'vault restore-item'.
+            A vault that was told to ('vault init --history N', 'vault history --keep N') keeps older versions and
+            deleted items: 'vault undo', 'vault restore-item'.
             """
         ),
         (
             "REFERENCES",
             """
-            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute; special characters are percent-encoded. 'vault
-            run', 'vault inject' and 'vault read' put what it names in its place.
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute; special characters
+            are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in its place.
             """
         ),
         (
             "POLICY",
             """
-            ~/.config/vault/policy.json says what programs may ask of the agent. Of its rules the first that fits a client is the one that
-            counts; without one everything is allowed. A rule names an executable (the client or a process that it descends from), a systemd
-            unit, a control group (and those below) or a Flatpak application, and grants access (full, inject-only or none) and access groups.
+            ~/.config/vault/policy.json says what programs may ask of the agent. Of its rules the first that fits a
+            client is the one that counts; without one everything is allowed. A rule names an executable (the client or
+            a process that it descends from), a systemd unit, a control group (and those below) or a Flatpak
+            application, and grants access (full, inject-only or none) and access groups.
 
               {
                 // a program that may use secrets and not see them
@@ -88,8 +90,9 @@ enum OverviewManual {
                 ]
               }
 
-            A client that may only inject can list attributes, 'vault run', whose output is masked, and 'vault inject -o'. The agent refuses it
-            everything else. A rule guards against mistakes, not against a hostile process of the same user.
+            A client that may only inject can list attributes, 'vault run', whose output is masked, and
+            'vault inject -o'. The agent refuses it everything else. A rule guards against mistakes, not against a
+            hostile process of the same user.
             """
         ),
     ]
@@ -100,11 +103,17 @@ enum OverviewManual {
         ("VAULT_KEY_FILE", "A key file, which opens the vault alone or with the passphrase."),
         (
             "VAULT_TPM2_DEVICE",
-            "The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a place."
+            """
+            The TPM2 chip to ask, as systemd-creds(1) names it: a device, or swtpm:, tabrmd:, mssim:, device: and a \
+            place.
+            """
         ),
         (
             "VAULT_ACCESS_GROUPS",
-            "The access groups of a program, parted by commas; the first is where it adds. Without it a program has its own, and this command sees all."
+            """
+            The access groups of a program, parted by commas; the first is where it adds. Without it a program has its \
+            own, and this command sees all.
+            """
         ),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
         (
@@ -118,7 +127,10 @@ enum OverviewManual {
         ("~/.local/share/vault/default.vault", "The vault."),
         (
             "~/.local/state/vault/",
-            "The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent --audit'."
+            """
+            The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent \
+            --audit'.
+            """
         ),
         ("~/.config/vault/policy.json", "The rules of the agent."),
         ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),

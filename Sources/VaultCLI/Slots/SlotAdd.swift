@@ -81,7 +81,10 @@ struct SlotAdd: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Registers of the chip that must not change, such as 7 for Secure Boot; 16, the default, binds to the chip alone.",
+            """
+            Registers of the chip that must not change, such as 7 for Secure Boot; 16, the default, binds to the chip \
+            alone.
+            """,
             valueName: "list"))
     var tpm2Pcrs: String?
 

@@ -9,8 +9,8 @@ struct SlotRemove: ParsableCommand {
         commandName: "remove",
         abstract: "Take a way to unlock the vault away.",
         discussion: """
-            The last one that is for people stays. A copy of the file that was made before still opens with what is removed: 'vault rekey' is for
-            a secret that has leaked. Asks on a terminal; without one, --yes is needed.
+            The last one that is for people stays. A copy of the file that was made before still opens with what is
+            removed: 'vault rekey' is for a secret that has leaked. Asks on a terminal; without one, --yes is needed.
             """)
 
     @Argument(help: "The name of the slot, or its identifier: see 'vault slot list --json'.")

@@ -11,8 +11,9 @@ struct Run: ParsableCommand {
         discussion: """
             vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …
 
-            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard output and standard
-            error come without the secrets. In the lines NAME=VALUE of a file of variables a value may be a reference.
+            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard
+            output and standard error come without the secrets. In the lines NAME=VALUE of a file of variables a value
+            may be a reference.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -80,7 +81,10 @@ struct Run: ParsableCommand {
         if access.isInjectOnly, try secrets.contains(where: { try Mask.isTooShort($0) }) {
             throw CommandError(
                 .failure,
-                "refused: a secret of fewer than \(Mask.leastLength) bytes cannot be masked, and the agent's policy lets this program see none"
+                """
+                refused: a secret of fewer than \(Mask.leastLength) bytes cannot be masked, and the agent's policy \
+                lets this program see none
+                """
             )
         }
         if try secrets.contains(where: { try Mask.isTooShort($0) }) {

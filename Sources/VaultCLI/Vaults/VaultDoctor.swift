@@ -58,7 +58,10 @@ struct Doctor: ParsableCommand {
         let isNewer = anchors.contains { $0.vaultID != store.header.vaultID || $0.generation > store.header.generation }
         return isNewer
             ? .warning(
-                "the vault is not the newest that this device has seen, or is another one: see 'vault verify --accept-older'"
+                """
+                the vault is not the newest that this device has seen, or is another one: see 'vault verify \
+                --accept-older'
+                """
             )
             : .good("this device would notice an older copy of the vault")
     }

@@ -25,8 +25,8 @@ struct Init: ParsableCommand {
         commandName: "init",
         abstract: "Make a vault.",
         discussion: """
-            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and 3, sensitive 1 GiB and 4.
-            A forgotten passphrase cannot be recovered.
+            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and 3,
+            sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered.
             """)
 
     @OptionGroup var file: VaultFileOptions
@@ -87,7 +87,10 @@ struct Init: ParsableCommand {
         }
         if let weak = try? LockedStore(path, environment: .system).weakFileSystem {
             Output.warn(
-                "the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once may lose changes"
+                """
+                the vault is on \(weak), where locks and renames are weaker than it wants: several machines at once \
+                may lose changes
+                """
             )
         }
         Output.note(
@@ -101,7 +104,10 @@ struct Init: ParsableCommand {
             let chosen = try PassphraseOptions.askNew("New passphrase: ", orElse: "--passphrase-file FILE")
             guard PassphraseStrength.isWeak(chosen) else { return chosen }
             let question =
-                "That is soon guessed by whoever gets the file. Take it all the same? ('vault generate --words 6' makes a good one)"
+                """
+                That is soon guessed by whoever gets the file. Take it all the same? ('vault generate --words 6' makes \
+                a good one)
+                """
             if try Confirmation.isWanted(question) { return chosen }
         }
     }

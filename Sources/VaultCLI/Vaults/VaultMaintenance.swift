@@ -10,7 +10,10 @@ struct Compact: ParsableCommand {
         commandName: "compact",
         abstract: "Write the file anew without what was deleted or replaced.",
         discussion:
-            "Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old blocks of a disk."
+            """
+            Until then, whoever knows the passphrase can read those secrets in the file. No program can wipe old \
+            blocks of a disk.
+            """
     )
 
     @OptionGroup var vault: VaultOptions

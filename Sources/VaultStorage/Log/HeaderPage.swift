@@ -17,11 +17,8 @@ struct HeaderPage {
         }
         do throws(FormatError) { try Header.checkMagic(page.span) } catch { throw .damaged(.notAVault) }
         let sum = KeyedHash.digest(page.span.extracting(0..<Layout.headerSumOffset))
-        guard
-            isDamaged
-                || isEqualInConstantTime(
-                    sum.bytes.span, page.span.extracting(Layout.headerSumOffset..<Layout.headerLength))
-        else {
+        let written = page.span.extracting(Layout.headerSumOffset..<Layout.headerLength)
+        guard isDamaged || isEqualInConstantTime(sum.bytes.span, written) else {
             throw .damaged(.headerChecksum)
         }
         do throws(FormatError) { header = try Header(parsing: page.span) } catch {

@@ -38,8 +38,11 @@ peer *peer_sqlite(const char *library, const char *path, const char *passphrase)
     FIND(int, sqlite3_open, const char *, void **);
     FIND(int, sqlite3_key, void *, const void *, int);
     if (sqlite3_open(path, &peer->database) != 0) return NULL;
-    if (passphrase && (!sqlite3_key || sqlite3_key(peer->database, passphrase, (int)strlen(passphrase)) != 0)) return NULL;
-    if (execute(peer, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE items(key INTEGER PRIMARY KEY, value BLOB)") != 0) return NULL;
+    if (passphrase && (!sqlite3_key || sqlite3_key(peer->database, passphrase, (int)strlen(passphrase)) != 0))
+        return NULL;
+    if (execute(peer, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+                      "CREATE TABLE items(key INTEGER PRIMARY KEY, value BLOB)") != 0)
+        return NULL;
     peer->insert = prepare(peer, "INSERT INTO items VALUES(?1, ?2)");
     peer->select = prepare(peer, "SELECT value FROM items WHERE key = ?1");
     return peer->insert && peer->select ? peer : NULL;

@@ -5,5 +5,6 @@
 int main(void) {
     unsigned char key[32], salt[crypto_pwhash_SALTBYTES] = {0};
     if (sodium_init() < 0) return 1;
-    return crypto_pwhash(key, sizeof key, "correct horse battery staple", 28, salt, 3, 64 << 20, crypto_pwhash_ALG_ARGON2ID13) != 0;
+    return crypto_pwhash(key, sizeof key, "correct horse battery staple", 28, salt, 3, 64 << 20,
+                         crypto_pwhash_ALG_ARGON2ID13) != 0;
 }

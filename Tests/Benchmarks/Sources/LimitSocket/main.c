@@ -16,8 +16,8 @@ static int greet(const char *path) {
     // A head, and a body that says: any vault, no groups, to be shown.
     const unsigned char hello[22] = {6, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     char answer[4096];
-    return connect(agent, (struct sockaddr *)&address, sizeof address) != 0 || write(agent, hello, sizeof hello) != sizeof hello ||
-           read(agent, answer, sizeof answer) < 16;
+    return connect(agent, (struct sockaddr *)&address, sizeof address) != 0 ||
+           write(agent, hello, sizeof hello) != sizeof hello || read(agent, answer, sizeof answer) < 16;
 }
 
 static int exchange(int count) {

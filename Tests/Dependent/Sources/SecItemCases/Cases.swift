@@ -431,7 +431,8 @@ extension Case {
 
     private static let groups: [Case] = [
         Case(
-            "J01", .become([]), .add(stored(), -34018), .delete(genp(), -34018), .update(genp(), ["labl": "l"], -34018)),
+            "J01", .become([]), .add(stored(), -34018), .delete(genp(), -34018),
+            .update(genp(), ["labl": "l"], -34018)),
         Case("J02", .become([]), .copy(genp(), -34018)),
         Case(
             "J06", .copy(genp(["agrp": "Z"]), -34018), .update(genp(["agrp": "Z"]), ["labl": "l"], -34018),
