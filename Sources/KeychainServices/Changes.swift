@@ -7,7 +7,7 @@ internal import Foundation
 struct Changes {
     private var attributes: [Attribute: AttributeValue] = [:]
     private var data: NSData?
-    private var flaw: VaultError?
+    private(set) var flaw: VaultError?
     /// As ``Request/refusal``.
     private(set) var refusal: VaultError?
 
@@ -34,10 +34,8 @@ struct Changes {
 
     /// The changes for the engine.
     func changes() throws(VaultError) -> ItemChanges {
-        var changes = ItemChanges(
+        ItemChanges(
             attributes: attributes, secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
-        changes.flaw = flaw
-        return changes
     }
 }
 

@@ -9,11 +9,16 @@ enum DefaultStore {
 
     /// Runs a call and turns what it throws into Apple's status.
     ///
-    /// - Parameter check: what is wrong with the request itself is a better answer than that there is no vault.
+    /// - Parameters:
+    ///   - hasFlaw: whether the request is one that no vault is asked.
+    ///   - check: what is wrong with the request itself is a better answer than that there is no vault.
     static func perform(
-        adding: Bool = false, check: (AccessGroups) throws(VaultError) -> Void,
+        adding: Bool = false, hasFlaw: Bool, check: (AccessGroups) throws(VaultError) -> Void,
         _ call: (any ItemStore) throws(VaultError) -> Void
     ) -> OSStatus {
+        if hasFlaw {
+            do throws(VaultError) { try check(DefaultVault.accessGroups) } catch { return error.status }
+        }
         let vault: any ItemStore
         do throws(VaultError) { vault = try get() } catch {
             let unavailable = error

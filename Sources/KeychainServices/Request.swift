@@ -4,7 +4,7 @@ internal import Foundation
 
 /// A dictionary of the four calls, taken apart by the spelling of its keys, as Apple's SecDbQuery.c does it.
 ///
-/// Whatever has no form in the engine becomes the request's flaw, which the engine throws in its turn.
+/// Whatever has no form in the engine becomes the request's flaw, which has its turn among the engine's own errors.
 struct Request {
     enum Call { case add, copyMatching, update, delete }
 
@@ -189,7 +189,6 @@ extension Request {
         query.conditions = conditions
         query.hostOrSubdomain = hostOrSubdomain
         query.leavesTombstones = leavesTombstones
-        query.flaw = flaw
         return query
     }
 }

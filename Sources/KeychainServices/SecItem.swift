@@ -17,8 +17,8 @@ public import Foundation
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     let request = Request(attributes, for: .add)
     if let refusal = request.refusal { return refusal.status }
-    return DefaultStore.perform(adding: true) { groups throws(VaultError) in
-        try request.item().check(addedAsOneOf: groups)
+    return DefaultStore.perform(adding: true, hasFlaw: request.flaw != nil) { groups throws(VaultError) in
+        try request.item().check(addedAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         let item = try store.add(try request.item())
         // The caller's pointer is valid for the length of the call.
@@ -40,8 +40,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     var query = request.query
     query.limit = request.limit ?? .one
     query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
-    return DefaultStore.perform { groups throws(VaultError) in
-        try query.check(findingAsOneOf: groups)
+    return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
+        try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         let items = try store.copyMatching(query)
         guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else {
@@ -67,8 +67,9 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
     let request = Request(query, for: .update)
     let changes = Changes(attributesToUpdate)
     if let refusal = request.refusal ?? changes.refusal { return refusal.status }
-    return DefaultStore.perform { groups throws(VaultError) in
-        try request.query.check(changing: changes.changes(), asOneOf: groups)
+    return DefaultStore.perform(hasFlaw: request.flaw != nil || changes.flaw != nil) { groups throws(VaultError) in
+        try request.query.check(
+            changing: changes.changes(), asOneOf: groups, flaw: request.flaw, changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in
         try store.update(matching: request.query, with: try changes.changes())
     }
@@ -82,8 +83,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     let request = Request(query, for: .delete)
     if let refusal = request.refusal { return refusal.status }
-    return DefaultStore.perform { groups throws(VaultError) in
-        try request.query.check(deletingAsOneOf: groups)
+    return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
+        try request.query.check(deletingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         try store.delete(matching: request.query)
     }
@@ -99,11 +100,9 @@ extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
 extension Request {
     /// The item that a call to SecItemAdd describes.
     fileprivate func item() throws(VaultError) -> Item {
-        // Without a class the flaw is thrown before anything is made of it.
-        var item = Item(
+        // Without a class there is a flaw, and nothing is made of the item.
+        Item(
             ItemKey(itemClass ?? .genericPassword, attributes),
             secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
-        item.flaw = flaw
-        return item
     }
 }

@@ -67,10 +67,11 @@ package enum DefaultVault {
         return true
     }
 
-    /// The access groups of the calls when no vault was bound.
+    /// The access groups of the calls.
     package static var accessGroups: AccessGroups {
         if let vault = ofTask { return vault.accessGroups }
-        return state.withLock { $0.groups }.map { AccessGroups($0) } ?? .ofProcess
+        let list = state.withLock { ($0.bound as? Vault)?.accessGroups.list ?? $0.groups }
+        return list.map { AccessGroups($0) } ?? .ofProcess
     }
 
     /// - Parameter open: finds an agent or derives the key, while whoever comes meanwhile waits for the same vault. It

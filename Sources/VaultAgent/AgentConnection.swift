@@ -57,7 +57,7 @@ struct AgentConnection: ~Copyable {
 
     /// - Throws: `.agent(.gone)`; `.storage` with `.attributesTooLarge` or `.valueTooLarge` for what fits into no
     ///   frame.
-    mutating func send(_ request: AgentRequest) throws(VaultError) {
+    mutating func send(_ request: some AgentRequest) throws(VaultError) {
         number &+= 1
         let frame = request.frame(number)
         guard frame.body.count <= Frame.longestBody else { throw .storage(.attributesTooLarge) }
@@ -79,7 +79,8 @@ struct AgentConnection: ~Copyable {
     }
 
     /// - Parameter isPatient: a person may be asked, or a disk be slow.
-    mutating func receive(isPatient: Bool) throws(VaultError) -> AgentReply {
+    /// - Returns: a reply, or what the agent has refused the request with.
+    mutating func receive<Reply: AgentReply>(isPatient: Bool) throws(VaultError) -> Result<Reply, VaultError> {
         let patience = isPatient ? 0 : number == 1 ? Self.patienceForGreeting : Self.patience
         if patience != self.patience {
             self.patience = patience
@@ -90,7 +91,8 @@ struct AgentConnection: ~Copyable {
                 if let frame = try inbox.next() {
                     // Number 0 answers a connection, and not a request of its.
                     guard frame.number == number || frame.number == 0 else { throw .invalid }
-                    return try AgentReply(frame)
+                    guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
+                    return .failure(try FailureReply(frame).error)
                 }
                 let received: Int
                 do throws(CryptoError) {

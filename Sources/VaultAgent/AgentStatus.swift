@@ -50,31 +50,28 @@ public struct AgentStatus: Equatable, Sendable {
     }
 }
 
-extension MessageWriter {
-    mutating func put(_ status: AgentStatus) {
-        put(status.state.rawValue)
-        put(status.processID)
-        put(status.version)
-        put(status.vault)
-        put(status.idleLimit)
-        put(status.maximum)
-        put(status.locksIn) { $0.put($1) }
-        put(status.access.rawValue)
-        put(status.isAuditing)
-        put(status.clients)
-    }
-}
+extension AgentStatus.State: MessageValue {}
+extension AgentStatus.Access: MessageValue {}
 
-extension MessageReader {
-    mutating func status() throws(MessageError) -> AgentStatus {
-        guard let state = AgentStatus.State(rawValue: try integer()) else { throw .invalid }
-        let (processID, version, vault): (UInt32, String, String) = (try integer(), try text(), try text())
-        let (idleLimit, maximum): (UInt32, UInt32) = (try integer(), try integer())
-        let locksIn: UInt32? = try optional { reader throws(MessageError) in try reader.integer() }
-        guard let access = AgentStatus.Access(rawValue: try integer()) else { throw .invalid }
-        return AgentStatus(
-            state: state, processID: processID, version: version, vault: vault, idleLimit: idleLimit, maximum: maximum,
-            locksIn: locksIn,
-            access: access, isAuditing: try flag(), clients: try integer())
+extension AgentStatus: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(state)
+        writer.put(processID)
+        writer.put(version)
+        writer.put(vault)
+        writer.put(idleLimit)
+        writer.put(maximum)
+        writer.put(locksIn)
+        writer.put(access)
+        writer.put(isAuditing)
+        writer.put(clients)
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> AgentStatus {
+        AgentStatus(
+            state: try reader.read(), processID: try reader.read(), version: try reader.read(),
+            vault: try reader.read(), idleLimit: try reader.read(), maximum: try reader.read(),
+            locksIn: try reader.read(), access: try reader.read(), isAuditing: try reader.read(),
+            clients: try reader.read())
     }
 }

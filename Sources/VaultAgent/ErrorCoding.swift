@@ -1,15 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import SystemPackage
-internal import Vault
+package import SystemPackage
+package import Vault
 internal import VaultCrypto
-internal import VaultFormat
+package import VaultFormat
 internal import VaultStorage
 
 // An error is its code, u16, and what goes with it. Both ways are switches over every case: one that lacks a number, or
 // a number that means nothing, does not compile.
 
+extension ErrorCode: MessageValue {}
+extension AgentFlaw: MessageValue {}
+extension Refusal: MessageValue {}
+extension PassphraseFlaw: MessageValue {}
+extension SlotFlaw: MessageValue {}
+extension MachineFlaw: MessageValue {}
+extension FileTask: MessageValue {}
+extension FormatField: MessageValue {}
+
+extension VaultError: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(error: self) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> VaultError {
+        try reader.error()
+    }
+}
+
+extension FormatError: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        func put(_ number: UInt8, _ field: FormatField) {
+            writer.put(number)
+            writer.put(field)
+        }
+        switch self {
+        case .notAVault: writer.put(0 as UInt8)
+        case .unsupported(let field): put(1, field)
+        case .truncated(let field): put(2, field)
+        case .invalid(let field): put(3, field)
+        case .outOfBounds(let field): put(4, field)
+        }
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> FormatError {
+        switch try reader.read(UInt8.self) {
+        case 0: .notAVault
+        case 1: .unsupported(try reader.read())
+        case 2: .truncated(try reader.read())
+        case 3: .invalid(try reader.read())
+        case 4: .outOfBounds(try reader.read())
+        default: throw .invalid
+        }
+    }
+}
+
+extension Errno: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(UInt32(bitPattern: rawValue)) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Errno {
+        Errno(rawValue: CInt(bitPattern: try reader.read()))
+    }
+}
+
 extension MessageWriter {
-    mutating func put(_ error: VaultError) {
+    fileprivate mutating func put(error: VaultError) {
         switch error {
         case .noSuchClass: put(code: .noSuchClass)
         case .duplicateItem: put(code: .duplicateItem)
@@ -24,14 +76,13 @@ extension MessageWriter {
         case .insideTransaction: put(code: .insideTransaction)
         case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
         case .agent(let flaw):
-            put(code: .agent)
-            put(flaw.rawValue)
-        case .parameter(let flaw): put(flaw)
-        case .storage(let error): put(error)
+            put(code: .agent, flaw)
+        case .parameter(let flaw): put(parameter: flaw)
+        case .storage(let error): put(storage: error)
         }
     }
 
-    private mutating func put(_ flaw: ParameterFlaw) {
+    private mutating func put(parameter flaw: ParameterFlaw) {
         switch flaw {
         case .classMissing: put(code: .classMissing)
         case .attributeValue(let name): put(code: .attributeValue, name)
@@ -44,7 +95,7 @@ extension MessageWriter {
         }
     }
 
-    private mutating func put(_ error: StorageError) {
+    private mutating func put(storage error: StorageError) {
         switch error {
         case .noVault: put(code: .noVault)
         case .alreadyExists: put(code: .alreadyExists)
@@ -62,29 +113,25 @@ extension MessageWriter {
         case .attributesTooLarge: put(code: .attributesTooLarge)
         case .noStateDirectory: put(code: .noStateDirectory)
         case .refused(let refusal):
-            put(code: .refused)
-            put(refusal.rawValue)
-        case .unsupported(let field): put(code: .unsupported, field.rawValue)
+            put(code: .refused, refusal)
+        case .unsupported(let field): put(code: .unsupported, field)
         case .unacceptablePassphrase(let flaw):
-            put(code: .unacceptablePassphrase)
-            put(flaw.rawValue)
+            put(code: .unacceptablePassphrase, flaw)
         case .unacceptableRecoveryCode(.length): put(code: .recoveryCodeLength)
         case .unacceptableRecoveryCode(.group(let group)):
-            put(code: .recoveryCodeGroup)
-            put(UInt8(clamping: group))
-        case .slot(let flaw): put(code: .slot, flaw.rawValue)
-        case .machineSecret(let flaw): put(code: .machineSecret, flaw.rawValue)
+            put(code: .recoveryCodeGroup, UInt8(clamping: group))
+        case .slot(let flaw): put(code: .slot, flaw)
+        case .machineSecret(let flaw): put(code: .machineSecret, flaw)
         case .inputOutput(let errno, let task):
-            put(code: .inputOutput, task.rawValue)
+            put(code: .inputOutput, task)
             put(errno)
         case .indeterminate(let errno):
-            put(code: .indeterminate)
-            put(errno)
-        case .damaged(let damage): put(damage)
+            put(code: .indeterminate, errno)
+        case .damaged(let damage): put(damage: damage)
         }
     }
 
-    private mutating func put(_ damage: Damage) {
+    private mutating func put(damage: Damage) {
         switch damage {
         case .notAVault: put(code: .notAVault)
         case .headerChecksum: put(code: .headerChecksum)
@@ -93,11 +140,9 @@ extension MessageWriter {
         case .marks: put(code: .marks)
         case .readBack: put(code: .readBack)
         case .header(let error):
-            put(code: .header)
-            put(error)
+            put(code: .header, error)
         case .markMismatch(let sequence):
-            put(code: .markMismatch)
-            put(sequence)
+            put(code: .markMismatch, sequence)
         case .missingCommits(let found, let expected):
             put(code: .missingCommits)
             put(found)
@@ -105,10 +150,9 @@ extension MessageWriter {
         case .frame(let sequence, let error):
             put(code: .frame)
             put(sequence)
-            put(error) { $0.put($1) }
+            put(error)
         case .values(let sequence):
-            put(code: .values)
-            put(sequence)
+            put(code: .values, sequence)
         case .value(let id):
             put(code: .value)
             put(id.high)
@@ -116,34 +160,17 @@ extension MessageWriter {
         }
     }
 
-    private mutating func put(_ error: FormatError) {
-        switch error {
-        case .notAVault: put(0 as UInt8)
-        case .unsupported(let field): put(1, field)
-        case .truncated(let field): put(2, field)
-        case .invalid(let field): put(3, field)
-        case .outOfBounds(let field): put(4, field)
-        }
+    private mutating func put(code: ErrorCode) { put(code) }
+
+    private mutating func put(code: ErrorCode, _ detail: some MessageValue) {
+        put(code)
+        put(detail)
     }
-
-    private mutating func put(code: ErrorCode) { put(code.rawValue) }
-
-    private mutating func put(code: ErrorCode, _ text: String) {
-        put(code: code)
-        put(text)
-    }
-
-    private mutating func put(_ number: UInt8, _ field: FormatField) {
-        put(number)
-        put(field.rawValue)
-    }
-
-    private mutating func put(_ errno: Errno) { put(UInt32(bitPattern: errno.rawValue)) }
 }
 
 extension MessageReader {
-    mutating func error() throws(MessageError) -> VaultError {
-        let code: ErrorCode = try rawValue()
+    fileprivate mutating func error() throws(MessageError) -> VaultError {
+        let code: ErrorCode = try read()
         switch code {
         case .noSuchClass: return .noSuchClass
         case .duplicateItem: return .duplicateItem
@@ -156,15 +183,15 @@ extension MessageReader {
         case .notADeviceIdentifier: return .notADeviceIdentifier
         case .closed: return .closed
         case .insideTransaction: return .insideTransaction
-        case .noSuchAttribute: return .noSuchAttribute(try text())
-        case .agent: return .agent(try rawValue())
+        case .noSuchAttribute: return .noSuchAttribute(try read())
+        case .agent: return .agent(try read())
         case .classMissing: return .parameter(.classMissing)
-        case .attributeValue: return .parameter(.attributeValue(try text()))
+        case .attributeValue: return .parameter(.attributeValue(try read()))
         case .persistentReference: return .parameter(.persistentReference)
         case .attributesWithReference: return .parameter(.attributesWithReference)
         case .limit: return .parameter(.limit)
         case .matchKey: return .parameter(.matchKey)
-        case .key: return .parameter(.key(try text()))
+        case .key: return .parameter(.key(try read()))
         case .userAttributeName: return .parameter(.userAttributeName)
         case .noVault: return .storage(.noVault)
         case .alreadyExists: return .storage(.alreadyExists)
@@ -181,55 +208,32 @@ extension MessageReader {
         case .valueTooLarge: return .storage(.valueTooLarge)
         case .attributesTooLarge: return .storage(.attributesTooLarge)
         case .noStateDirectory: return .storage(.noStateDirectory)
-        case .refused: return .storage(.refused(try rawValue()))
-        case .unsupported: return .storage(.unsupported(try named()))
-        case .unacceptablePassphrase: return .storage(.unacceptablePassphrase(try rawValue()))
+        case .refused: return .storage(.refused(try read()))
+        case .unsupported: return .storage(.unsupported(try read()))
+        case .unacceptablePassphrase: return .storage(.unacceptablePassphrase(try read()))
         case .recoveryCodeLength: return .storage(.unacceptableRecoveryCode(.length))
         case .recoveryCodeGroup:
-            let group = Int(try integer(UInt8.self))
+            let group = Int(try read(UInt8.self))
             guard (1...RecoveryCode.groupCount).contains(group) else { throw .invalid }
             return .storage(.unacceptableRecoveryCode(.group(group)))
-        case .slot: return .storage(.slot(try named()))
-        case .machineSecret: return .storage(.machineSecret(try named()))
+        case .slot: return .storage(.slot(try read()))
+        case .machineSecret: return .storage(.machineSecret(try read()))
         case .inputOutput:
-            let task: FileTask = try named()
-            return .storage(.inputOutput(try errno(), task))
-        case .indeterminate: return .storage(.indeterminate(try errno()))
+            let task: FileTask = try read()
+            return .storage(.inputOutput(try read(), task))
+        case .indeterminate: return .storage(.indeterminate(try read()))
         case .notAVault: return .storage(.damaged(.notAVault))
         case .headerChecksum: return .storage(.damaged(.headerChecksum))
         case .headerMAC: return .storage(.damaged(.headerMAC))
         case .keySlot: return .storage(.damaged(.keySlot))
         case .marks: return .storage(.damaged(.marks))
         case .readBack: return .storage(.damaged(.readBack))
-        case .header: return .storage(.damaged(.header(try formatError())))
-        case .markMismatch: return .storage(.damaged(.markMismatch(sequence: try integer())))
-        case .missingCommits: return .storage(.damaged(.missingCommits(found: try integer(), expected: try integer())))
-        case .frame:
-            let sequence = try integer(UInt64.self)
-            let error = try optional { reader throws(MessageError) in try reader.formatError() }
-            return .storage(.damaged(.frame(sequence: sequence, error)))
-        case .values: return .storage(.damaged(.values(sequence: try integer())))
-        case .value: return .storage(.damaged(.value(ItemID(high: try integer(), low: try integer()))))
+        case .header: return .storage(.damaged(.header(try read())))
+        case .markMismatch: return .storage(.damaged(.markMismatch(sequence: try read())))
+        case .missingCommits: return .storage(.damaged(.missingCommits(found: try read(), expected: try read())))
+        case .frame: return .storage(.damaged(.frame(sequence: try read(), try read())))
+        case .values: return .storage(.damaged(.values(sequence: try read())))
+        case .value: return .storage(.damaged(.value(ItemID(high: try read(), low: try read()))))
         }
-    }
-
-    private mutating func formatError() throws(MessageError) -> FormatError {
-        switch try integer(UInt8.self) {
-        case 0: .notAVault
-        case 1: .unsupported(try named())
-        case 2: .truncated(try named())
-        case 3: .invalid(try named())
-        case 4: .outOfBounds(try named())
-        default: throw .invalid
-        }
-    }
-
-    private mutating func errno() throws(MessageError) -> Errno {
-        Errno(rawValue: CInt(bitPattern: try integer(UInt32.self)))
-    }
-
-    private mutating func named<R: RawRepresentable>() throws(MessageError) -> R where R.RawValue == String {
-        guard let value = R(rawValue: try text()) else { throw .invalid }
-        return value
     }
 }

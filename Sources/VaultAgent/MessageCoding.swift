@@ -1,57 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import FoundationEssentials
-internal import VaultCrypto
+package import FoundationEssentials
+package import VaultCrypto
 internal import VaultFormat
 
+/// What can stand in the body of a message. It has one form.
+package protocol MessageValue {
+    func write(to writer: inout MessageWriter)
+
+    /// - Throws: for anything but what ``write(to:)`` makes.
+    static func read(from reader: inout MessageReader) throws(MessageError) -> Self
+}
+
 /// Puts a body together. Integers are little-endian; texts and runs of bytes have their length, u32, before them.
-struct MessageWriter {
+package struct MessageWriter {
     private(set) var body: [UInt8] = []
     private(set) var secrets: [Secret] = []
 
     var secretsLength: Int { secrets.reduce(0) { $0 + $1.count } }
 
-    mutating func put<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ integer: I) {
+    mutating func put(_ value: some MessageValue) { value.write(to: &self) }
+
+    fileprivate mutating func append(_ integer: some FixedWidthInteger & UnsignedInteger & BitwiseCopyable) {
         body.append(integer: integer)
     }
 
-    mutating func put(_ flag: Bool) { body.append(flag ? 1 : 0) }
-
-    mutating func put(_ bytes: [UInt8]) {
-        put(UInt32(bytes.count))
-        body.append(bytes.span)
-    }
-
-    mutating func put(_ text: String) {
+    fileprivate mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { utf8 in
-            put(UInt32(utf8.count))
+            append(UInt32(utf8.count))
             // The bytes are read before the closure ends.
             unsafe body.append(contentsOf: utf8)
         }
     }
 
-    mutating func put(_ date: Date) { put(date.timeIntervalSinceReferenceDate.bitPattern) }
+    mutating func put(bytes: [UInt8]) {
+        append(UInt32(bytes.count))
+        body.append(bytes.span)
+    }
 
     /// Only the length stands in the body.
-    mutating func put(_ secret: Secret) {
-        put(UInt32(secret.count))
+    fileprivate mutating func append(_ secret: Secret) {
+        append(UInt32(secret.count))
         secrets.append(secret)
-    }
-
-    mutating func put<T>(_ optional: T?, _ write: (inout MessageWriter, T) -> Void) {
-        put(optional != nil)
-        if let optional { write(&self, optional) }
-    }
-
-    mutating func putAll<C: Collection>(_ elements: C, _ write: (inout MessageWriter, C.Element) -> Void) {
-        put(UInt32(elements.count))
-        for element in elements { write(&self, element) }
     }
 }
 
 /// Takes a body apart. What is not exactly what a writer makes is an error, and nothing is allocated for a length
 /// before it is known to fit.
-struct MessageReader {
+package struct MessageReader {
     private let body: [UInt8]
     private var offset = 0
     private let secrets: Secret?
@@ -65,32 +61,21 @@ struct MessageReader {
 
     init(_ frame: Frame) { self.init(frame.body, secrets: frame.secrets.first) }
 
+    mutating func read<Value: MessageValue>(_ type: Value.Type = Value.self) throws(MessageError) -> Value {
+        try Value.read(from: &self)
+    }
+
     private mutating func take(_ count: Int) throws(MessageError) -> Range<Int> {
         guard count <= body.count - offset else { throw .truncated }
         defer { offset += count }
         return offset..<offset + count
     }
 
-    mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ type: I.Type = I.self)
-        throws(MessageError) -> I
-    {
+    fileprivate mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        _ type: I.Type = I.self
+    ) throws(MessageError) -> I {
         let range = try take(MemoryLayout<I>.size)
         return body.span.integer(at: range.lowerBound)
-    }
-
-    mutating func flag() throws(MessageError) -> Bool {
-        switch try integer(UInt8.self) {
-        case 0: false
-        case 1: true
-        default: throw .invalid
-        }
-    }
-
-    /// - Throws: `.invalid` for a number that means nothing.
-    mutating func rawValue<R: RawRepresentable>() throws(MessageError) -> R
-    where R.RawValue: FixedWidthInteger & UnsignedInteger & BitwiseCopyable {
-        guard let value = R(rawValue: try integer()) else { throw .invalid }
-        return value
     }
 
     mutating func bytes() throws(MessageError) -> [UInt8] {
@@ -101,19 +86,13 @@ struct MessageReader {
     /// Bytes where they lie in the body.
     private mutating func run() throws(MessageError) -> Range<Int> { try take(Int(try integer(UInt32.self))) }
 
-    mutating func text() throws(MessageError) -> String {
+    fileprivate mutating func text() throws(MessageError) -> String {
         let range = try run()
         guard let text = try? UTF8Span(validating: body.span.extracting(range)) else { throw .invalid }
         return String(copying: text)
     }
 
-    mutating func date() throws(MessageError) -> Date {
-        let seconds = Double(bitPattern: try integer())
-        guard seconds.isFinite else { throw .invalid }
-        return Date(timeIntervalSinceReferenceDate: seconds)
-    }
-
-    mutating func secret() throws(MessageError) -> Secret {
+    fileprivate mutating func secret() throws(MessageError) -> Secret {
         let length = Int(try integer(UInt32.self))
         guard length <= (secrets?.count ?? 0) - secretsOffset else { throw .truncated }
         defer { secretsOffset += length }
@@ -127,21 +106,95 @@ struct MessageReader {
         }
     }
 
-    mutating func optional<T>(_ read: (inout MessageReader) throws(MessageError) -> T) throws(MessageError) -> T? {
-        try flag() ? try read(&self) : nil
-    }
-
-    mutating func all<T>(_ read: (inout MessageReader) throws(MessageError) -> T) throws(MessageError) -> [T] {
-        let count = try integer(UInt32.self)
+    /// How many elements follow.
+    mutating func count() throws(MessageError) -> Int {
+        let count = Int(try integer(UInt32.self))
         // Each takes a byte at least.
-        guard Int(count) <= body.count - offset else { throw .truncated }
-        var elements: [T] = []
-        for _ in 0..<count { elements.append(try read(&self)) }
-        return elements
+        guard count <= body.count - offset else { throw .truncated }
+        return count
     }
 
     /// - Throws: when something is left.
     func end() throws(MessageError) {
         guard offset == body.count, secretsOffset == secrets?.count ?? 0 else { throw .invalid }
+    }
+}
+
+extension MessageValue where Self: FixedWidthInteger & UnsignedInteger & BitwiseCopyable {
+    package func write(to writer: inout MessageWriter) { writer.append(self) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Self { try reader.integer() }
+}
+
+extension UInt8: MessageValue {}
+extension UInt16: MessageValue {}
+extension UInt32: MessageValue {}
+extension UInt64: MessageValue {}
+
+extension Bool: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(self ? 1 as UInt8 : 0) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Bool {
+        switch try reader.read(UInt8.self) {
+        case 0: false
+        case 1: true
+        default: throw .invalid
+        }
+    }
+}
+
+/// A number, or a word, that stands for one of several cases.
+extension MessageValue where Self: RawRepresentable, RawValue: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(rawValue) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Self {
+        guard let value = Self(rawValue: try reader.read()) else { throw .invalid }
+        return value
+    }
+}
+
+extension String: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.append(self) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> String { try reader.text() }
+}
+
+extension Date: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.put(timeIntervalSinceReferenceDate.bitPattern) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Date {
+        let seconds = Double(bitPattern: try reader.read())
+        guard seconds.isFinite else { throw .invalid }
+        return Date(timeIntervalSinceReferenceDate: seconds)
+    }
+}
+
+extension Secret: MessageValue {
+    package func write(to writer: inout MessageWriter) { writer.append(self) }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Secret { try reader.secret() }
+}
+
+extension Optional: MessageValue where Wrapped: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(self != nil)
+        if let self { writer.put(self) }
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Wrapped? {
+        try reader.read(Bool.self) ? try reader.read(Wrapped.self) : nil
+    }
+}
+
+extension Array: MessageValue where Element: MessageValue {
+    package func write(to writer: inout MessageWriter) {
+        writer.put(UInt32(count))
+        for element in self { writer.put(element) }
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> [Element] {
+        var elements: [Element] = []
+        for _ in 0..<(try reader.count()) { elements.append(try reader.read()) }
+        return elements
     }
 }

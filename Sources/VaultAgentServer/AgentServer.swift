@@ -56,8 +56,8 @@ public final class AgentServer: Sendable {
     /// Unlocks the vault before anybody asks.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) {
         let reply = answers.answer(
-            .unlock(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
-        if case .failure(let error)? = reply.first { throw error }
+            UnlockRequest(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
+        if let failure = reply.first as? FailureReply { throw failure.error }
     }
 
     /// Begins to listen; returns when clients can connect.

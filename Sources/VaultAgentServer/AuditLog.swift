@@ -183,7 +183,7 @@ public final class AuditLog: Sendable {
     }
 
     /// A refusal hands nothing out, so it stands even where it cannot be written down.
-    func noteRefusal(of request: AgentRequest, by caller: Caller, _ error: VaultError) {
+    func noteRefusal(of caller: Caller, _ error: VaultError) {
         guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
         var entry = entry(.refused, [], caller)
         entry.error = error == .agent(.refused) ? "policy" : "wrong passphrase"

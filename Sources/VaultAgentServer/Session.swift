@@ -118,9 +118,9 @@ final class Session: ChannelInboundHandler {
                 }
                 deadline?.cancel()
                 deadline = nil
-                let request = try AgentRequest(frame)
+                let request = try ServedRequests.request(frame)
                 // Asking for the state is no use.
-                if case .status = request {} else { lastUse = .now() }
+                if !(request is StatusRequest) { lastUse = .now() }
                 try take(request, frame.body.count + frame.secretsLength, frame.number, context)
             } catch {
                 return refuse(.agent(.protocolViolation), context)
@@ -141,52 +141,53 @@ final class Session: ChannelInboundHandler {
         try? context.channel.syncOptions?.setOption(.autoRead, value: reads)
     }
 
-    private func take(_ request: AgentRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext)
-        throws(MessageError)
-    {
+    private func take(
+        _ request: any ServedRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext
+    ) throws(MessageError) {
         guard let caller else {
-            guard case .hello(let vault, let groups, let purpose, let isNamed) = request else { throw .invalid }
-            return greet(vault, groups, isNamed, purpose, number, context)
+            guard let hello = request as? any Hello else { throw .invalid }
+            return greet(hello, number, context)
         }
         phase = .busy
         do throws(VaultError) { try caller.check(request) } catch {
-            server.answers.audit?.noteRefusal(of: request, by: caller, error)
+            server.answers.audit?.noteRefusal(of: caller, error)
             // The parts before the last have no answer of their own.
-            if case .store(_, _, isLast: false) = request {
+            if let store = request as? StoreRequest, !store.isLast {
                 phase = .ready
                 return
             }
-            return reply([.failure(error)], number, context)
+            return reply([FailureReply(error)], number, context)
         }
         switch request {
-        case .hello: throw .invalid
-        case .status: reply([.status(server.status(for: caller))], number, context)
-        case .awaitTurn:
+        case is StatusRequest: reply([StatusReply(server.status(for: caller))], number, context)
+        case is TurnRequest:
             let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
             let isTaken = server.turns.wait(ObjectIdentifier(self)) { [loop = context.eventLoop] in
                 loop.execute { here.value.session.hasTurn(number, here.value.context) }
             }
-            if !isTaken { reply([.failure(.agent(.busy))], number, context) }
-        case .stop:
+            if !isTaken { reply([FailureReply(.agent(.busy))], number, context) }
+        case is StopRequest:
             try? server.answers.audit?.note(.stop, by: caller)
-            reply([.done], number, context)
+            reply([DoneReply()], number, context)
             server.settings.stop()
-        case .store(let items, let replacing, let isLast): stage(items, size, replacing, isLast, number, context)
-        default: answer(request, number, context)
+        case let part as StoreRequest: stage(part, size, number, context)
+        case let request as any VaultRequest: answer(request, number, context)
+        // A second greeting.
+        default: throw .invalid
         }
     }
 
-    private func greet(
-        _ vault: String, _ groups: [String]?, _ isNamed: Bool, _ purpose: AgentClient.Purpose, _ number: UInt32,
-        _ context: ChannelHandlerContext
-    ) {
-        guard vault.isEmpty || server.settings.isVault(vault) else {
+    private func greet<Request: Hello>(_ hello: Request, _ number: UInt32, _ context: ChannelHandlerContext) {
+        let greeting = hello.greeting
+        guard greeting.vault.isEmpty || server.settings.isVault(greeting.vault) else {
             return refuse(.agent(.otherVault), number: number, context)
         }
-        let caller = server.caller(process, groups: groups.map { AccessGroups($0) }, isNamed: isNamed, purpose)
+        let caller = server.caller(
+            process, groups: greeting.groups.map { AccessGroups($0) }, isNamed: Request.namesGroups,
+            greeting.purpose)
         self.caller = caller
         phase = .busy
-        reply([.status(server.status(for: caller))], number, context)
+        reply([StatusReply(server.status(for: caller))], number, context)
     }
 
     private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
@@ -202,50 +203,47 @@ final class Session: ChannelInboundHandler {
                 self.server.turns.leave(ObjectIdentifier(self))
             }
         }
-        reply([.status(status)], number, context)
+        reply([StatusReply(status)], number, context)
     }
 
     /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then
     /// refused.
-    private func stage(
-        _ items: [Item], _ size: Int, _ replacing: Bool, _ isLast: Bool, _ number: UInt32,
-        _ context: ChannelHandlerContext
-    ) {
-        isStaging = !isLast
+    private func stage(_ part: StoreRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext) {
+        isStaging = !part.isLast
         if stagingFailure == nil {
             if stagedBytes + size > server.settings.mostStaged {
                 stagingFailure = .storage(.valueTooLarge)
             } else if server.staged + size > server.settings.mostStaged {
                 stagingFailure = .agent(.busy)
             } else {
-                staged += items
+                staged += part.items
                 stagedBytes += size
             }
         }
         if stagingFailure != nil { (staged, stagedBytes) = ([], 0) }
-        guard isLast else {
+        guard part.isLast else {
             phase = .ready
             return
         }
         let (all, failure) = (staged, stagingFailure)
         (staged, stagedBytes, stagingFailure) = ([], 0, nil)
         if let failure {
-            reply([.failure(failure)], number, context)
+            reply([FailureReply(failure)], number, context)
         } else {
-            answer(.store(all, replacing: replacing, isLast: true), number, context)
+            answer(StoreRequest(all, replacing: part.replacing, isLast: true), number, context)
         }
     }
 
     // MARK: Answering
 
-    private func answer(_ request: AgentRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
+    private func answer(_ request: some VaultRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard let caller else { return }
         let answers = server.answers
         if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
-        let work: EventLoopFuture<[AgentReply]>
-        if case .unlock = request {
+        let work: EventLoopFuture<[any AgentReply]>
+        if request is UnlockRequest {
             // Not on the pool: an attempt may have to wait, and others are not to wait for it.
-            let promise = context.eventLoop.makePromise(of: [AgentReply].self)
+            let promise = context.eventLoop.makePromise(of: [any AgentReply].self)
             server.unlocking.async { promise.succeed(answers.answer(request, of: caller)) }
             work = promise.futureResult
         } else {
@@ -253,14 +251,14 @@ final class Session: ChannelInboundHandler {
         }
         work.assumeIsolated().whenComplete { result in
             guard case .success(let replies) = result else { return }
-            if case .unlock = request, case .done = replies[0] { self.server.turns.end() }
+            if request is UnlockRequest, replies[0] is DoneReply { self.server.turns.end() }
             guard case .busy = self.phase else { return }
             self.reply(replies[...], number, context)
         }
     }
 
     /// Writes replies one after the other, each when the one before it is out.
-    private func reply(_ replies: ArraySlice<AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
+    private func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard let first = replies.first else {
             deadline?.cancel()
             deadline = nil
@@ -303,7 +301,7 @@ final class Session: ChannelInboundHandler {
     /// - Parameter number: of the request; 0: of none.
     private func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
         phase = .busy
-        write(AgentReply.failure(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
+        write(FailureReply(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
         }
     }
 

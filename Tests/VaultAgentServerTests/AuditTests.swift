@@ -177,7 +177,7 @@ struct AuditTests {
         let vault = try Vault.inMemory()
         let log = AuditLog(in: directory.path) { Date() }
         let caller = Caller(process: .own, access: .none, groups: [], purpose: .reveal)
-        for _ in 0..<1500 { log.noteRefusal(of: .compact, by: caller, .agent(.refused)) }
+        for _ in 0..<1500 { log.noteRefusal(of: caller, .agent(.refused)) }
         try log.begin(vault)
         let lines = try String(
             contentsOfFile: AuditLog.path(of: vault.vaultID, in: directory.path).string, encoding: .utf8)

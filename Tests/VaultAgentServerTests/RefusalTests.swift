@@ -24,7 +24,7 @@ struct RefusalTests {
         let agent = try TestAgent()
         let connection = try agent.connection()
         connection.send(bytes)
-        guard case .failure(.agent(.protocolViolation))? = try connection.reply() else {
+        guard try connection.failure() == .agent(.protocolViolation) else {
             Issue.record("no refusal")
             return
         }
@@ -35,8 +35,8 @@ struct RefusalTests {
     @Test func `nothing is answered before the client has said which vault it wants`() throws {
         let agent = try TestAgent()
         let connection = try agent.connection()
-        connection.send(.status)
-        guard case .failure(.agent(.protocolViolation))? = try connection.reply() else {
+        connection.send(StatusRequest())
+        guard try connection.failure() == .agent(.protocolViolation) else {
             Issue.record("no refusal")
             return
         }
@@ -48,14 +48,13 @@ struct RefusalTests {
     @Test func `any number of requests at once are answered one after the other`() throws {
         let agent = try TestAgent()
         let connection = try agent.connection()
-        connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
-        _ = try connection.reply()
-        let one = AgentRequest.status.frame(9).open
+        _ = try connection.greet()
+        let one = StatusRequest().frame(9).open
         let all = Array((0..<5000).map { _ in one }.joined())
         let sender = Thread { connection.send(all) }
         sender.start()
         for _ in 0..<5000 {
-            guard case .status? = try connection.reply() else {
+            guard try connection.reply() is StatusReply else {
                 Issue.record("no answer")
                 return
             }
@@ -71,8 +70,8 @@ struct RefusalTests {
         var turnedAway = 0
         for _ in 0..<1000 {
             guard let connection = try? agent.connection() else { continue }
-            connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
-            if case .failure(.agent(.busy))? = try? connection.reply() {
+            connection.send(HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)))
+            if (try? connection.failure()) == .agent(.busy) {
                 turnedAway += 1
             } else {
                 connections.append(connection)
@@ -93,8 +92,8 @@ struct RefusalTests {
         query.returnsSecrets = true
         let deaf = try (0..<4).map { _ in try agent.connection() }
         for connection in deaf {
-            connection.send(.hello(vault: "", groups: nil, purpose: .reveal))
-            for number in 2...4 { connection.send(.copyMatching(query), UInt32(number)) }
+            connection.send(HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)))
+            for number in 2...4 { connection.send(CopyMatchingRequest(query), UInt32(number)) }
         }
         for _ in 0..<20 { #expect(try client.copyMatching(Query(.genericPassword)).count == 1) }
         #expect(deaf.count == 4)
@@ -103,10 +102,10 @@ struct RefusalTests {
     @Test func `a half message is waited for without keeping others waiting`() throws {
         let agent = try TestAgent()
         let slow = try agent.connection()
-        slow.send(Array(AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open.prefix(7)))
+        slow.send(Array(HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)).frame(1).open.prefix(7)))
         #expect(try Self.isServing(agent))
-        slow.send(Array(AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open.dropFirst(7)))
-        guard case .status? = try slow.reply() else {
+        slow.send(Array(HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)).frame(1).open.dropFirst(7)))
+        guard try slow.reply() is StatusReply else {
             Issue.record("no answer")
             return
         }
@@ -142,7 +141,7 @@ struct RefusalTests {
         }
         let client = try agent.unlocked()
         try client.add(.generic("s"))
-        let hello = AgentRequest.hello(vault: "", groups: nil, purpose: .reveal).frame(1).open
+        let hello = HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)).frame(1).open
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/perl")
         process.arguments = [
@@ -168,16 +167,15 @@ struct RefusalTests {
         let client = try agent.unlocked()
         for ends in [true, false] {
             let connection = try agent.connection()
-            connection.send(.hello(vault: "", groups: ["default"], purpose: .reveal))
-            _ = try connection.reply()
-            connection.send(.store([try .generic("part")], replacing: true, isLast: false), 2)
+            _ = try connection.greet(["default"])
+            connection.send(StoreRequest([try .generic("part")], replacing: true, isLast: false), 2)
             // The next request of anybody is taken up after what was sent before it.
             while agent.server.staged == 0 { _ = try client.status() }
             if ends {
                 try client.lock()
                 while agent.server.staged > 0 { _ = try client.status() }
-                connection.send(.store([try .generic("last")], replacing: true, isLast: true), 3)
-                guard case .failure(.locked)? = try connection.reply() else {
+                connection.send(StoreRequest([try .generic("last")], replacing: true, isLast: true), 3)
+                guard try connection.failure() == .locked else {
                     Issue.record("stored half of it")
                     return
                 }
@@ -198,18 +196,16 @@ struct RefusalTests {
         var refused = 0
         let connections = try (0..<3).map { _ in try agent.connection() }
         for connection in connections {
-            connection.send(.hello(vault: "", groups: ["default"], purpose: .reveal))
-            _ = try connection.reply()
+            _ = try connection.greet(["default"])
             for number in 0..<2 {
-                connection.send(
-                    .store(
-                        [Item(.genericPassword(service: "\(number)"), secret: large)], replacing: true, isLast: false))
+                let item = Item(.genericPassword(service: "\(number)"), secret: large)
+                connection.send(StoreRequest([item], replacing: true, isLast: false))
             }
         }
         while agent.server.staged < 4 << 20 { _ = try agent.client().status() }
         for connection in connections.reversed() {
-            connection.send(.store([], replacing: true, isLast: true))
-            if case .failure(.agent(.busy))? = try connection.reply() { refused += 1 }
+            connection.send(StoreRequest([], replacing: true, isLast: true))
+            if try connection.failure() == .agent(.busy) { refused += 1 }
         }
         #expect(refused == 1)
         #expect(agent.server.staged == 0)

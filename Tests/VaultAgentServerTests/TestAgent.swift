@@ -101,7 +101,7 @@ final class RawConnection: Sendable {
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool { clinux_send(descriptor, bytes, bytes.count, 0) == 0 }
 
-    func send(_ request: AgentRequest, _ number: UInt32 = 1) {
+    func send(_ request: some AgentRequest, _ number: UInt32 = 1) {
         let frame = request.frame(number)
         send(frame.open)
         for secret in frame.secrets {
@@ -112,13 +112,24 @@ final class RawConnection: Sendable {
     }
 
     /// The next reply; nil when the agent has closed the connection.
-    func reply() throws -> AgentReply? {
+    func reply() throws -> (any AgentReply)? {
         guard let head = read(Frame.headLength), let body = read(try MessageHead(head.span).bodyLength) else {
             return nil
         }
         let parsed = try MessageHead(head.span)
         let secrets = parsed.secretsLength > 0 ? read(parsed.secretsLength).flatMap { try? Secret(bytes: $0) } : nil
-        return try AgentReply(Frame(parsed, body: body, secrets: secrets))
+        let frame = Frame(parsed, body: body, secrets: secrets)
+        let types: [any AgentReply.Type] = [FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self]
+        return try #require(types.first { $0.kind == frame.kind }).init(frame)
+    }
+
+    /// The error in the next reply; nil: there is none.
+    func failure() throws -> VaultError? { (try reply() as? FailureReply)?.error }
+
+    /// Says who it is, and reads the answer.
+    func greet(_ groups: [String]? = nil) throws -> (any AgentReply)? {
+        send(HelloRequest(Greeting(vault: "", groups: groups, purpose: .reveal)))
+        return try reply()
     }
 
     private func read(_ count: Int) -> [UInt8]? {

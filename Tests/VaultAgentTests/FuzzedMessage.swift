@@ -13,13 +13,21 @@ import VaultStorage
 enum FuzzedMessage {
     static var seeds: [[UInt8]] {
         get throws {
-            try requests.map { bytes($0.frame(7)) } + replies.map { bytes($0.frame(7)) }
+            try messages.map { bytes($0.frame(7)) }
         }
     }
 
-    static var requests: [AgentRequest] {
+    /// Every type of message that there is a seed of.
+    static let types: [any AgentMessage.Type] = {
+        guard let messages = try? messages else { return [] }
+        return Dictionary(messages.map { (type(of: $0).kind, type(of: $0)) }) { first, _ in first }.map(\.value)
+    }()
+
+    static var messages: [any AgentMessage] { get throws { try requests + replies } }
+
+    static var requests: [any AgentRequest] {
         get throws {
-            var item = Item(
+            let item = Item(
                 .internetPassword(server: "example.com", account: "ada", protocol: "htps", port: 443),
                 attributes: [
                     .label: "l\u{20AC}", .comment: .data([0, 255]),
@@ -36,40 +44,36 @@ enum FuzzedMessage {
             let changes = ItemChanges(
                 attributes: [.isInvisible: true, .type: .real(1.5)], userAttributes: ["a": nil, "b": "c"],
                 secret: try Secret(text: ""), version: 9)
-            let plain = item
-            item.flaw = .parameter(.key("r_Data"))
-            return [
-                .hello(vault: "/v", groups: ["a", "*"], purpose: .use),
-                .hello(vault: "", groups: nil, purpose: .reveal), .status,
-                .awaitTurn,
-                .unlock(.passphrase(try .of("pass"))),
-                .unlock(.keyFile(try KeyFile(digest: Secret(bytes: [UInt8](repeating: 7, count: 64))))),
-                .unlock(.recoveryCode(try RecoveryCode(SeededRandom("code")))),
-                .unlock(.external(try Secret(bytes: [UInt8](repeating: 8, count: 32)))),
-                .unlock(
-                    .passphraseAndKeyFile(
-                        try .of("both"), try KeyFile(digest: Secret(bytes: [UInt8](repeating: 9, count: 64))))),
-                .lock, .add(item), .set(plain), .copyMatching(query),
-                .copyMatching(Query(persistentReference: [1, 2])),
-                .update(Query(.key), changes), .delete(Query(.certificate, label: "x")),
-                .store([plain, item], replacing: true, isLast: false),
-                .secret(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5)), .compact,
-                .verify(deep: true), .audit,
-                .versions(Query(.genericPassword, service: "s"), deleted: true),
-                .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: 4),
-                .undo(StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5), to: nil),
-                .restoreItem(StoredItem.Key(id: [UInt8](repeating: 4, count: 16), valueVersion: 6)),
-                .forget(accessGroup: "g"),
-                .hello(vault: "/v", groups: ["program"], purpose: .reveal, isNamed: false),
-                .deviceIdentifier(name: "com.example", thisDeviceOnly: true, reset: false),
-                .deviceIdentifier(name: "", thisDeviceOnly: false, reset: true), .lockedCount(query),
-                .setIdleLimit(600),
-                .stop,
+            let bare = Item(.key(applicationLabel: [1]))
+            let key = StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5)
+            let unlocking: [UnlockingSecret] = [
+                .passphrase(try .of("pass")),
+                .keyFile(try KeyFile(digest: Secret(bytes: [UInt8](repeating: 7, count: 64)))),
+                .recoveryCode(try RecoveryCode(SeededRandom("code"))),
+                .external(try Secret(bytes: [UInt8](repeating: 8, count: 32))),
+                .passphraseAndKeyFile(
+                    try .of("both"), try KeyFile(digest: Secret(bytes: [UInt8](repeating: 9, count: 64)))),
+            ]
+            return unlocking.map { UnlockRequest($0) } + [
+                HelloRequest(Greeting(vault: "/v", groups: ["a", "*"], purpose: .use)),
+                HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
+                ProgramHelloRequest(Greeting(vault: "/v", groups: ["program"], purpose: .reveal)),
+                StatusRequest(), TurnRequest(), LockRequest(), AddRequest(item), SetRequest(bare),
+                CopyMatchingRequest(query), CopyMatchingRequest(Query(persistentReference: [1, 2])),
+                UpdateRequest(Query(.key), changes), DeleteRequest(Query(.certificate, label: "x")),
+                StoreRequest([bare, item], replacing: true, isLast: false), SecretRequest(key), CompactRequest(),
+                VerifyRequest(deep: true), AuditRequest(),
+                VersionsRequest(Query(.genericPassword, service: "s"), deleted: true),
+                UndoRequest(key, to: 4), UndoRequest(key, to: nil), RestoreRequest(key),
+                ForgetRequest(accessGroup: "g"),
+                DeviceIdentifierRequest(name: "com.example", thisDeviceOnly: true, reset: false),
+                DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
+                IdleLimitRequest(600), StopRequest(),
             ]
         }
     }
 
-    static var replies: [AgentReply] {
+    static var replies: [any AgentReply] {
         get throws {
             let vault = try Vault.inMemory()
             let secret = try Secret(text: "one")
@@ -80,13 +84,14 @@ enum FuzzedMessage {
                 state: .locked, processID: 1, version: "0", vault: "/v", idleLimit: 600, maximum: 0, locksIn: 3,
                 access: .injectOnly,
                 isAuditing: true, clients: 2)
+            let result = VaultStore.Verification(
+                items: 1, values: 2, opened: 3, commits: 4, foreign: 5, unfinishedBytes: 6, invalidMarks: 1)
             return [
-                .done, .failure(.storage(.damaged(.missingCommits(found: 3, expected: 5)))), .status(status), .count(7),
-                .items([StoredItem(found), StoredItem(bare)].compactMap { $0 }, isLast: true), .secret(secret),
-                .secret(nil),
-                .verification(
-                    .init(items: 1, values: 2, opened: 3, commits: 4, foreign: 5, unfinishedBytes: 6, invalidMarks: 1)),
-                .identifier(UUID()), .audit(entries: 3, firstChanged: nil), .audit(entries: 3, firstChanged: 2),
+                DoneReply(), FailureReply(.storage(.damaged(.missingCommits(found: 3, expected: 5)))),
+                StatusReply(status), CountReply(7),
+                ItemsReply([StoredItem(found), StoredItem(bare)].compactMap { $0 }, isLast: true), SecretReply(secret),
+                SecretReply(nil), VerificationReply(result), IdentifierReply(UUID()),
+                AuditReply(entries: 3, firstChanged: nil), AuditReply(entries: 3, firstChanged: 2),
             ]
         }
     }
@@ -103,8 +108,9 @@ enum FuzzedMessage {
         let frame = Frame(
             head, body: Array(input[Frame.headLength..<secrets]),
             secrets: head.secretsLength > 0 ? try? Secret(bytes: Array(input[secrets...])) : nil)
-        if let request = try? AgentRequest(frame), bytes(request.frame(head.number)) != input { return false }
-        if let reply = try? AgentReply(frame), bytes(reply.frame(head.number)) != input { return false }
+        for type in types {
+            if let message = try? type.init(frame), bytes(message.frame(head.number)) != input { return false }
+        }
         return true
     }
 }

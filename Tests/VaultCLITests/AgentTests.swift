@@ -18,8 +18,8 @@ struct AgentTests {
         let result = try shell.run(
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
-            echo s3cret | vault add mail ada --passphrase-file pass && echo booted | vault add boot --accessible \
-            after-first-unlock --passphrase-file pass
+            echo s3cret | vault add mail ada --passphrase-file pass && echo booted |
+                vault add boot --accessible after-first-unlock --passphrase-file pass
             \(start)
             """)
         #expect(result.status == 0, "\(result.error)")
@@ -88,8 +88,8 @@ struct AgentTests {
         let result = try shell.run(
             """
             pid=$(vault status --json | sed 's/.*"pid":\\([0-9]*\\).*/\\1/')
-            kill -HUP $pid; until vault status | grep -q 'agent *locked' || [ $SECONDS -gt 60 ]; do :; done; vault \
-            status | grep -o 'agent *[a-z]*'
+            kill -HUP $pid; until vault status | grep -q 'agent *locked' || [ $SECONDS -gt 60 ]; do :; done
+            vault status | grep -o 'agent *[a-z]*'
             kill -TERM $pid; timeout 60 tail --pid=$pid -f /dev/null; ls -d /proc/$pid 2>/dev/null
             ls -A "$XDG_RUNTIME_DIR/vault"; vault verify --passphrase-file pass
             """)
@@ -109,8 +109,8 @@ struct AgentTests {
             coproc LOGIND { exec /usr/bin/python3 \(script) $HOME/bus; }
             ask() { echo "$*" >&${LOGIND[1]}; read -r -t 20 answer <&${LOGIND[0]}; }
             held() { ask held $1; echo "held $answer"; }
-            locked() { until vault status | grep -q 'agent *locked' || [ $SECONDS -gt 60 ]; do :; done; vault status | \
-            grep -o 'agent *[a-z]*'; }
+            locked() { until vault status | grep -q 'agent *locked' || [ $SECONDS -gt 60 ]; do :; done; vault status |
+                grep -o 'agent *[a-z]*'; }
             held 0
             vault unlock --passphrase-file pass
             held 1
@@ -123,8 +123,7 @@ struct AgentTests {
         #expect(
             result.output
                 == """
-                held 0\nheld 1\nagent       locked\nheld 0\nheld 1\nheld 1\nagent       unlocked\nagent       \
-                locked\n
+                held 0\nheld 1\nagent       locked\nheld 0\nheld 1\nheld 1\nagent       unlocked\nagent       locked\n
                 """,
             "\(result.output)\(result.error)")
     }
@@ -144,12 +143,12 @@ struct AgentTests {
         try shell.home.write(Array(marker.utf8), to: "marker")
         let start = try shell.run(
             """
-            chmod 600 phrase marker; vault init --kdf interactive --passphrase-file phrase 2>/dev/null; vault unlock \
-            --passphrase-file phrase
-            vault add \(attribute) --file marker && vault get \(attribute) && vault find --json --reveal >/dev/null && \
-            vault read vault://\(attribute)/
-            vault run --env X=vault://\(attribute)/ -- true; echo other | vault set \(attribute); vault set \
-            \(attribute) --file marker
+            chmod 600 phrase marker; vault init --kdf interactive --passphrase-file phrase 2>/dev/null
+            vault unlock --passphrase-file phrase
+            vault add \(attribute) --file marker && vault get \(attribute) && vault find --json --reveal >/dev/null &&
+                vault read vault://\(attribute)/
+            vault run --env X=vault://\(attribute)/ -- true; echo other | vault set \(attribute)
+            vault set \(attribute) --file marker
             """)
         #expect(start.output == marker + marker, "\(start.error)")
         let pid = try Self.processIdentifier(shell)
@@ -159,8 +158,8 @@ struct AgentTests {
         #expect(try memory.contains(Array(attribute.utf8)))
         let again =
             """
-            vault lock; vault unlock --passphrase-file phrase; vault get \(attribute); vault set \(attribute) --file \
-            marker; vault lock
+            vault lock; vault unlock --passphrase-file phrase; vault get \(attribute)
+            vault set \(attribute) --file marker; vault lock
             """
         #expect(try shell.run(again).output == marker)
         #expect(try memory.contains(Array(attribute.utf8)))
@@ -202,15 +201,16 @@ struct AgentTests {
         let shell = try Self.shell(
             """
             mkdir -p .config/vault && cp $(readlink -f /bin/sh) robot
-            echo '{ "rules": [ { "executable": "'$HOME/robot'", "access": "inject-only" } ] }' > \
-            .config/vault/policy.json
+            echo '{ "rules": [ { "executable": "'$HOME/robot'", "access": "inject-only" } ] }' > policy.json
+            mv policy.json .config/vault
             vault unlock --passphrase-file pass
             """)
         #expect(try shell.run("vault get mail").output == "s3cret")
         let refused =
             """
-            vault: error: refused: the agent's policy does not let this program do that\nvault: hint: 'vault run' and \
-            'vault inject' may be\n
+            vault: error: refused: the agent's policy does not let this program do that
+            vault: hint: 'vault run' and 'vault inject' may be
+
             """
         for command in [
             "get mail", "get mail --json --reveal", "find --json --reveal", "read vault://mail/ada",
@@ -245,8 +245,9 @@ struct AgentTests {
         let shell = try Self.shell("true")
         let result = try shell.run(
             """
-            mkdir -p .config/vault; echo '{ \"rules\": [ { \"unit\": \"x\", \"acces\": \"none\" } ] }' > \
-            .config/vault/policy.json; vault unlock --passphrase-file pass
+            mkdir -p .config/vault
+            echo '{ \"rules\": [ { \"unit\": \"x\", \"acces\": \"none\" } ] }' > .config/vault/policy.json
+            vault unlock --passphrase-file pass
             """
         )
         #expect(result.status == 64)
@@ -263,8 +264,8 @@ struct AgentTests {
         let result = try shell.run(
             """
             mkdir -m 700 -p $XDG_RUNTIME_DIR/vault
-            systemd-socket-activate -E HOME -E XDG_RUNTIME_DIR -l $XDG_RUNTIME_DIR/vault/agent.sock $(command -v \
-            vault) agent --foreground 2>/dev/null &
+            systemd-socket-activate -E HOME -E XDG_RUNTIME_DIR -l $XDG_RUNTIME_DIR/vault/agent.sock \\
+                $(command -v vault) agent --foreground 2>/dev/null &
             until [ -S $XDG_RUNTIME_DIR/vault/agent.sock ] || [ $SECONDS -gt 60 ]; do vault --version >/dev/null; done
             vault unlock --passphrase-file pass && vault get mail && vault agent --stop; wait; ls $XDG_RUNTIME_DIR/vault
             """)
@@ -277,16 +278,16 @@ struct AgentTests {
             .standardized.path()
         let result = try shell.run(
             """
-            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f \
-            | sort && bin/vault --version
-            for page in 1 7; do grep -c '^\\.SH NAME' share/man/man$page/vault.$page; done; bash -n \
-            share/bash-completion/completions/vault
-            if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null; man \
-            --warnings -l share/man/man7/vault.7 2>&1 >/dev/null; fi
+            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f |
+                sort && bin/vault --version
+            for page in 1 7; do grep -c '^\\.SH NAME' share/man/man$page/vault.$page; done
+            bash -n share/bash-completion/completions/vault
+            if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null
+            man --warnings -l share/man/man7/vault.7 2>&1 >/dev/null; fi
             if command -v systemd-analyze >/dev/null; then cd share/systemd/user
                 systemd-analyze verify --user --man=no ./vault-agent.socket ./vault-agent.service 2>&1
-                systemd-analyze security --offline=yes ./vault-agent.service 2>/dev/null | grep -q 'exposure level.*: \
-                [01]\\.' || echo exposed
+                systemd-analyze security --offline=yes ./vault-agent.service 2>/dev/null |
+                    grep -q 'exposure level.*: [01]\\.' || echo exposed
             fi
             \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" -type f
             """)
@@ -316,8 +317,8 @@ struct AgentTests {
         let shell = try Shell()
         let failed = try shell.run(
             """
-            mkdir fake; printf '#!/bin/sh\\necho main.swift:1:1: error: no such thing; exit 1\\n' > fake/swift; chmod \
-            +x fake/swift
+            mkdir fake; printf '#!/bin/sh\\necho main.swift:1:1: error: no such thing; exit 1\\n' > fake/swift
+            chmod +x fake/swift
             PATH=$PWD/fake:$PATH \(script) --prefix "$HOME/prefix"
             """)
         #expect(
@@ -331,8 +332,8 @@ struct AgentTests {
         let shell = try Self.shell()
         let complete = """
             source <(vault completion bash)
-            complete() { COMP_LINE="$1"; COMP_POINT=${#1}; read -ra COMP_WORDS <<< "$1"; [[ "$1" != *" " ]] || \
-            COMP_WORDS+=("")
+            complete() { COMP_LINE="$1"; COMP_POINT=${#1}; read -ra COMP_WORDS <<< "$1"; [[ "$1" != *" " ]] ||
+                COMP_WORDS+=("")
                 COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _vault; echo "${COMPREPLY[@]}"; }
             complete "vault get m"; complete "vault get mail "; complete "vault read vault://b"
             """

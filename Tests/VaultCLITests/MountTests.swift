@@ -22,20 +22,20 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
             for i in 1 2 3; do vault add s $i --file value; done
             cat /dev/zero > filler 2>/dev/null
             # The vault keeps some space for itself; an addition may have it down to what a delete needs.
-            count=0; while echo x | vault add t $count 2>/dev/null; do count=$((count + 1)); [ $count -lt 500 ] || \
-            break; done
-            for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." "passwd \
-            --new-passphrase-file ../other" compact "rekey --yes" \\
+            count=0; while echo x | vault add t $count 2>/dev/null; do count=$((count + 1)); [ $count -lt 500 ] ||
+                break; done
+            for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." \\
+                "passwd --new-passphrase-file ../other" compact "rekey --yes" \\
                 "slot add recovery-code" "backup copy" "history --keep 3"; do
-                echo x | vault $command 2>&1 >/dev/null | grep error | sed "s/ ('.*')//"; echo "${command%% *}: \
-                ${PIPESTATUS[1]}"
+                echo x | vault $command 2>&1 >/dev/null | grep error | sed "s/ ('.*')//"
+                echo "${command%% *}: ${PIPESTATUS[1]}"
             done
             [ $(vault find | wc -l) = $((count + 3)) ] || echo "items are lost"
             for i in 1 2 3; do vault get s $i | cmp - value || echo "item $i is another"; done
             vault delete s 1 --yes && vault get s 1 2>/dev/null; echo "deleted: $?"
             vault verify --deep >/dev/null && echo whole
-            rm filler; vault compact && vault add s 1 --file value && vault verify --deep >/dev/null && echo "whole \
-            again"
+            rm filler; vault compact && vault add s 1 --file value && vault verify --deep >/dev/null &&
+                echo "whole again"
             ls -A
             """)
         #expect(
@@ -77,8 +77,8 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
             mount -o remount,ro .
             for command in "add t" "set s" "delete s --yes" "update s --label l" compact "import --files .." \\
                 "passwd --new-passphrase-file ../other" "init --vault w"; do
-                echo x | vault $command 2>&1 >/dev/null | grep error | sed "s/ ('.*')//"; echo "${command%% *}: \
-                ${PIPESTATUS[1]}"
+                echo x | vault $command 2>&1 >/dev/null | grep error | sed "s/ ('.*')//"
+                echo "${command%% *}: ${PIPESTATUS[1]}"
             done
             vault get s; echo; vault find | wc -l; vault verify --deep >/dev/null && echo whole; ls -A
             """)

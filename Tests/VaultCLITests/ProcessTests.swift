@@ -40,8 +40,8 @@ struct ProcessTests {
         let result = try shell.run(
             """
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
-            for i in $(seq 24); do (echo "secret $i" | vault add service "$i" --passphrase-file pass || echo "lost \
-            $i") & done; wait
+            for i in $(seq 24); do (echo "secret $i" | vault add service "$i" --passphrase-file pass ||
+                echo "lost $i") & done; wait
             vault find --passphrase-file pass | wc -l; vault verify --deep --passphrase-file pass
             for i in $(seq 24); do vault get service "$i" --passphrase-file pass; echo; done | sort -n -k2
             """)
@@ -58,19 +58,20 @@ struct ProcessTests {
             chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
             for i in $(seq 12); do
                 # At each command another system call is the last one.
-                call=$(echo pwrite64 fdatasync pwrite64 fdatasync renameat fsync linkat fallocate | tr ' ' '\\n' | sed \
-                -n "$((i % 8 + 1))p")
-                if echo "secret $i" | strace -f -qq -o /dev/null -e inject=$call:signal=KILL:when=$((i % 3 + 1)) \
-                    vault set service "$((i % 4))" --passphrase-file pass 2>/dev/null; then eval "kept$((i % \
-                    4))='secret $i'"; eval "maybe$((i % 4))="; \
-                else eval "maybe$((i % 4))=\\"\\$maybe$((i % 4))|secret $i\\""; fi
+                call=$(echo pwrite64 fdatasync pwrite64 fdatasync renameat fsync linkat fallocate | tr ' ' '\\n' |
+                    sed -n "$((i % 8 + 1))p")
+                if echo "secret $i" | strace -f -qq -o /dev/null -e inject=$call:signal=KILL:when=$((i % 3 + 1)) \\
+                    vault set service "$((i % 4))" --passphrase-file pass 2>/dev/null
+                then eval "kept$((i % 4))='secret $i'"; eval "maybe$((i % 4))="
+                else eval "maybe$((i % 4))=\\"\\$maybe$((i % 4))|secret $i\\""
+                fi
             done 2>/dev/null
             vault verify --deep --passphrase-file pass >/dev/null || echo "not whole"
             for i in 0 1 2 3; do
                 value=$(vault get service $i --passphrase-file pass 2>/dev/null)
                 eval "kept=\\$kept$i; maybe=\\$maybe$i"
-                case "|$kept$maybe|" in *"|$value|"*) ;; *) [ -z "$kept$value" ] || echo "service $i is '$value', not \
-                '$kept' or one of '$maybe'";; esac
+                case "|$kept$maybe|" in *"|$value|"*) ;; *) [ -z "$kept$value" ] ||
+                    echo "service $i is '$value', not '$kept' or one of '$maybe'";; esac
             done
             echo x | vault set after --passphrase-file pass && vault get after --passphrase-file pass
             ls -A .local/share/vault | grep -c tmp

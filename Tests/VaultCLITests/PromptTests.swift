@@ -10,8 +10,8 @@ struct PromptTests {
         let shell = try Shell()
         _ = try shell.run(
             """
-            chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add s ada \
-            --passphrase-file pass
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret |
+                vault add s ada --passphrase-file pass
             """
         )
         return shell
@@ -159,8 +159,8 @@ struct PromptTests {
         let shell = try Self.shellWithVault()
         let made = try shell.run(
             """
-            vault slot add recovery-code --passphrase-file pass > code 2>/dev/null; vault slot add key-file \
-            --new-key-file k --passphrase-file pass 2>/dev/null
+            vault slot add recovery-code --passphrase-file pass > code 2>/dev/null
+            vault slot add key-file --new-key-file k --passphrase-file pass 2>/dev/null
             vault slot remove passphrase --yes --recovery-code-file code && chmod 600 code k
             """)
         #expect(made.status == 0, "\(made.error)")
@@ -223,8 +223,8 @@ struct PromptTests {
         let shell = try Self.shellWithVault()
         _ = try shell.run(
             """
-            echo x | vault add a-service-with-a-long-name an-account-with-a-long-name --label 'a label that is long' \
-            --passphrase-file pass
+            echo x | vault add a-service-with-a-long-name an-account-with-a-long-name --passphrase-file pass \\
+                --label 'a label that is long'
             """
         )
         let terminal = try PseudoTerminal(["find", "--passphrase-file", "pass"], in: shell, columns: 40)

@@ -105,8 +105,8 @@ struct EnvironmentFileTests {
     @Test func `lines are read as shells read them`() throws {
         let text =
             """
-            A=1\r\n\n# no\n  export B=x y  # comment\nC='a # b'\nD=\"\\t\\\"\\$\\\\\\q\" # \
-            c\nE=\nF=a#b\nG='vault://s/a'\nH=\"\"\nI='\u{301}x'\nA=2
+            A=1\r\n\n# no\n  export B=x y  # comment\nC='a # b'\nD=\"\\t\\\"\\$\\\\\\q\" # c\nE=\nF=a#b\n\
+            G='vault://s/a'\nH=\"\"\nI='\u{301}x'\nA=2
             """
         let expected = ["A=1", "B=x y", "C=a # b", "D=\t\"$\\\\q", "E=", "F=a#b", "G->s", "H=", "I=\u{301}x", "A=2"]
         #expect(try Self.values(text) == expected)
@@ -147,8 +147,8 @@ struct CopyTests {
         let shell = try Shell()
         _ = try shell.run(
             """
-            chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret | vault add db \
-            --passphrase-file pass
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass; echo s3cret |
+                vault add db --passphrase-file pass
             """
         )
         let terminal = try PseudoTerminal(["copy", "db", "--passphrase-file", "pass"], in: shell)

@@ -17,10 +17,11 @@ struct ParsedItem {
 
     /// A new item, with its defaults.
     ///
+    /// - Parameter flaw: as ``ParsedQuery/init(_:groups:flaw:)`` takes one.
     /// - Throws: in Apple's order: no groups, the item's own flaws, a foreign group.
-    init(_ item: Item, addedAsOneOf groups: AccessGroups) throws(VaultError) {
+    init(_ item: Item, addedAsOneOf groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
         guard let defaultGroup = groups.first else { throw .accessGroupDenied }
-        if let flaw = item.flaw { throw flaw }
+        if let flaw { throw flaw }
         self.init(
             itemClass: item.itemClass, protection: item.itemClass == .certificate ? .always : .whenUnlocked,
             values: [:],

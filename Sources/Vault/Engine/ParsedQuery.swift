@@ -17,15 +17,16 @@ struct ParsedQuery {
     let matchesSynchronizable: Bool
     let matchesTombstones: Bool
 
+    /// - Parameter flaw: what a door found wrong that has no form in a query. It is thrown in its turn.
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
-    init(_ query: Query, groups: AccessGroups, defaultLimit: Query.Limit = .all) throws(VaultError) {
+    init(_ query: Query, groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         let referenced = try query.persistentReference.map { bytes throws(VaultError) in
             try ParsedQuery.parse(reference: bytes)
         }
         reference = referenced?.id
         guard let itemClass = query.itemClass ?? referenced?.itemClass else {
-            throw query.flaw ?? .parameter(.classMissing)
+            throw flaw ?? .parameter(.classMissing)
         }
         if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
@@ -54,7 +55,7 @@ struct ParsedQuery {
         guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else {
             throw .parameter(.attributesWithReference)
         }
-        if let flaw = query.flaw { throw flaw }
+        if let flaw { throw flaw }
         let named = query.attributes[.accessGroup]?.text
         if let named, !groups.allows(named), named != DeviceIdentifier.accessGroup { throw .accessGroupDenied }
         if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
@@ -63,7 +64,7 @@ struct ParsedQuery {
         matchesTombstones = filters.contains { $0.attribute == .tombstone }
         self.filters = filters
         userFilters = query.userAttributes
-        limit = query.limit ?? defaultLimit
+        limit = query.limit ?? .all
         text = query.text?.lowercased()
         hostOrSubdomain = query.hostOrSubdomain
         // They are the device's, and whoever names their group may read them.
@@ -71,29 +72,34 @@ struct ParsedQuery {
     }
 
     /// The query of an update. A bad update is found out even when nothing matches.
-    init(_ query: Query, changing changes: ItemChanges, asOneOf groups: AccessGroups) throws(VaultError) {
-        try self.init(query, changingAsOneOf: groups)
+    ///
+    /// - Parameter changesFlaw: what a door found wrong with the changes.
+    init(
+        _ query: Query, changing changes: ItemChanges, asOneOf groups: AccessGroups, flaw: VaultError? = nil,
+        changesFlaw: VaultError? = nil
+    ) throws(VaultError) {
+        try self.init(query, changingAsOneOf: groups, flaw)
         if let group = changes.attributes[.accessGroup]?.text, !groups.allowsWriting(group) { throw .accessGroupDenied }
         try query.checkForChange()
-        if let flaw = changes.flaw { throw flaw }
+        if let changesFlaw { throw changesFlaw }
         var probe = ParsedItem(itemClass: itemClass, protection: .whenUnlocked, values: [:], user: [:])
         try probe.apply(changes)
     }
 
     /// The query of a delete.
-    init(_ query: Query, deletingAsOneOf groups: AccessGroups) throws(VaultError) {
-        try self.init(query, changingAsOneOf: groups)
+    init(_ query: Query, deletingAsOneOf groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
+        try self.init(query, changingAsOneOf: groups, flaw)
         try query.checkForChange()
     }
 
     /// The query of an update or a delete: here Apple's systems look at the group first.
-    private init(_ query: Query, changingAsOneOf groups: AccessGroups) throws(VaultError) {
+    private init(_ query: Query, changingAsOneOf groups: AccessGroups, _ flaw: VaultError?) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         if let value = query.attributes[.accessGroup]?.text, !groups.allowsWriting(value) { throw .accessGroupDenied }
         var query = query
         // Any of them is refused, which has its own place in the order: see ``Query/checkForChange()``.
         (query.conditions, query.hostOrSubdomain) = ([], nil)
-        try self.init(query, groups: groups)
+        try self.init(query, groups: groups, flaw: flaw)
     }
 
     private static func parse(reference bytes: [UInt8]) throws(VaultError) -> (itemClass: ItemClass, id: ItemID) {
@@ -198,29 +204,5 @@ extension Operation {
 
     func text(of attribute: Attribute) -> String? {
         attributes[attribute.tag].flatMap { AttributeValue($0).text }
-    }
-}
-
-// What can be said of a request when there is no vault to ask.
-
-extension Item {
-    /// - Throws: what adding the item would, whatever is in the vault.
-    package func check(addedAsOneOf groups: AccessGroups) throws(VaultError) {
-        _ = try ParsedItem(self, addedAsOneOf: groups)
-    }
-}
-
-extension Query {
-    /// - Throws: what ``ItemStore/copyMatching(_:)`` would, whatever is in the vault.
-    package func check(findingAsOneOf groups: AccessGroups) throws(VaultError) {
-        _ = try ParsedQuery(self, groups: groups)
-    }
-
-    package func check(changing changes: ItemChanges, asOneOf groups: AccessGroups) throws(VaultError) {
-        _ = try ParsedQuery(self, changing: changes, asOneOf: groups)
-    }
-
-    package func check(deletingAsOneOf groups: AccessGroups) throws(VaultError) {
-        _ = try ParsedQuery(self, deletingAsOneOf: groups)
     }
 }

@@ -53,8 +53,6 @@ public struct Item: Sendable {
     public var secret: Secret?
     /// What the store knows of an item that was found or added.
     public internal(set) var record: ItemRecord?
-    /// As ``Query/flaw``.
-    package var flaw: VaultError?
     /// What the caller gave or changed; nil: as they are in the record, taken apart when somebody asks.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?

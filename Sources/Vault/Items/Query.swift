@@ -35,8 +35,6 @@ public struct Query: Sendable {
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing
     /// (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
-    /// What a door found wrong that has no form here. It is thrown in its turn among what the engine itself finds.
-    package var flaw: VaultError?
 
     public init(
         _ itemClass: ItemClass?, service: String? = nil, account: String? = nil, server: String? = nil,
@@ -99,8 +97,6 @@ public struct ItemChanges: Sendable {
     public var secret: Secret?
     /// The version that each item must have.
     public var version: UInt64?
-    /// As ``Query/flaw``.
-    package var flaw: VaultError?
 
     public init(
         attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil,

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+public import Vault
+
+/// The identifier of the device under a name, made when there is none, or anew.
+package struct DeviceIdentifierRequest: AgentRequest {
+    package typealias Reply = IdentifierReply
+    package static let kind: UInt8 = 21
+    package let name: String
+    package let thisDeviceOnly: Bool
+    package let reset: Bool
+
+    package init(name: String, thisDeviceOnly: Bool, reset: Bool) {
+        self.name = name
+        self.thisDeviceOnly = thisDeviceOnly
+        self.reset = reset
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(name)
+        writer.put(thisDeviceOnly)
+        writer.put(reset)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        name = try reader.read()
+        thisDeviceOnly = try reader.read()
+        reset = try reader.read()
+    }
+}
+
+extension AgentClient {
+    public func deviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
+        try ask(DeviceIdentifierRequest(name: name, thisDeviceOnly: thisDeviceOnly, reset: false)).identifier
+    }
+
+    @discardableResult
+    public func resetDeviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
+        try ask(DeviceIdentifierRequest(name: name, thisDeviceOnly: thisDeviceOnly, reset: true)).identifier
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the first request of a connection says: which vault, as whom, and what for.
+package struct Greeting: Sendable {
+    /// The path of the file, without symbolic links; empty: whichever it is.
+    package var vault: String
+    /// The caller's access groups; nil: those that the agent has for it.
+    package var groups: [String]?
+    /// What secrets are wanted for.
+    package var purpose: AgentClient.Purpose
+
+    package init(vault: String, groups: [String]?, purpose: AgentClient.Purpose) {
+        self.vault = vault
+        self.groups = groups
+        self.purpose = purpose
+    }
+}
+
+/// The first request of a connection.
+package protocol Hello: AgentRequest where Reply == StatusReply {
+    /// Whether somebody has named the groups: a program's own ones give way to those that a policy has for it.
+    static var namesGroups: Bool { get }
+    var greeting: Greeting { get }
+
+    init(_ greeting: Greeting)
+}
+
+/// From somebody who has named the access groups, or wants those that the agent has.
+package struct HelloRequest: Hello {
+    package static let kind: UInt8 = 1
+    package static let namesGroups = true
+    package let greeting: Greeting
+
+    package init(_ greeting: Greeting) { self.greeting = greeting }
+}
+
+/// From a program that has no groups but its own.
+package struct ProgramHelloRequest: Hello {
+    package static let kind: UInt8 = 24
+    package static let namesGroups = false
+    package let greeting: Greeting
+
+    package init(_ greeting: Greeting) { self.greeting = greeting }
+}
+
+extension Hello {
+    package static var onlyReads: Bool { true }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(greeting.vault)
+        writer.put(greeting.groups)
+        writer.put(greeting.purpose)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        let vault: String = try reader.read()
+        self.init(Greeting(vault: vault, groups: try reader.read(), purpose: try reader.read()))
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Vault
+internal import VaultCrypto
+public import VaultStorage
+
+/// What the agent says of itself. The only request that does not count as use.
+package struct StatusRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = StatusReply
+    package static let kind: UInt8 = 2
+    package static let onlyReads = true
+
+    package init() {}
+}
+
+/// Waits until nobody else is being asked for the passphrase. The reply says whether there is still something to
+/// unlock.
+package struct TurnRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = StatusReply
+    package static let kind: UInt8 = 3
+    package static let onlyReads = true
+
+    package init() {}
+}
+
+package struct UnlockRequest: AgentRequest {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 4
+    package let secret: UnlockingSecret
+
+    package init(_ secret: UnlockingSecret) { self.secret = secret }
+
+    /// What the secret is, before its bytes.
+    private enum SecretKind: UInt8, MessageValue {
+        case passphrase = 1
+        case keyFile = 2
+        case recoveryCode = 3
+        case external = 4
+        case passphraseAndKeyFile = 5
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        func put(_ kind: SecretKind, _ secrets: Secret...) {
+            writer.put(kind)
+            for secret in secrets { writer.put(secret) }
+        }
+        switch secret {
+        case .passphrase(let passphrase): put(.passphrase, passphrase.secret)
+        case .keyFile(let keyFile): put(.keyFile, keyFile.secret)
+        case .recoveryCode(let code): put(.recoveryCode, code.secret)
+        case .external(let secret): put(.external, secret)
+        case .passphraseAndKeyFile(let passphrase, let keyFile):
+            put(.passphraseAndKeyFile, passphrase.secret, keyFile.secret)
+        }
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        let kind: SecretKind = try reader.read()
+        let first: Secret = try reader.read()
+        let second = kind == .passphraseAndKeyFile ? try reader.read() : first
+        do throws(CryptoError) {
+            switch kind {
+            case .passphrase: secret = .passphrase(try Passphrase(first.bytes))
+            case .keyFile: secret = .keyFile(try KeyFile(digest: first))
+            case .recoveryCode: secret = .recoveryCode(try RecoveryCode(secret: first))
+            case .external:
+                guard first.count == 32 else { throw .unacceptableKeyFile }
+                secret = .external(first)
+            case .passphraseAndKeyFile:
+                secret = .passphraseAndKeyFile(try Passphrase(first.bytes), try KeyFile(digest: second))
+            }
+        } catch {
+            throw .invalid
+        }
+    }
+}
+
+package struct LockRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 5
+
+    package init() {}
+}
+
+/// Ends the agent.
+package struct StopRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 16
+
+    package init() {}
+}
+
+package struct IdleLimitRequest: AgentRequest {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 23
+    /// After how many seconds without use the agent locks from now on; 0: never.
+    package let seconds: UInt32
+
+    package init(_ seconds: UInt32) { self.seconds = seconds }
+
+    package func write(to writer: inout MessageWriter) { writer.put(seconds) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { seconds = try reader.read() }
+}
+
+extension AgentClient {
+    /// What the agent says of itself. Asking is no use of it.
+    public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).status }
+
+    /// Waits until nobody else is being asked for the passphrase.
+    ///
+    /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in
+    ///   their turn.
+    public func awaitTurn() throws(VaultError) -> AgentStatus { try ask(TurnRequest()).status }
+
+    /// - Throws: `.storage(.wrongPassphrase)`, and what opening a vault throws. Each failure makes the next attempt
+    ///   wait longer.
+    public func unlock(with secret: UnlockingSecret) throws(VaultError) { _ = try ask(UnlockRequest(secret)) }
+
+    /// Returns when the keys are wiped.
+    public func lock() throws(VaultError) { _ = try ask(LockRequest()) }
+
+    /// After how many seconds without use the agent locks from now on; 0: never.
+    public func setIdleLimit(_ seconds: UInt32) throws(VaultError) { _ = try ask(IdleLimitRequest(seconds)) }
+
+    /// Ends the agent: it wipes its keys and brings the vault in order first.
+    public func stop() throws(VaultError) { _ = try ask(StopRequest()) }
+}

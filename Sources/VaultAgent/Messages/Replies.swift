@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+package import FoundationEssentials
+package import Vault
+package import VaultCrypto
+package import VaultStorage
+
+/// What was asked for was done.
+package struct DoneReply: AgentReply, EmptyMessage {
+    package static let kind: UInt8 = 128
+
+    package init() {}
+}
+
+/// What was asked for was not done, and why.
+package struct FailureReply: AgentReply {
+    package static let kind: UInt8 = 129
+    package let error: VaultError
+
+    package init(_ error: VaultError) { self.error = error }
+
+    package func write(to writer: inout MessageWriter) { writer.put(error) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { error = try reader.read() }
+}
+
+package struct StatusReply: AgentReply {
+    package static let kind: UInt8 = 130
+    package let status: AgentStatus
+
+    package init(_ status: AgentStatus) { self.status = status }
+
+    package func write(to writer: inout MessageWriter) { writer.put(status) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { status = try reader.read() }
+}
+
+/// How many items.
+package struct CountReply: AgentReply {
+    package static let kind: UInt8 = 131
+    package let count: UInt64
+
+    package init(_ count: Int) { self.count = UInt64(count) }
+
+    package func write(to writer: inout MessageWriter) { writer.put(count) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { count = try reader.read() }
+}
+
+/// Items, or a part of them.
+package struct ItemsReply: AgentReply {
+    package static let kind: UInt8 = 132
+    package let items: [StoredItem]
+    package let isLast: Bool
+
+    package init(_ items: [StoredItem], isLast: Bool) {
+        self.items = items
+        self.isLast = isLast
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(items)
+        writer.put(isLast)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        items = try reader.read()
+        isLast = try reader.read()
+    }
+}
+
+/// The secret of an item; nil: it has none.
+package struct SecretReply: AgentReply {
+    package static let kind: UInt8 = 133
+    package let secret: Secret?
+
+    package init(_ secret: Secret?) { self.secret = secret }
+
+    package func write(to writer: inout MessageWriter) { writer.put(secret) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        secret = try reader.read()
+    }
+}
+
+package struct VerificationReply: AgentReply {
+    package static let kind: UInt8 = 134
+    package let result: VaultStore.Verification
+
+    package init(_ result: VaultStore.Verification) { self.result = result }
+
+    package func write(to writer: inout MessageWriter) {
+        for number in [
+            result.items, result.versions, result.values, result.opened, result.commits, result.foreign,
+            result.unfinishedBytes, result.invalidMarks,
+        ] {
+            writer.put(UInt64(number))
+        }
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        func number() throws(MessageError) -> Int {
+            guard let number = Int(exactly: try reader.read() as UInt64) else { throw .invalid }
+            return number
+        }
+        result = VaultStore.Verification(
+            items: try number(), versions: try number(), values: try number(), opened: try number(),
+            commits: try number(), foreign: try number(), unfinishedBytes: try number(), invalidMarks: try number())
+    }
+}
+
+package struct AuditReply: AgentReply {
+    package static let kind: UInt8 = 135
+    /// How many entries the audit log has, and which is the first that is not what was written.
+    package let entries: UInt64
+    package let firstChanged: UInt64?
+
+    package init(entries: Int, firstChanged: Int?) {
+        self.entries = UInt64(entries)
+        self.firstChanged = firstChanged.map { UInt64($0) }
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(entries)
+        writer.put(firstChanged)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        entries = try reader.read()
+        firstChanged = try reader.read()
+    }
+}
+
+/// The identifier of the device.
+package struct IdentifierReply: AgentReply {
+    package static let kind: UInt8 = 136
+    package let identifier: UUID
+
+    package init(_ identifier: UUID) { self.identifier = identifier }
+
+    package func write(to writer: inout MessageWriter) { writer.put(identifier.uuidString) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        let text: String = try reader.read()
+        guard let identifier = UUID(uuidString: text), identifier.uuidString == text else { throw .invalid }
+        self.identifier = identifier
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Vault
+public import VaultStorage
+
+/// Writes the file anew without what was deleted or replaced.
+package struct CompactRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 13
+
+    package init() {}
+}
+
+/// Checks every byte of the file.
+package struct VerifyRequest: AgentRequest {
+    package typealias Reply = VerificationReply
+    package static let kind: UInt8 = 14
+    package static let onlyReads = true
+    /// Whether every value is opened, too.
+    package let deep: Bool
+
+    package init(deep: Bool) { self.deep = deep }
+
+    package func write(to writer: inout MessageWriter) { writer.put(deep) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { deep = try reader.read() }
+}
+
+/// Checks the audit log.
+package struct AuditRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = AuditReply
+    package static let kind: UInt8 = 15
+    package static let onlyReads = true
+
+    package init() {}
+}
+
+extension AgentClient {
+    public func compact() throws(VaultError) { _ = try ask(CompactRequest()) }
+
+    public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
+        try ask(VerifyRequest(deep: deep)).result
+    }
+
+    /// - Returns: how many entries the audit log has, and the first that is not what was written.
+    public func checkAuditLog() throws(VaultError) -> (entries: Int, firstChanged: Int?) {
+        let reply = try ask(AuditRequest())
+        return (Int(clamping: reply.entries), reply.firstChanged.map { Int(clamping: $0) })
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Vault
+public import VaultCrypto
+
+package struct AddRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 6
+    package let item: Item
+
+    package init(_ item: Item) { self.item = item }
+
+    package func write(to writer: inout MessageWriter) { writer.put(item) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { item = try reader.read() }
+}
+
+/// Adds, or updates the item with the same primary key.
+package struct SetRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 7
+    package let item: Item
+
+    package init(_ item: Item) { self.item = item }
+
+    package func write(to writer: inout MessageWriter) { writer.put(item) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { item = try reader.read() }
+}
+
+package struct CopyMatchingRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 8
+    package static let onlyReads = true
+    package let query: Query
+
+    package init(_ query: Query) { self.query = query }
+
+    package func write(to writer: inout MessageWriter) { writer.put(query) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+}
+
+package struct UpdateRequest: AgentRequest {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 9
+    package let query: Query
+    package let changes: ItemChanges
+
+    package init(_ query: Query, _ changes: ItemChanges) {
+        self.query = query
+        self.changes = changes
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(query)
+        writer.put(changes)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        query = try reader.read()
+        changes = try reader.read()
+    }
+}
+
+package struct DeleteRequest: AgentRequest {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 10
+    package let query: Query
+
+    package init(_ query: Query) { self.query = query }
+
+    package func write(to writer: inout MessageWriter) { writer.put(query) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+}
+
+/// A part of what is stored in one transaction, which begins with the last part. The last alone has a reply.
+package struct StoreRequest: AgentRequest {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 11
+    package let items: [Item]
+    package let replacing: Bool
+    package let isLast: Bool
+
+    package init(_ items: [Item], replacing: Bool, isLast: Bool) {
+        self.items = items
+        self.replacing = replacing
+        self.isLast = isLast
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(items)
+        writer.put(replacing)
+        writer.put(isLast)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        items = try reader.read()
+        replacing = try reader.read()
+        isLast = try reader.read()
+    }
+
+    /// How much of a frame an item takes. Its secret counts for less, since a frame has more room for those.
+    private static func size(of item: Item) -> Int {
+        var writer = MessageWriter()
+        writer.put(item)
+        return writer.body.count + writer.secretsLength / 128
+    }
+
+    /// The items in as many parts as they need.
+    static func parts(of items: [Item], replacing: Bool) -> [StoreRequest] {
+        let parts = FrameParts.of(items, size: size)
+        return parts.enumerated().map { index, part in
+            StoreRequest(part, replacing: replacing, isLast: index == parts.count - 1)
+        }
+    }
+}
+
+/// Opens the secret of an item that was found.
+package struct SecretRequest: AgentRequest {
+    package typealias Reply = SecretReply
+    package static let kind: UInt8 = 12
+    package static let onlyReads = true
+    package let key: StoredItem.Key
+
+    package init(_ key: StoredItem.Key) { self.key = key }
+
+    package func write(to writer: inout MessageWriter) { writer.put(key) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { key = try reader.read() }
+}
+
+/// How many of the items that match a locked vault leaves out.
+package struct LockedCountRequest: AgentRequest {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 22
+    package static let onlyReads = true
+    package let query: Query
+
+    package init(_ query: Query) { self.query = query }
+
+    package func write(to writer: inout MessageWriter) { writer.put(query) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+}
+
+extension AgentClient {
+    @discardableResult
+    public func add(_ item: Item) throws(VaultError) -> Item { try self.item(AddRequest(item)) }
+
+    @discardableResult
+    public func set(_ item: Item) throws(VaultError) -> Item { try self.item(SetRequest(item)) }
+
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try items(CopyMatchingRequest(query)) }
+
+    @discardableResult
+    public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
+        try count(UpdateRequest(query, changes))
+    }
+
+    @discardableResult
+    public func delete(matching query: Query) throws(VaultError) -> Int { try count(DeleteRequest(query)) }
+
+    public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
+        _ = try exchange(StoreRequest.parts(of: items, replacing: replacing))
+    }
+
+    public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
+        try ask(SecretRequest(StoredItem.Key(record))).secret
+    }
+
+    public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+public import Vault
+
+/// Older versions of items, or deleted ones.
+package struct VersionsRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 17
+    package static let onlyReads = true
+    package let query: Query
+    package let deleted: Bool
+
+    package init(_ query: Query, deleted: Bool) {
+        self.query = query
+        self.deleted = deleted
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(query)
+        writer.put(deleted)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        query = try reader.read()
+        deleted = try reader.read()
+    }
+}
+
+/// Makes an older version of an item the current one.
+package struct UndoRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 18
+    package let key: StoredItem.Key
+    /// Nil: the one before.
+    package let version: UInt64?
+
+    package init(_ key: StoredItem.Key, to version: UInt64?) {
+        self.key = key
+        self.version = version
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(key)
+        writer.put(version)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        key = try reader.read()
+        version = try reader.read()
+    }
+}
+
+/// Adds a deleted item again.
+package struct RestoreRequest: AgentRequest {
+    package typealias Reply = ItemsReply
+    package static let kind: UInt8 = 19
+    package let key: StoredItem.Key
+
+    package init(_ key: StoredItem.Key) { self.key = key }
+
+    package func write(to writer: inout MessageWriter) { writer.put(key) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { key = try reader.read() }
+}
+
+/// Takes all that is in an access group, or was, out of the file.
+package struct ForgetRequest: AgentRequest {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 20
+    package let accessGroup: String
+
+    package init(accessGroup: String) { self.accessGroup = accessGroup }
+
+    package func write(to writer: inout MessageWriter) { writer.put(accessGroup) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { accessGroup = try reader.read() }
+}
+
+extension AgentClient {
+    public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
+        var seen: Set<UUID> = []
+        // The current one of each item comes first.
+        return try items(VersionsRequest(query, deleted: false)).map { item in
+            ItemVersion(item: item, isCurrent: item.record.map { seen.insert($0.id).inserted } ?? false)
+        }
+    }
+
+    public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
+        try items(VersionsRequest(query, deleted: true)).map { ItemVersion(item: $0, isCurrent: false) }
+    }
+
+    @discardableResult
+    public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
+        try item(UndoRequest(StoredItem.Key(record), to: version))
+    }
+
+    @discardableResult
+    public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
+        try item(RestoreRequest(StoredItem.Key(record)))
+    }
+
+    public func forget(accessGroup group: String) throws(VaultError) -> Int {
+        try count(ForgetRequest(accessGroup: group))
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultAgent
+
+// Every request that the agent takes, who may ask for it, and what is done then.
+
+enum ServedRequests {
+    static let all: [any ServedRequest.Type] = [
+        HelloRequest.self, StatusRequest.self, TurnRequest.self, UnlockRequest.self, LockRequest.self, AddRequest.self,
+        SetRequest.self, CopyMatchingRequest.self, UpdateRequest.self, DeleteRequest.self, StoreRequest.self,
+        SecretRequest.self, CompactRequest.self, VerifyRequest.self, AuditRequest.self, StopRequest.self,
+        VersionsRequest.self, UndoRequest.self, RestoreRequest.self, ForgetRequest.self, DeviceIdentifierRequest.self,
+        LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self,
+    ]
+
+    private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
+
+    /// - Throws: for anything but what a client makes.
+    static func request(_ frame: Frame) throws(MessageError) -> any ServedRequest {
+        guard let type = byKind[frame.kind] else { throw .invalid }
+        return try type.init(frame)
+    }
+}
+
+// MARK: What a session answers itself
+
+extension HelloRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { true }
+}
+
+extension ProgramHelloRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { true }
+}
+
+extension StatusRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { true }
+}
+
+extension TurnRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+}
+
+extension StopRequest: ServedRequest {}
+
+// MARK: Locking
+
+extension UnlockRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        try answers.keeper.unlock(with: secret)
+        do throws(VaultError) {
+            try answers.use(caller) { vault throws(VaultError) in try answers.audit?.begin(vault) }
+            try answers.audit?.note(.unlock, by: caller)
+        } catch {
+            // Without a log there is nothing to be had.
+            answers.keeper.lock()
+            throw error
+        }
+        return [DoneReply()]
+    }
+}
+
+extension LockRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        answers.keeper.lock()
+        try answers.audit?.note(.lock, by: caller)
+        return [DoneReply()]
+    }
+}
+
+extension IdleLimitRequest: VaultRequest {
+    /// How long the vault is open is not for one group's programs to say.
+    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        answers.keeper.setIdleLimit(.seconds(Int64(seconds)))
+        return [DoneReply()]
+    }
+}
+
+// MARK: The verbs
+
+extension AddRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        try answers.change(.add, caller) { vault throws(VaultError) in try vault.add(item) }
+    }
+}
+
+extension SetRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        try answers.change(.set, caller) { vault throws(VaultError) in try vault.set(item) }
+    }
+}
+
+extension CopyMatchingRequest: VaultRequest {
+    /// Secrets, where they are to be shown, only to whom they may be.
+    func isPermitted(to caller: Caller) -> Bool {
+        switch caller.access {
+        case .full: true
+        case .injectOnly: !query.returnsSecrets || caller.purpose == .use
+        case .none: false
+        }
+    }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        let items = try answers.use(caller) { vault throws(VaultError) in try vault.copyMatching(query) }
+        return try answers.found(items, query, caller)
+    }
+
+    func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply]? {
+        guard !answers.keeper.isLockDue else { return nil }
+        let items = try answers.keeper.useAtOnce(caller.groups) { vault throws(VaultError) in
+            try vault.copyMatchingAtOnce(query)
+        }
+        guard let items else { return nil }
+        return try answers.found(items, query, caller)
+    }
+}
+
+extension SecretRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool {
+        switch caller.access {
+        case .full: true
+        case .injectOnly: caller.purpose == .use
+        case .none: false
+        }
+    }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SecretReply] {
+        let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: key) }
+        try answers.audit?.note(caller.verbForSecrets, key.id, by: caller)
+        return [SecretReply(secret)]
+    }
+}
+
+extension UpdateRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        try answers.change(matching: query, .update, caller) { (transaction: inout Transaction) throws(VaultError) in
+            try transaction.update(matching: query, with: changes)
+        }
+    }
+}
+
+extension DeleteRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        try answers.change(matching: query, .delete, caller) { (transaction: inout Transaction) throws(VaultError) in
+            try transaction.delete(matching: query)
+        }
+    }
+}
+
+/// A session has put the parts together before.
+extension StoreRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        try answers.use(caller) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
+        try answers.afterwards { audit throws(VaultError) in try audit.note(.import, count: items.count, by: caller) }
+        return [DoneReply()]
+    }
+}
+
+extension LockedCountRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        [CountReply(try answers.use(caller) { vault throws(VaultError) in try vault.lockedCount(matching: query) })]
+    }
+}
+
+// MARK: Older versions
+
+extension VersionsRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        let versions = try answers.use(caller) { vault throws(VaultError) in
+            try deleted ? vault.deletedItems(matching: query) : vault.versions(matching: query)
+        }
+        return try answers.found(versions.map(\.item), query, caller)
+    }
+}
+
+extension UndoRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        try answers.change(.update, caller) { vault throws(VaultError) in try vault.undo(key, to: version) }
+    }
+}
+
+extension RestoreRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
+        try answers.change(.update, caller) { vault throws(VaultError) in try vault.restoreItem(key) }
+    }
+}
+
+extension ForgetRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let count = try answers.use(caller) { vault throws(VaultError) in try vault.forget(accessGroup: accessGroup) }
+        try answers.afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
+        return [CountReply(count)]
+    }
+}
+
+// MARK: The device and the file
+
+extension DeviceIdentifierRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [IdentifierReply] {
+        let identifier = try answers.use(caller) { vault throws(VaultError) in
+            try reset
+                ? vault.resetDeviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
+                : vault.deviceIdentifier(for: name, thisDeviceOnly: thisDeviceOnly)
+        }
+        try answers.afterwards { audit throws(VaultError) in
+            try audit.note(reset ? .set : .use, count: 1, by: caller)
+        }
+        return [IdentifierReply(identifier)]
+    }
+}
+
+extension CompactRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        try answers.use(caller) { vault throws(VaultError) in try vault.compact() }
+        return [DoneReply()]
+    }
+}
+
+extension VerifyRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [VerificationReply] {
+        [VerificationReply(try answers.use(caller) { vault throws(VaultError) in try vault.verify(deep: deep) })]
+    }
+}
+
+extension AuditRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [AuditReply] {
+        guard let directory = answers.auditDirectory else { throw .unimplemented }
+        let (entries, firstChanged) = try answers.use(caller) { vault throws(VaultError) in
+            try AuditLog.check(with: vault, in: directory)
+        }
+        return [AuditReply(entries: entries, firstChanged: firstChanged)]
+    }
+}

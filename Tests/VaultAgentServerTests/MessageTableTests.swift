@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+import Vault
+import VaultFormat
+
+@testable import VaultAgent
+@testable import VaultAgentServer
+
+/// The table of messages is one: what the agent takes and answers is what its documentation says.
+struct MessageTableTests {
+    private static let replies: [any AgentReply.Type] = [
+        DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
+        VerificationReply.self, AuditReply.self, IdentifierReply.self,
+    ]
+
+    /// The rows of the table: number, message, answered by.
+    private static var documented: [[String]] {
+        get throws {
+            let file = URL(filePath: #filePath).deletingLastPathComponent().appending(
+                path: "../../Sources/Vault/Vault.docc/Agent.md")
+            let lines = try String(contentsOf: file.standardized, encoding: .utf8).split(separator: "\n")
+            let start = try #require(lines.firstIndex(of: "| number | message | its reply |"))
+            return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+                line.split(separator: "|").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
+            }
+        }
+    }
+
+    private static func row<Request: AgentRequest>(_ type: Request.Type) -> [String] {
+        ["\(type.kind)", "\(type)", "\(Request.Reply.self)"]
+    }
+
+    @Test func `the documentation has every message, with its number and its reply`() throws {
+        let requests = ServedRequests.all.sorted { $0.kind < $1.kind }.map { Self.row($0) }
+        #expect(try Self.documented == requests + Self.replies.map { ["\($0.kind)", "\($0)", ""] })
+    }
+
+    @Test func `no two messages have one number, and requests and replies have numbers of their own`() {
+        let requests = ServedRequests.all.map { $0.kind }
+        #expect(Set(requests).count == requests.count && requests.allSatisfy { (1..<128).contains($0) })
+        #expect(Set(Self.replies.map { $0.kind }).count == Self.replies.count)
+        #expect(Self.replies.allSatisfy { $0.kind >= 128 })
+    }
+
+    @Test func `nothing but a client's request is one`() throws {
+        for kind in UInt8.min...UInt8.max where !ServedRequests.all.contains(where: { $0.kind == kind }) {
+            let head = try MessageHead([0, 0, 0, 0, 0, 0, 0, 0, 1, kind, 0, 0, 1, 0, 0, 0].span)
+            #expect(throws: MessageError.invalid) {
+                try ServedRequests.request(Frame(head, body: [], secrets: nil))
+            }
+        }
+    }
+
+    @Test func `a client that may do nothing may greet and ask for the state, and one that only injects little more`() {
+        func permitted(_ access: AgentStatus.Access) -> Set<UInt8> {
+            let caller = Caller(process: .own, access: access, groups: ["*"], purpose: .reveal)
+            let requests: [any ServedRequest] = [
+                HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
+                ProgramHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)), StatusRequest(), TurnRequest(),
+                LockRequest(), StopRequest(), IdleLimitRequest(1), CompactRequest(), VerifyRequest(deep: true),
+                AuditRequest(), CopyMatchingRequest(.init(.key)), LockedCountRequest(.init(.key)),
+                SecretRequest(.init(id: [], valueVersion: 1)), UpdateRequest(.init(.key), .init()),
+                DeleteRequest(.init(.key)), StoreRequest([], replacing: true, isLast: true),
+                AddRequest(.init(.genericPassword(service: "s"))), SetRequest(.init(.genericPassword(service: "s"))),
+                VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),
+                RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(accessGroup: ""),
+                DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),
+            ]
+            return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
+        }
+        #expect(permitted(.none) == [1, 2, 24])
+        #expect(permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24])
+        #expect(permitted(.full).count == 23)
+    }
+}
