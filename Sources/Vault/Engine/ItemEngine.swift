@@ -7,11 +7,11 @@ internal import VaultStorage
 /// The rules of the four verbs, over the records of one store. Every door ends here; none has rules of its own.
 ///
 /// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around those that change something.
-final class ItemEngine {
-    let store: VaultStore
+final class ItemEngine<Store: RecordSource> {
+    let store: Store
     let index = ItemIndex()
 
-    init(_ store: VaultStore) {
+    init(_ store: Store) {
         self.store = store
         store.observer = index
     }
@@ -23,13 +23,13 @@ final class ItemEngine {
         let found = try ParsedQuery(query, groups: groups).find(in: store, index)
         var items: [Item] = []
         items.reserveCapacity(found.count)
-        for operation in found {
-            guard store.canUse(operation.protection) else {
+        for record in found {
+            guard store.canUse(record.protection) else {
                 if query.leavesOutLocked { continue }
                 throw .locked
             }
-            items.append(Item(operation, source))
-            if query.returnsSecrets { items[items.count - 1].secret = try open(operation) }
+            items.append(Item(record, source))
+            if query.returnsSecrets { items[items.count - 1].secret = try store.secret(of: record) }
         }
         guard !items.isEmpty else { throw .itemNotFound }
         return items
@@ -45,40 +45,29 @@ final class ItemEngine {
     }
 
     func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {
-        guard let place = store.place(of: id), let operation = store.record(at: place) else { return false }
-        return isVisible(operation, to: groups)
+        guard let place = store.place(of: id), let record = store.record(at: place) else { return false }
+        return isVisible(record, to: groups)
     }
 
-    func isVisible(_ operation: Operation, to groups: AccessGroups) -> Bool {
-        groups.names?.contains { operation.isInGroup($0) } ?? true
-            || operation.isInGroup(DeviceIdentifier.accessGroupName)
+    func isVisible(_ record: Record, to groups: AccessGroups) -> Bool {
+        groups.names?.contains { record.isInGroup($0) } ?? true
+            || record.isInGroup(DeviceIdentifier.accessGroupName)
     }
 
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
-        guard let place = store.place(of: id), let operation = store.record(at: place), try !isForeign(operation) else {
+        guard let place = store.place(of: id), let record = store.record(at: place), try !store.isAbsentHere(record)
+        else {
             throw .itemNotFound
         }
-        guard operation.valueVersion == valueVersion else { throw .itemChanged }
-        return try open(operation)
-    }
-
-    func open(_ operation: Operation) throws(VaultError) -> Secret? {
-        do throws(StorageError) {
-            guard let bytes = try store.openValue(of: operation) else { return nil }
-            return Secret(bytes)
-        } catch {
-            guard error == .damaged(.value(operation.id)), !store.isWriting else { throw VaultError(error) }
-        }
-        guard let again = try stored({ () throws(StorageError) in try store.openValueAgain(of: operation) }) else {
-            throw .itemChanged
-        }
-        return again
+        guard record.valueVersion == valueVersion else { throw .itemChanged }
+        return try store.secret(of: record)
     }
 
     // MARK: Adding
 
     func add(
-        _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+        _ item: Item, _ groups: AccessGroups, for source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let parsed = try parse(item, groups)
         let twins = try twins(of: parsed)
@@ -92,7 +81,8 @@ final class ItemEngine {
 
     /// Adds, or updates the item with the same primary key.
     func set(
-        _ item: Item, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+        _ item: Item, _ groups: AccessGroups, for source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let parsed = try parse(item, groups)
         guard let twin = try twins(of: parsed).own, !twin.isTombstone else {
@@ -121,93 +111,88 @@ final class ItemEngine {
     /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent
     /// here.
     func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (
-        own: Operation?, foreign: [Operation]
+        own: Record?, foreign: [Record]
     ) {
-        var twins: (own: Operation?, foreign: [Operation]) = (nil, [])
-        for operation in records(like: parsed) where operation.id != id {
-            if try isForeign(operation) { twins.foreign.append(operation) } else { twins.own = twins.own ?? operation }
+        var twins: (own: Record?, foreign: [Record]) = (nil, [])
+        for record in records(like: parsed) where record.id != id {
+            if try store.isAbsentHere(record) { twins.foreign.append(record) } else { twins.own = twins.own ?? record }
         }
         return twins
     }
 
-    func isForeign(_ operation: Operation) throws(VaultError) -> Bool {
-        try stored { () throws(StorageError) in try store.isForeign(operation) }
-    }
-
     /// What takes the key of another device's item takes its place.
-    func removeForeign(_ twins: [Operation], in session: inout WriteSession) throws(VaultError) {
-        for operation in twins {
+    func removeForeign(_ twins: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+        for record in twins {
             // Without a look at this device's secret every such item seems to be another's.
-            try stored { () throws(StorageError) in try store.checkDeviceIsKnown() }
-            try remove(operation, in: &session)
+            try store.requireKnownDevice()
+            try remove(record, in: &session)
         }
     }
 
     /// The records with the item's primary key.
-    private func records(like parsed: ParsedItem) -> [Operation] {
+    private func records(like parsed: ParsedItem) -> [Record] {
         let candidates = index.candidates(primaryKeyOf: parsed.itemClass, in: store) { parsed.matchKey($0) }
         guard let candidates, !candidates.isEmpty else { return [] }
         let own = Attribute.primaryKey(of: parsed.itemClass)
-        return candidates.compactMap { store.record(at: $0) }.filter { operation in
-            operation.itemClass == parsed.itemClass
+        return candidates.compactMap { store.record(at: $0) }.filter { record in
+            record.itemClass == parsed.itemClass
                 && (own + Attribute.commonPrimaryKey).allSatisfy {
-                    parsed.matchKey($0) == $0.matchKey(in: operation, parsed.itemClass)
+                    parsed.matchKey($0) == $0.matchKey(in: record, parsed.itemClass)
                 }
         }
     }
 
     private func insert(
-        _ parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource, in session: inout WriteSession
+        _ parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let now = store.now
-        let operation = Operation(
+        let record = Record(
             kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(),
             version: 1,
             valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
             deviceID: try deviceID(for: parsed.protection, in: session),
             attributes: parsed.encoded)
-        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
+        return Item(try session.stage(record, secret.map(ValueChange.set) ?? .none), source)
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
     private func revive(
-        _ tombstone: Operation, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
-        in session: inout WriteSession
+        _ tombstone: Record, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        let now = max(store.now, tombstone.modified + ItemEngine.tick)
-        var operation = tombstone
-        operation.protection = parsed.protection
-        operation.deviceID = try deviceID(for: parsed.protection, in: session)
-        operation.version += 1
-        operation.ordinal = session.nextOrdinal
-        operation.created = now
-        operation.modified = now
-        operation.attributes = parsed.encoded
-        return Item(try stage(operation, secret.map(ValueChange.set) ?? .none, in: &session), source)
+        let now = modificationDate(after: tombstone)
+        var record = tombstone
+        record.protection = parsed.protection
+        record.deviceID = try deviceID(for: parsed.protection, in: session)
+        record.version += 1
+        record.ordinal = session.nextOrdinal
+        record.created = now
+        record.modified = now
+        record.attributes = parsed.encoded
+        return Item(try session.stage(record, secret.map(ValueChange.set) ?? .none), source)
     }
 
     // MARK: Updating
 
-    /// Modification dates of an item rise by a millisecond at least.
-    static let tick = 0.001
-
     func update(
-        matching query: Query, with changes: ItemChanges, _ groups: AccessGroups, in session: inout WriteSession
+        matching query: Query, with changes: ItemChanges, _ groups: AccessGroups,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for operation in found {
-            _ = try update(operation, with: changes, groups, leavesTombstone: query.leavesTombstones, in: &session)
+        for record in found {
+            _ = try update(record, with: changes, groups, leavesTombstone: query.leavesTombstones, in: &session)
         }
         return found.count
     }
 
     /// - Parameter leavesTombstone: of the old primary key; nil: of a synchronizable item's.
     private func update(
-        _ old: Operation, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil,
-        in session: inout WriteSession
-    ) throws(VaultError) -> Operation {
+        _ old: Record, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil,
+        in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) -> Record {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard store.canUse(old.protection) else { throw .locked }
         if let version = changes.version, version != old.version { throw .versionMismatch }
@@ -218,7 +203,7 @@ final class ItemEngine {
         try checkKey(of: parsed)
         var new = old
         new.version += 1
-        new.modified = max(store.now, old.modified + ItemEngine.tick)
+        new.modified = modificationDate(after: old)
         if case .date(let date)? = changes.attributes[.creationDate] {
             new.created = date.timeIntervalSinceReferenceDate
         }
@@ -238,83 +223,81 @@ final class ItemEngine {
         }
         let value = try valueChange(changes.secret, old, new)
         try remember(old, in: &session)
-        return try stage(new, value, in: &session)
+        return try session.stage(new, value)
     }
 
-    private func valueChange(_ secret: Secret?, _ old: Operation, _ new: Operation) throws(VaultError) -> ValueChange {
+    private func valueChange(_ secret: Secret?, _ old: Record, _ new: Record) throws(VaultError) -> ValueChange {
         if let secret { return .set(secret) }
         guard old.value != nil else { return .none }
         // Another protection class is another key: the value is sealed again.
-        guard new.protection == old.protection else { return try open(old).map(ValueChange.set) ?? .none }
+        guard new.protection == old.protection else { return try store.secret(of: old).map(ValueChange.set) ?? .none }
         return .keep
     }
 
-    func hasMoved(_ old: Operation, to parsed: ParsedItem) -> Bool {
+    /// Modification dates of an item rise by a millisecond at least.
+    func modificationDate(after last: Record) -> Double { max(store.now, last.modified + 0.001) }
+
+    func hasMoved(_ old: Record, to parsed: ParsedItem) -> Bool {
         (Attribute.primaryKey(of: parsed.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
             parsed.matchKey(attribute) != attribute.matchKey(in: old, parsed.itemClass)
         }
     }
 
-    func leaveTombstone(of old: Operation, in session: inout WriteSession) throws(VaultError) {
+    func leaveTombstone(of old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         var grave = tombstone(of: old)
         grave.id = session.makeItemID()
         grave.version = 1
-        try stage(grave, .none, in: &session)
+        _ = try session.stage(grave, .none)
     }
 
     // MARK: Deleting
 
     func delete(
-        matching query: Query, _ groups: AccessGroups, in session: inout WriteSession
+        matching query: Query, _ groups: AccessGroups, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
         let found = try parsed.find(in: store, index)
         guard !found.isEmpty else { throw .itemNotFound }
-        for operation in found {
-            try remember(operation, in: &session)
-            let keepsTombstone = query.leavesTombstones ?? (operation.isSynchronizable && !operation.isTombstone)
+        for record in found {
+            try remember(record, in: &session)
+            let keepsTombstone = query.leavesTombstones ?? (record.isSynchronizable && !record.isTombstone)
             if keepsTombstone {
-                try stage(tombstone(of: operation), .none, in: &session)
+                _ = try session.stage(tombstone(of: record), .none)
             } else {
-                try remove(operation, in: &session)
+                try remove(record, in: &session)
             }
         }
         return found.count
     }
 
-    func remove(_ operation: Operation, in session: inout WriteSession) throws(VaultError) {
-        var removal = operation
+    func remove(_ record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+        var removal = record
         removal.kind = .delete
         removal.version += 1
-        removal.modified = max(store.now, operation.modified + ItemEngine.tick)
+        removal.modified = modificationDate(after: record)
         removal.attributes = EncodedAttributes()
-        try stage(removal, .none, in: &session)
+        _ = try session.stage(removal, .none)
     }
 
     /// What stays of a synchronizable item: its key, so that a later merge knows that it went.
-    private func tombstone(of operation: Operation) -> Operation {
-        var grave = operation
+    private func tombstone(of record: Record) -> Record {
+        var grave = record
         grave.version += 1
-        grave.modified = max(store.now, operation.modified + ItemEngine.tick)
-        guard let itemClass = operation.itemClass else { return grave }
+        grave.modified = modificationDate(after: record)
+        guard let itemClass = record.itemClass else { return grave }
         let key = Set((Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey).map(\.tag))
-        var values = operation.attributes.values.filter(key.contains)
+        var values = record.attributes.values.filter(key.contains)
         values[Attribute.tombstone.tag] = .integer(1)
-        grave.attributes = EncodedAttributes(values, user: [:]).keepingUnknown(of: operation.attributes)
+        grave.attributes = EncodedAttributes(values, user: [:]).keepingUnknown(of: record.attributes)
         return grave
     }
 
-    private func deviceID(for protection: Accessibility, in session: borrowing WriteSession) throws(VaultError) -> [
-        16 of UInt8
-    ] {
+    private func deviceID(for protection: Accessibility, in session: borrowing some RecordSession & ~Copyable)
+        throws(VaultError) -> [
+            16 of UInt8
+        ]
+    {
         guard protection.isThisDeviceOnly else { return .init(repeating: 0) }
-        do throws(StorageError) { return try session.deviceIdentifier() } catch { throw VaultError(error) }
-    }
-
-    @discardableResult
-    func stage(
-        _ operation: Operation, _ value: ValueChange, in session: inout WriteSession
-    ) throws(VaultError) -> Operation {
-        do throws(StorageError) { return try session.stage(operation, value: value) } catch { throw VaultError(error) }
+        return try session.identifyDevice()
     }
 }

@@ -21,7 +21,7 @@ final class ItemIndex: RecordObserver {
 
     func recordsWereReset() { (primary, others) = (nil, [:]) }
 
-    func record(at place: Int, changedFrom old: Operation?, to new: Operation?) {
+    func record(at place: Int, changedFrom old: Record?, to new: Record?) {
         func move(in chains: HashChains, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) {
             chains.move(
                 place, from: old.flatMap { hash($0.itemClass, $0.attributes.bytes.span) },
@@ -32,7 +32,7 @@ final class ItemIndex: RecordObserver {
     }
 
     /// Places that may hold an item with these values of the class's primary key. Nil: one of the values is missing.
-    func candidates(primaryKeyOf itemClass: ItemClass, in store: VaultStore, _ value: (Attribute) -> MatchKey?)
+    func candidates(primaryKeyOf itemClass: ItemClass, in store: some RecordSource, _ value: (Attribute) -> MatchKey?)
         -> [Int]?
     {
         var bytes = [itemClass.number]
@@ -47,26 +47,26 @@ final class ItemIndex: RecordObserver {
     }
 
     /// How many places may hold an item with this value, and which.
-    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: VaultStore) -> (
+    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: some RecordSource) -> (
         count: Int, () -> [Int]
     ) {
         candidates(.attribute(attribute.tag), [itemClass.number] + value.bytes, store)
     }
 
-    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: VaultStore) -> (
+    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: some RecordSource) -> (
         count: Int, () -> [Int]
     ) {
         candidates(.user(name), [itemClass.number] + value.utf8, store)
     }
 
-    private func candidates(_ key: Key, _ bytes: [UInt8], _ store: VaultStore) -> (count: Int, () -> [Int]) {
+    private func candidates(_ key: Key, _ bytes: [UInt8], _ store: some RecordSource) -> (count: Int, () -> [Int]) {
         let chains = others[key] ?? makeChains(store) { hash($0, $1, for: key) }
         others[key] = chains
         let wanted = hash.hash(bytes.span)
         return (chains.count(hash: wanted), { chains.places(hash: wanted) })
     }
 
-    private func makeChains(_ store: VaultStore, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
+    private func makeChains(_ store: some RecordSource, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
         let chains = HashChains()
         store.forEachRecord { place, itemClass, attributes in
             chains.move(place, from: nil, to: hash(itemClass, attributes))
@@ -127,27 +127,27 @@ final class ItemIndex: RecordObserver {
 
 extension Attribute {
     /// The comparable value of the attribute in a record. Nil: the record does not have it.
-    func matchKey(in operation: Operation, _ itemClass: ItemClass) -> MatchKey? {
+    func matchKey(in record: Record, _ itemClass: ItemClass) -> MatchKey? {
         let kind = kind
-        return fieldValue(in: operation).map { MatchKey($0, kind: kind) }
-            ?? operation.attributes[tag].map { MatchKey($0, kind: kind) }
+        return fieldValue(in: record).map { MatchKey($0, kind: kind) }
+            ?? record.attributes[tag].map { MatchKey($0, kind: kind) }
             ?? absentValue.map { MatchKey($0, kind: kind) }
     }
 
     /// Whether the record's value of the attribute is this one.
-    func holds(_ value: MatchKey, in operation: Operation, _ itemClass: ItemClass) -> Bool {
-        guard isEncoded, let (encodedKind, range) = operation.attributes.payload(of: tag) else {
-            return matchKey(in: operation, itemClass) == value
+    func holds(_ value: MatchKey, in record: Record, _ itemClass: ItemClass) -> Bool {
+        guard isEncoded, let (encodedKind, range) = record.attributes.payload(of: tag) else {
+            return matchKey(in: record, itemClass) == value
         }
-        return value.equals(encodedKind, operation.attributes.bytes.span.extracting(range), kind: kind)
+        return value.equals(encodedKind, record.attributes.bytes.span.extracting(range), kind: kind)
     }
 
     /// The value of an attribute that has a field of its own.
-    private func fieldValue(in operation: Operation) -> EncodedValue? {
+    private func fieldValue(in record: Record) -> EncodedValue? {
         switch self {
-        case .accessible: .string(operation.protection.rawValue)
-        case .creationDate: .date(operation.created)
-        case .modificationDate: .date(operation.modified)
+        case .accessible: .string(record.protection.rawValue)
+        case .creationDate: .date(record.created)
+        case .modificationDate: .date(record.modified)
         default: nil
         }
     }

@@ -112,29 +112,29 @@ struct ParsedQuery {
         return (itemClass, ItemID(bytes.span.extracting(4..<20)))
     }
 
-    func matches(_ operation: Operation) -> Bool {
-        guard operation.itemClass == itemClass else { return false }
-        if !matchesTombstones, operation.isTombstone { return false }
-        if !matchesSynchronizable, operation.isSynchronizable { return false }
-        if let reference, operation.id != reference { return false }
-        if let groups, !groups.contains(where: { operation.isInGroup($0) }) { return false }
-        for (attribute, value) in filters where !attribute.holds(value, in: operation, itemClass) { return false }
+    func matches(_ record: Record) -> Bool {
+        guard record.itemClass == itemClass else { return false }
+        if !matchesTombstones, record.isTombstone { return false }
+        if !matchesSynchronizable, record.isSynchronizable { return false }
+        if let reference, record.id != reference { return false }
+        if let groups, !groups.contains(where: { record.isInGroup($0) }) { return false }
+        for (attribute, value) in filters where !attribute.holds(value, in: record, itemClass) { return false }
         if !userFilters.isEmpty {
-            let user = operation.attributes.user
+            let user = record.attributes.user
             // By their bytes: strings that only look alike are not the same value.
             for (name, value) in userFilters where user[name].map({ Array($0.utf8) }) != Array(value.utf8) {
                 return false
             }
         }
         if let host = hostOrSubdomain {
-            guard let server = operation.text(of: .server),
+            guard let server = record.text(of: .server),
                 server.utf8.elementsEqual(host.utf8)
                     || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
             else { return false }
         }
         if let text {
             let visible: [Attribute] = [.service, .server, .account, .label]
-            guard visible.contains(where: { operation.text(of: $0)?.lowercased().contains(text) == true }) else {
+            guard visible.contains(where: { record.text(of: $0)?.lowercased().contains(text) == true }) else {
                 return false
             }
         }
@@ -142,7 +142,7 @@ struct ParsedQuery {
     }
 
     /// The records that match, in the order of their creation; no more than the limit.
-    func find(in store: VaultStore, _ index: ItemIndex) throws(VaultError) -> [Operation] {
+    func find(in store: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum: Int
         switch limit {
         case .one: maximum = 1
@@ -154,11 +154,11 @@ struct ParsedQuery {
         var order = candidates(store, index).compactMap { place in store.ordinal(at: place).map { (ordinal: $0, place) }
         }
         if order.count > 1 { order.sort { $0.ordinal < $1.ordinal } }
-        var found: [Operation] = []
+        var found: [Record] = []
         found.reserveCapacity(min(order.count, maximum))
         for (_, place) in order where found.count < maximum {
-            guard let operation = store.record(at: place), matches(operation) else { continue }
-            if try !stored({ () throws(StorageError) in try store.isForeign(operation) }) { found.append(operation) }
+            guard let record = store.record(at: place), matches(record) else { continue }
+            if try !store.isAbsentHere(record) { found.append(record) }
         }
         return found
     }
@@ -168,7 +168,7 @@ struct ParsedQuery {
         .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
     ]
 
-    private func candidates(_ store: VaultStore, _ index: ItemIndex) -> [Int] {
+    private func candidates(_ store: some RecordSource, _ index: ItemIndex) -> [Int] {
         if let reference { return store.place(of: reference).map { [$0] } ?? [] }
         let primary = index.candidates(primaryKeyOf: itemClass, in: store) { attribute in
             filters.first { $0.attribute == attribute }?.value
@@ -187,11 +187,11 @@ struct ParsedQuery {
             offer(index.candidates(attribute, value, itemClass, in: store))
         }
         if let best { return best.places() }
-        return Array(0..<store.records.end)
+        return Array(0..<store.recordEnd)
     }
 }
 
-extension Operation {
+extension Record {
     var isTombstone: Bool { attributes.isOne(Attribute.tombstone.tag) }
 
     var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }

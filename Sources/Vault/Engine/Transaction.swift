@@ -5,12 +5,15 @@ internal import VaultStorage
 /// The verbs inside a transaction: each sees what those before it did. It is lent to the transaction's body, and cannot
 /// be kept.
 public struct Transaction: ~Copyable {
-    private let engine: ItemEngine
+    private let engine: ItemEngine<VaultStore>
     private let groups: AccessGroups
     private let source: any SecretSource
     private var session: WriteSession
 
-    init(_ engine: ItemEngine, _ groups: AccessGroups, _ source: any SecretSource, _ session: consuming WriteSession) {
+    init(
+        _ engine: ItemEngine<VaultStore>, _ groups: AccessGroups, _ source: any SecretSource,
+        _ session: consuming WriteSession
+    ) {
         self.engine = engine
         self.groups = groups
         self.source = source
@@ -21,7 +24,7 @@ public struct Transaction: ~Copyable {
     ///
     /// - Parameter engine: that the transaction was made for. Two that were exchanged would each write to the other's
     ///   vault, without its lock.
-    consuming func end(of engine: ItemEngine) -> WriteSession {
+    consuming func end(of engine: ItemEngine<VaultStore>) -> WriteSession {
         precondition(self.engine === engine, "a transaction was exchanged for that of another vault")
         return session
     }
@@ -66,7 +69,7 @@ public struct Transaction: ~Copyable {
 
     /// A verb that fails leaves nothing, although the transaction may go on.
     private mutating func step<R>(
-        _ verb: (ItemEngine, AccessGroups, inout WriteSession) throws(VaultError) -> R
+        _ verb: (ItemEngine<VaultStore>, AccessGroups, inout WriteSession) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         let (engine, groups) = (engine, groups)
         return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, groups, &session)

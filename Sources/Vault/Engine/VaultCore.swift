@@ -7,14 +7,14 @@ internal import VaultStorage
 /// One open vault, shared by all who look at it.
 final class VaultCore: Sendable {
     private final class Opened {
-        let engine: ItemEngine
+        let engine: ItemEngine<VaultStore>
         var isClosed = false
         var lastChange = Duration.zero
         /// Whether the marks are brought up to date once nobody changes anything any more.
         var isSettling = false
         var isCompactionDue = false
 
-        init(_ engine: ItemEngine) { self.engine = engine }
+        init(_ engine: ItemEngine<VaultStore>) { self.engine = engine }
 
         var store: VaultStore { engine.store }
 
@@ -49,11 +49,13 @@ final class VaultCore: Sendable {
 
     /// What several threads bring to one commit.
     private final class Change {
-        let body: (ItemEngine, inout WriteSession) throws(VaultError) -> Void
+        let body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void
         /// First: what the change found may have been the work of another that was taken back with it.
         var failure: VaultError?
 
-        init(_ body: @escaping (ItemEngine, inout WriteSession) throws(VaultError) -> Void) { self.body = body }
+        init(_ body: @escaping (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void) {
+            self.body = body
+        }
     }
 
     /// Whether this is a child of the process that opened the vault, in which a thread that holds something may not be
@@ -62,31 +64,33 @@ final class VaultCore: Sendable {
 
     private func checkOutside() throws(VaultError) { if opened.isHeldHere { throw .insideTransaction } }
 
-    func read<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+    func read<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
     /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
-    func readAtOnce<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R? {
+    func readAtOnce<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R? {
         try checkOutside()
         return try opened.withLockIfAvailable { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
     /// As ``read(_:)``, and inside a transaction too, which then is what is looked at.
-    func lookAt<R>(_ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R {
+    func lookAt<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R {
         guard opened.isHeldHere else { return try read(body) }
         return try opened.look { (opened) throws(VaultError) in try body(opened.engine) }
     }
 
-    private static func read<R>(_ opened: Opened, _ body: (ItemEngine) throws(VaultError) -> R) throws(VaultError) -> R
+    private static func read<R>(_ opened: Opened, _ body: (ItemEngine<VaultStore>) throws(VaultError) -> R)
+        throws(VaultError) -> R
     {
         try opened.check()
         try stored { () throws(StorageError) in try opened.store.refresh() }
         return try body(opened.engine)
     }
 
-    func change<R>(_ body: (ItemEngine, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R {
+    func change<R>(_ body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> R) throws(VaultError) -> R
+    {
         try checkOutside()
         var result: Result<R, VaultError> = .failure(.closed)
         let failure = withoutActuallyEscaping(body) { body in
@@ -133,7 +137,9 @@ final class VaultCore: Sendable {
     }
 
     /// Writes the file anew without what `select` finds in its newest state.
-    func purge(_ select: (ItemEngine) throws(VaultError) -> VaultStore.Purge) throws(VaultError) -> VaultStore.Purge {
+    func purge(_ select: (ItemEngine<VaultStore>) throws(VaultError) -> VaultStore.Purge) throws(VaultError)
+        -> VaultStore.Purge
+    {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in
             try opened.check()

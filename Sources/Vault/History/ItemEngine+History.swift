@@ -7,19 +7,19 @@ internal import VaultStorage
 
 extension ItemEngine {
     /// Keeps an item as it is now, before it is changed or deleted.
-    func remember(_ old: Operation, in session: inout WriteSession) throws(VaultError) {
+    func remember(_ old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         guard store.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
-        try stage(past, .keep, in: &session)
+        _ = try session.stage(past, .keep)
     }
 
-    func setHistoryLimit(_ limit: Int, in session: inout WriteSession) throws(VaultError) {
+    func setHistoryLimit(_ limit: Int, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         let old = store.settings
         guard old != nil || limit > 0 else { return }
         var settings =
             old
-            ?? Operation(
+            ?? Record(
                 kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
                 ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil,
                 deviceID: .init(repeating: 0),
@@ -27,7 +27,7 @@ extension ItemEngine {
         settings.version += 1
         settings.modified = max(store.now, settings.modified)
         settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: old?.attributes)
-        try stage(settings, .none, in: &session)
+        _ = try session.stage(settings, .none)
     }
 
     /// The versions of each item that matches, the newest first: the current one, then those that were kept.
@@ -39,10 +39,10 @@ extension ItemEngine {
         var versions: [ItemVersion] = []
         for current in found {
             // A version of before the item came into the caller's groups is not the caller's to see.
-            for operation in [current] + store.versions(of: current.id).reversed()
-            where isVisible(operation, to: groups) {
-                if try isForeign(operation) { continue }
-                versions.append(try version(operation, of: query, source, isCurrent: operation.kind == .put))
+            for record in [current] + store.versions(of: current.id).reversed()
+            where isVisible(record, to: groups) {
+                if try store.isAbsentHere(record) { continue }
+                versions.append(try version(record, of: query, source, isCurrent: record.kind == .put))
             }
         }
         return versions
@@ -52,34 +52,34 @@ extension ItemEngine {
     func deleted(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
-        let found = try deletedOperations(matching: query, groups)
+        let found = try deletedRecords(matching: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
-        for operation in found { versions.append(try version(operation, of: query, source, isCurrent: false)) }
+        for record in found { versions.append(try version(record, of: query, source, isCurrent: false)) }
         return versions
     }
 
     private func version(
-        _ operation: Operation, of query: Query, _ source: any SecretSource, isCurrent: Bool
+        _ record: Record, of query: Query, _ source: any SecretSource, isCurrent: Bool
     ) throws(VaultError) -> ItemVersion {
-        guard store.canUse(operation.protection) else { throw .locked }
-        var item = Item(operation, source)
-        if query.returnsSecrets { item.secret = try open(operation) }
+        guard store.canUse(record.protection) else { throw .locked }
+        var item = Item(record, source)
+        if query.returnsSecrets { item.secret = try store.secret(of: record) }
         return ItemVersion(item: item, isCurrent: isCurrent)
     }
 
-    private func deletedOperations(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Operation] {
+    private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         let parsed = try ParsedQuery(query, groups: groups)
-        var found: [Operation] = []
-        for operation in store.lastVersions where parsed.matches(operation) && isDeleted(operation.id) {
-            if try !isForeign(operation) { found.append(operation) }
+        var found: [Record] = []
+        for record in store.lastVersions where parsed.matches(record) && isDeleted(record.id) {
+            if try !store.isAbsentHere(record) { found.append(record) }
         }
         return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }
     }
 
     private func isDeleted(_ id: ItemID) -> Bool {
-        guard let place = store.place(of: id), let operation = store.record(at: place) else { return true }
-        return operation.isTombstone
+        guard let place = store.place(of: id), let record = store.record(at: place) else { return true }
+        return record.isTombstone
     }
 
     /// Makes an older version the current one; what was current is kept in its turn.
@@ -87,11 +87,11 @@ extension ItemEngine {
     /// - Parameter version: nil: the one before.
     func undo(
         _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource,
-        in session: inout WriteSession
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place),
             !current.isTombstone,
-            try !isForeign(current)
+            try !store.isAbsentHere(current)
         else { throw .itemNotFound }
         let versions = store.versions(of: id)
         guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }),
@@ -104,7 +104,8 @@ extension ItemEngine {
 
     /// Adds a deleted item again, under the identifier that it had.
     func restore(
-        _ id: ItemID, _ groups: AccessGroups, for source: any SecretSource, in session: inout WriteSession
+        _ id: ItemID, _ groups: AccessGroups, for source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         guard isDeleted(id), let past = store.versions(of: id).last, isVisible(past, to: groups) else {
             throw .itemNotFound
@@ -115,10 +116,10 @@ extension ItemEngine {
     }
 
     private func bringBack(
-        _ past: Operation, after last: Operation, _ groups: AccessGroups, _ source: any SecretSource,
-        in session: inout WriteSession
+        _ past: Record, after last: Record, _ groups: AccessGroups, _ source: any SecretSource,
+        in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard let itemClass = past.itemClass, try !isForeign(past) else { throw .itemNotFound }
+        guard let itemClass = past.itemClass, try !store.isAbsentHere(past) else { throw .itemNotFound }
         guard store.canUse(past.protection) else { throw .locked }
         let parsed = ParsedItem(
             itemClass: itemClass, protection: past.protection, values: past.attributes.values,
@@ -137,15 +138,15 @@ extension ItemEngine {
         var new = past
         new.kind = .put
         new.version = last.version + 1
-        new.modified = max(store.now, last.modified + ItemEngine.tick)
-        return Item(try stage(new, .keep, in: &session), source)
+        new.modified = modificationDate(after: last)
+        return Item(try session.stage(new, .keep), source)
     }
 
     /// The items that match, deleted ones among them, whose older versions are to go.
     func historyOwners(matching query: Query, onlyDeleted: Bool, _ groups: AccessGroups) throws(VaultError) -> Set<
         ItemID
     > {
-        let deleted = try deletedOperations(matching: query, groups).map(\.id)
+        let deleted = try deletedRecords(matching: query, groups).map(\.id)
         if onlyDeleted { return Set(deleted) }
         return try Set(deleted + ParsedQuery(query, groups: groups).find(in: store, index).map(\.id))
     }
@@ -153,15 +154,15 @@ extension ItemEngine {
     /// All that there ever was in an access group.
     func items(ofGroup group: String) -> (current: Set<ItemID>, past: Set<ItemID>) {
         let name = Array(group.utf8)
-        func isOfGroup(_ item: Operation) -> Bool {
+        func isOfGroup(_ item: Record) -> Bool {
             item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group)
         }
         var current: Set<ItemID> = []
         for place in 0..<store.recordEnd {
-            guard let operation = store.record(at: place), operation.itemClass != nil, isOfGroup(operation) else {
+            guard let record = store.record(at: place), record.itemClass != nil, isOfGroup(record) else {
                 continue
             }
-            current.insert(operation.id)
+            current.insert(record.id)
         }
         return (current, Set(store.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))
     }

@@ -91,7 +91,7 @@ struct DeviceIdentifier {
     }
 
     /// Whether the item is an identifier that was made for a program of this name.
-    static func isIdentifier(_ item: Operation, of program: String) -> Bool {
+    static func isIdentifier(_ item: Record, of program: String) -> Bool {
         guard item.isInGroup(accessGroupName), item.text(of: .account) == program else { return false }
         return item.text(of: .service) == service || item.text(of: .service) == boundService
     }

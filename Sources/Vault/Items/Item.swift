@@ -74,9 +74,9 @@ public struct Item: Sendable {
     }
 
     /// The item of a record, without its secret.
-    init(_ operation: Operation, _ source: any SecretSource) {
-        let itemClass = operation.itemClass ?? .genericPassword
-        self.init(itemClass, operation.attributes, operation.protection, ItemRecord(operation, itemClass, source))
+    init(_ record: Record, _ source: any SecretSource) {
+        let itemClass = record.itemClass ?? .genericPassword
+        self.init(itemClass, record.attributes, record.protection, ItemRecord(record, itemClass, source))
     }
 
     init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Accessibility, _ record: ItemRecord) {
@@ -151,14 +151,14 @@ public struct ItemRecord: Sendable {
     let valueVersion: UInt64
     let source: any SecretSource
 
-    init(_ operation: Operation, _ itemClass: ItemClass, _ source: any SecretSource) {
+    init(_ record: Record, _ itemClass: ItemClass, _ source: any SecretSource) {
         self.itemClass = itemClass
-        itemID = operation.id
-        version = operation.version
-        created = Date(timeIntervalSinceReferenceDate: operation.created)
-        modified = Date(timeIntervalSinceReferenceDate: operation.modified)
-        hasSecret = operation.value != nil
-        valueVersion = operation.valueVersion
+        itemID = record.id
+        version = record.version
+        created = Date(timeIntervalSinceReferenceDate: record.created)
+        modified = Date(timeIntervalSinceReferenceDate: record.modified)
+        hasSecret = record.value != nil
+        valueVersion = record.valueVersion
         self.source = source
     }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+package import VaultFormat
+package import VaultStorage
+
+/// The state of an item, or of the vault itself, as the operation says it that made it so. Its value is a handle that
+/// the store alone understands, which made it.
+package typealias Record = Operation
+
+/// What the engine knows of where records are kept. ``VaultStore`` keeps them in a file; whatever keeps them elsewhere
+/// plugs in here.
+///
+/// A record has a place, which stays its own for as long as the item lives in this process.
+package protocol RecordSource: AnyObject {
+    /// Told of every change of a record.
+    var observer: (any RecordObserver)? { get set }
+    /// Seconds since 2001-01-01T00:00:00Z.
+    var now: Double { get }
+
+    func place(of id: ItemID) -> Int?
+    func record(at place: Int) -> Record?
+    /// The ordinal of the record at a place: items are sorted by it.
+    func ordinal(at place: Int) -> UInt64?
+    /// One more than the greatest place.
+    var recordEnd: Int { get }
+    /// Visits class and encoded attributes of every record.
+    func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void)
+
+    /// What the vault says of itself.
+    var settings: Record? { get }
+    /// How many older versions of an item are kept.
+    var historyLimit: Int { get }
+    /// The older versions of an item, oldest first.
+    func versions(of id: ItemID) -> [Record]
+    /// The newest of the older versions of each item that has any, in no order.
+    var lastVersions: [Record] { get }
+    /// The greatest version that the item has had; 0: nothing is known of it.
+    func lastVersion(of id: ItemID) -> UInt64
+
+    /// Whether there is a key for items of this protection class now.
+    func canUse(_ protection: Accessibility) -> Bool
+    /// Whether a person can open the vault with something that they know.
+    var hasPassphrase: Bool { get }
+    /// Whether the item is absent here: bound to another device, or to a passphrase that the vault no longer has.
+    func isAbsentHere(_ record: Record) throws(VaultError) -> Bool
+    /// Makes sure that what ``isAbsentHere(_:)`` says is known and not only feared.
+    func requireKnownDevice() throws(VaultError)
+
+    /// Opens the value of a record; nil: it has none.
+    ///
+    /// - Throws: `.itemChanged` when the value was replaced since the record was found.
+    func secret(of record: Record) throws(VaultError) -> Secret?
+}
+
+/// The one way to change records: what is staged shows at once, and becomes durable with all the rest of the session.
+package protocol RecordSession: ~Copyable {
+    func makeItemID() -> ItemID
+    /// The ordinal of the next item to be created.
+    var nextOrdinal: UInt64 { get }
+    /// What this device's items carry. The device is given one now if it has none.
+    func identifyDevice() throws(VaultError) -> [16 of UInt8]
+
+    /// - Returns: the record with what became of its value.
+    mutating func stage(_ record: Record, _ value: ValueChange) throws(VaultError) -> Record
+}
+
+extension VaultStore: RecordSource {
+    package func isAbsentHere(_ record: Record) throws(VaultError) -> Bool {
+        do throws(StorageError) { return try isForeign(record) } catch { throw VaultError(error) }
+    }
+
+    package func requireKnownDevice() throws(VaultError) {
+        do throws(StorageError) { try checkDeviceIsKnown() } catch { throw VaultError(error) }
+    }
+
+    package func secret(of record: Record) throws(VaultError) -> Secret? {
+        do throws(StorageError) {
+            guard let bytes = try openValue(of: record) else { return nil }
+            return Secret(bytes)
+        } catch {
+            // Another process may have been in the middle of a write that it never finished.
+            guard error == .damaged(.value(record.id)), !isWriting else { throw VaultError(error) }
+        }
+        guard let again = try stored({ () throws(StorageError) in try openValueAgain(of: record) }) else {
+            throw .itemChanged
+        }
+        return again
+    }
+}
+
+extension WriteSession: RecordSession {
+    package func identifyDevice() throws(VaultError) -> [16 of UInt8] {
+        do throws(StorageError) { return try deviceIdentifier() } catch { throw VaultError(error) }
+    }
+
+    package mutating func stage(_ record: Record, _ value: ValueChange) throws(VaultError) -> Record {
+        do throws(StorageError) { return try stage(record, value: value) } catch { throw VaultError(error) }
+    }
+}
