@@ -25,6 +25,14 @@ struct UnlockOptions: ParsableArguments {
         }
     }
 
+    /// The ways in beside a passphrase alone, as a hint names them.
+    static let waysIn: [(kind: KeySlot.Kind, way: String)] = [
+        (.recoveryCode, "a recovery code (--recovery-code-file -)"),
+        (.keyFile, "a key file (--key-file FILE)"),
+        (.passphraseAndKeyFile, "a passphrase with a key file (--key-file FILE)"),
+        (.external, "the machine that keeps a secret for it"),
+    ]
+
     /// Whether the command line says what to unlock with.
     var isNamed: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil }
 

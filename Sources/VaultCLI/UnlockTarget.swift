@@ -37,11 +37,7 @@ struct UnlockTarget {
 
     /// What opens the vault beside a passphrase alone.
     var otherWays: String {
-        var ways: [String] = []
-        if has(.recoveryCode) { ways.append("a recovery code (--recovery-code-file -)") }
-        if has(.keyFile) { ways.append("a key file (--key-file FILE)") }
-        if has(.passphraseAndKeyFile) { ways.append("a passphrase with a key file (--key-file FILE)") }
-        if has(.external) { ways.append("the machine that keeps a secret for it") }
+        let ways = UnlockOptions.waysIn.filter { has($0.kind) }.map(\.way)
         return ways.isEmpty
             ? "the vault has no other way in: see 'vault slot list'" : "other ways in: " + ways.joined(separator: ", ")
     }

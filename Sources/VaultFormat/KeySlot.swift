@@ -2,17 +2,6 @@
 
 /// One way to unlock a vault: 256 bytes of the header.
 public struct KeySlot: Equatable, Sendable {
-    public enum Kind: UInt8, Sendable {
-        case passphrase = 1, recoveryCode, passphraseAndKeyFile, external, keyFile
-
-        public var takesPassphrase: Bool { self == .passphrase || self == .passphraseAndKeyFile }
-    }
-
-    /// Who keeps the secret of an external slot.
-    public enum Provider: UInt16, Sendable {
-        case systemdCredential = 1, tpm2, fido2
-    }
-
     public enum Stretching: Equatable, Sendable {
         /// Argon2id with `passes` passes over `memoryBytes`, a multiple of 1,024.
         case argon2id(passes: UInt32, memoryBytes: UInt64)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Vault
 internal import VaultCrypto
+package import VaultFormat
 public import VaultStorage
 
 /// What the agent says of itself. The only request that does not count as use.
@@ -29,48 +30,16 @@ package struct UnlockRequest: AgentRequest {
 
     package init(_ secret: UnlockingSecret) { self.secret = secret }
 
-    /// What the secret is, before its bytes.
-    private enum SecretKind: UInt8, MessageValue {
-        case passphrase = 1
-        case keyFile = 2
-        case recoveryCode = 3
-        case external = 4
-        case passphraseAndKeyFile = 5
-    }
-
     package func write(to writer: inout MessageWriter) {
-        func put(_ kind: SecretKind, _ secrets: Secret...) {
-            writer.put(kind)
-            for secret in secrets { writer.put(secret) }
-        }
-        switch secret {
-        case .passphrase(let passphrase): put(.passphrase, passphrase.secret)
-        case .keyFile(let keyFile): put(.keyFile, keyFile.secret)
-        case .recoveryCode(let code): put(.recoveryCode, code.secret)
-        case .external(let secret): put(.external, secret)
-        case .passphraseAndKeyFile(let passphrase, let keyFile):
-            put(.passphraseAndKeyFile, passphrase.secret, keyFile.secret)
-        }
+        writer.put(secret.kind)
+        for part in secret.parts { writer.put(part) }
     }
 
     package init(from reader: inout MessageReader) throws(MessageError) {
-        let kind: SecretKind = try reader.read()
-        let first: Secret = try reader.read()
-        let second = kind == .passphraseAndKeyFile ? try reader.read() : first
-        do throws(CryptoError) {
-            switch kind {
-            case .passphrase: secret = .passphrase(try Passphrase(first.bytes))
-            case .keyFile: secret = .keyFile(try KeyFile(digest: first))
-            case .recoveryCode: secret = .recoveryCode(try RecoveryCode(secret: first))
-            case .external:
-                guard first.count == 32 else { throw .unacceptableKeyFile }
-                secret = .external(first)
-            case .passphraseAndKeyFile:
-                secret = .passphraseAndKeyFile(try Passphrase(first.bytes), try KeyFile(digest: second))
-            }
-        } catch {
-            throw .invalid
-        }
+        let kind: KeySlot.Kind = try reader.read()
+        var parts: [Secret] = []
+        for _ in kind.parts { parts.append(try reader.read()) }
+        do throws(CryptoError) { secret = try UnlockingSecret(kind, parts: parts) } catch { throw .invalid }
     }
 }
 
@@ -101,6 +70,8 @@ package struct IdleLimitRequest: AgentRequest {
 
     package init(from reader: inout MessageReader) throws(MessageError) { seconds = try reader.read() }
 }
+
+extension KeySlot.Kind: MessageValue {}
 
 extension AgentClient {
     /// What the agent says of itself. Asking is no use of it.

@@ -76,19 +76,15 @@ struct Rekey: ParsableCommand {
 
     /// What opened the vault opens it from now on, or the new passphrase in its place.
     private func entries(for current: UnlockingSecret, _ own: KeySlot?) throws -> [SlotEntry] {
-        func entry(_ secret: UnlockingSecret, _ kind: KeySlot.Kind) -> SlotEntry {
-            let slot = own?.kind == kind ? own : nil
-            return SlotEntry(secret, name: slot?.name ?? kind.label, cost: new.kdf?.cost ?? slot?.cost ?? .moderate)
+        func entry(_ secret: UnlockingSecret) -> SlotEntry {
+            let slot = own?.kind == secret.kind ? own : nil
+            let name = slot?.name ?? secret.kind.label
+            return SlotEntry(secret, name: name, cost: new.kdf?.cost ?? slot?.cost ?? .moderate)
         }
         let passphrase = try new.given()
-        switch current {
-        case .passphrase: return [entry(passphrase.map { .passphrase($0) } ?? current, .passphrase)]
-        case .passphraseAndKeyFile(_, let keyFile):
-            return [entry(passphrase.map { .passphraseAndKeyFile($0, keyFile) } ?? current, .passphraseAndKeyFile)]
-        case .recoveryCode: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
-        case .keyFile:
-            return [entry(current, .keyFile), entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
-        case .external: return [entry(.passphrase(try passphrase ?? new.passphrase()), .passphrase)]
-        }
+        guard !current.kind.takesPassphrase else { return [entry(passphrase.map { current.with($0) } ?? current)] }
+        let forPeople = entry(.passphrase(try passphrase ?? new.passphrase()))
+        // A file stays with who has it; a code is used up, and what the machine keeps belongs to the old slot.
+        return current.kind == .keyFile ? [entry(current), forPeople] : [forPeople]
     }
 }

@@ -50,7 +50,7 @@ extension KeySlot {
         random: any RandomSource
     ) throws(CryptoError) -> KeySlot {
         let stretching: Stretching =
-            secret.needsStretching ? .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes) : .blake2b
+            secret.kind.takesPassphrase ? .argon2id(passes: cost.passes, memoryBytes: cost.memoryBytes) : .blake2b
         var slot = KeySlot(
             kind: secret.kind, stretching: stretching, slotID: random.bytes(16), salt: random.bytes(16), name: name)
         slot.nonce = random.bytes(Layout.nonceLength)

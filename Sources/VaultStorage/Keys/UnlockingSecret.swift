@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultCrypto
-public import VaultFormat
+package import VaultFormat
 
 /// What opens a slot of a vault.
 public enum UnlockingSecret: Sendable {
@@ -11,7 +11,8 @@ public enum UnlockingSecret: Sendable {
     /// 32 bytes that this machine keeps: see ``LockedStore/machineSecret(with:)``.
     case external(Secret)
 
-    var kind: KeySlot.Kind {
+    /// The kind of slot that it opens.
+    package var kind: KeySlot.Kind {
         switch self {
         case .passphrase: .passphrase
         case .recoveryCode: .recoveryCode
@@ -21,52 +22,52 @@ public enum UnlockingSecret: Sendable {
         }
     }
 
-    /// Whether a person chose it, so that guesses have to be made dear.
-    var needsStretching: Bool {
+    /// One secret for each of ``VaultFormat/KeySlot/Kind/parts``.
+    package var parts: [Secret] {
         switch self {
-        case .passphrase, .passphraseAndKeyFile: true
-        case .recoveryCode, .keyFile, .external: false
+        case .passphrase(let passphrase): [passphrase.secret]
+        case .recoveryCode(let code): [code.secret]
+        case .passphraseAndKeyFile(let passphrase, let keyFile): [passphrase.secret, keyFile.secret]
+        case .keyFile(let keyFile): [keyFile.secret]
+        case .external(let secret): [secret]
         }
     }
 
-    /// What the slot's key is derived from: of a passphrase with a key file, `u32 length || passphrase ||
-    /// BLAKE2b-512(file)`.
+    /// - Parameter parts: as many as the kind has.
+    /// - Throws: for what is none of them.
+    package init(_ kind: KeySlot.Kind, parts: [Secret]) throws(CryptoError) {
+        switch kind {
+        case .passphrase: self = .passphrase(try Passphrase(parts[0].bytes))
+        case .recoveryCode: self = .recoveryCode(try RecoveryCode(secret: parts[0]))
+        case .passphraseAndKeyFile:
+            self = .passphraseAndKeyFile(try Passphrase(parts[0].bytes), try KeyFile(digest: parts[1]))
+        case .keyFile: self = .keyFile(try KeyFile(digest: parts[0]))
+        case .external:
+            guard parts[0].count == 32 else { throw .unacceptableKeyFile }
+            self = .external(parts[0])
+        }
+    }
+
+    /// The same with another passphrase, where there is one.
+    package func with(_ passphrase: Passphrase) -> UnlockingSecret {
+        switch self {
+        case .passphrase: .passphrase(passphrase)
+        case .passphraseAndKeyFile(_, let keyFile): .passphraseAndKeyFile(passphrase, keyFile)
+        case .recoveryCode, .keyFile, .external: self
+        }
+    }
+
+    /// What the slot's key is derived from: the secret alone, or of two parts `u32 length || first || second`.
     func secret() throws(CryptoError) -> Secret {
-        switch self {
-        case .passphrase(let passphrase): return passphrase.secret
-        case .recoveryCode(let code): return code.secret
-        case .keyFile(let keyFile): return keyFile.secret
-        case .external(let secret): return secret
-        case .passphraseAndKeyFile(let passphrase, let keyFile):
-            let length = passphrase.secret.count
-            var joined = try SecretBytes(zeroed: 4 + length + keyFile.secret.count)
-            var prefix: [UInt8] = []
-            prefix.append(integer: UInt32(length))
-            joined.replace(at: 0, with: prefix.span)
-            passphrase.secret.withBytes { joined.replace(at: 4, with: $0) }
-            keyFile.secret.withBytes { joined.replace(at: 4 + length, with: $0) }
-            return Secret(joined)
-        }
-    }
-}
-
-extension KeySlot.Kind {
-    /// Whether a person opens it with what they know or have written down.
-    public var isForPeople: Bool {
-        switch self {
-        case .passphrase, .recoveryCode, .passphraseAndKeyFile: true
-        case .external, .keyFile: false
-        }
-    }
-
-    /// As people call it.
-    public var label: String {
-        switch self {
-        case .passphrase: "passphrase"
-        case .recoveryCode: "recovery code"
-        case .passphraseAndKeyFile: "passphrase and key file"
-        case .external: "external secret"
-        case .keyFile: "key file"
-        }
+        let parts = parts
+        guard parts.count == 2 else { return parts[0] }
+        let length = parts[0].count
+        var joined = try SecretBytes(zeroed: 4 + length + parts[1].count)
+        var prefix: [UInt8] = []
+        prefix.append(integer: UInt32(length))
+        joined.replace(at: 0, with: prefix.span)
+        parts[0].withBytes { joined.replace(at: 4, with: $0) }
+        parts[1].withBytes { joined.replace(at: 4 + length, with: $0) }
+        return Secret(joined)
     }
 }

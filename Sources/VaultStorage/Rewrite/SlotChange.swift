@@ -175,7 +175,7 @@ extension VaultEnvironment {
     {
         var slots: [HeldSlot] = []
         for entry in entries {
-            if entry.secret.needsStretching { try checkMemory(for: entry.cost.memoryBytes) }
+            if entry.secret.kind.takesPassphrase { try checkMemory(for: entry.cost.memoryBytes) }
             var slot: KeySlot
             do throws(CryptoError) {
                 slot = try KeySlot.sealing(
@@ -200,17 +200,6 @@ extension Header {
         }
         do throws(FormatError) { try replaceSlots(with: slots) } catch {
             throw .slot(error == .outOfBounds(.annex) ? .annexFull : .full)
-        }
-    }
-}
-
-extension KeySlot.Provider {
-    /// As people call it.
-    public var label: String {
-        switch self {
-        case .systemdCredential: "systemd credential"
-        case .tpm2: "TPM2"
-        case .fido2: "FIDO2"
         }
     }
 }

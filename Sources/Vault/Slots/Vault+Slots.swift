@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-public import SystemPackage
 public import VaultCrypto
 public import VaultFormat
 public import VaultStorage
 
-// Ways to unlock, and the file as a whole.
+// Ways to unlock a vault.
 
 extension Vault {
-    // MARK: Key slots
-
     /// The ways to unlock the vault, as the file has them now.
     public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.store.header.slots } }
 
@@ -102,110 +99,4 @@ extension Vault {
     {
         try core.manage { store throws(StorageError) in try store.rekey(entries, report: report) }
     }
-
-    // MARK: Copies
-
-    /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
-    ///
-    /// - Parameters:
-    ///   - entries: who may open the copy; nil for whoever may open this one.
-    ///   - replacing: whether a file at the path may be replaced.
-    /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
-    @discardableResult
-    public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false) throws(VaultError)
-        -> Int
-    {
-        try core.manage { store throws(StorageError) in
-            try store.backUp(to: path, entries: entries, replacing: replacing)
-        }
-    }
-}
-
-extension LockedVault {
-    /// The ways to unlock it.
-    public var slots: [KeySlot] { store.header.slots }
-
-    /// What this machine keeps for the vault, which a slot of it opens with. Nil: it has no such slot.
-    ///
-    /// - Throws: `.storage(.machineSecret)` when the machine does not give it: the other slots work all the same.
-    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
-        -> UnlockingSecret?
-    {
-        try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
-    }
-
-    /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before
-    /// anything is replaced.
-    ///
-    /// - Parameters:
-    ///   - secret: opens the backup, and then the vault.
-    ///   - path: of the vault. Its directory is made, mode 0700, when it does not exist.
-    ///   - replacing: whether a file at the path may be replaced.
-    ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
-    ///   - report: hears how much is done, from 0 to 1.
-    /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with what was there in
-    ///   place.
-    @discardableResult
-    public func restore(
-        with secret: UnlockingSecret, to path: FilePath, replacing: Bool = false,
-        accepts: (MissingState) -> Bool = { _ in false },
-        report: (Double) -> Void = { _ in }
-    ) throws(VaultError) -> Int {
-        try stored { () throws(StorageError) in
-            let backup = try store.openAsBackup(with: secret)
-            return try VaultStore.restore(
-                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts, report: report
-            )
-        }
-    }
-}
-
-/// A vault that cannot be opened as it is.
-public struct DamagedVault: Sendable {
-    private let store: LockedStore
-
-    /// - Throws: `.storage(.damaged)` when not even the header makes sense.
-    public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
-        do throws(StorageError) { store = try LockedStore(path, environment: environment, isDamaged: true) } catch {
-            throw VaultError(error)
-        }
-    }
-
-    public var slots: [KeySlot] { store.header.slots }
-
-    /// As ``LockedVault/machineSecret(with:)``.
-    public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
-        -> UnlockingSecret?
-    {
-        try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
-    }
-
-    /// What came of it, and the items that are not whole.
-    public struct Result: Sendable {
-        public let salvage: Salvage
-        /// Items without their newest value, with what became of it.
-        public let damaged: [(item: Item, loss: Salvage.Loss)]
-    }
-
-    /// Writes what can be authenticated to a new vault.
-    ///
-    /// - Parameter accepts: asked when what is left has not all that this device has seen of the vault.
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.wrongPassphrase)`, `.storage(.rolledBack)`.
-    public func salvage(
-        with secret: UnlockingSecret, to path: FilePath, accepts: (MissingState) -> Bool = { _ in false },
-        report: (Double) -> Void = { _ in }
-    ) throws(VaultError) -> Result {
-        let salvage = try stored { () throws(StorageError) in
-            try store.salvage(with: try store.unlock(with: secret), to: path, accepts: accepts, report: report)
-        }
-        let source = NoSecrets()
-        return Result(salvage: salvage, damaged: salvage.damaged.map { (Item($0.operation, source), $0.loss) })
-    }
-}
-
-/// Of the items of a report, which lie nowhere that could be asked.
-private final class NoSecrets: SecretSource {
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret? { throw .unimplemented }
 }
