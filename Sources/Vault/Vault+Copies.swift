@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import SystemPackage
-public import VaultCrypto
 public import VaultFormat
 public import VaultStorage
 
