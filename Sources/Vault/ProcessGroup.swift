@@ -47,12 +47,12 @@ enum ProcessGroup {
             var identifier: String?
             enum CodingKeys: String, CodingKey { case identifier = "CFBundleIdentifier" }
         }
-        let places = [
+        let paths = [
             "\(directory)/Info.plist", "\(directory)/\(file).resources/Info.plist",
             "\(directory)/../share/\(file).resources/Info.plist",
         ]
-        for place in places {
-            guard let data = FileManager.default.contents(atPath: place), data.count <= 1 << 20,
+        for path in paths {
+            guard let data = FileManager.default.contents(atPath: path), data.count <= 1 << 20,
                 let identifier = (try? PropertyListDecoder().decode(Information.self, from: data))?.identifier,
                 !identifier.isEmpty
             else { continue }

@@ -64,8 +64,8 @@ public final class AgentServer: Sendable {
     ///
     /// - Parameters:
     ///   - descriptor: a bound socket, which the server owns from now on.
-    ///   - place: where that socket lies; when it is gone, the agent is asked to end. Nil: nobody looks.
-    public func start(on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
+    ///   - location: where that socket lies; when it is gone, the agent is asked to end. Nil: nobody looks.
+    public func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         pool.start()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 64)
@@ -75,7 +75,7 @@ public final class AgentServer: Sendable {
         state.withLock { $0.listener = listener }
         keeper.willUnlock.withLock { $0 = { [weak self] in self?.reloadIfOutdated() } }
         keeper.didLock.withLock { $0 = { [weak self] isByItself in self?.locked(isByItself) } }
-        watch(place)
+        watch(location)
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
         state.withLock { $0.events = events }
     }
@@ -137,11 +137,11 @@ public final class AgentServer: Sendable {
 
     /// Looks from time to time whether it is time to lock. Requests look for themselves, so nothing depends on how
     /// often.
-    private func watch(_ place: AgentSocket.Place?) {
+    private func watch(_ location: AgentSocket.Location?) {
         let pause = AgentServer.pause(keeper.lockIfDue())
-        if place?.isTaken == false { settings.stop() }
+        if location?.isTaken == false { settings.stop() }
         group.next().scheduleTask(in: pause) { [pool] in
-            pool.submit { [weak self] state in if case .active = state { self?.watch(place) } }
+            pool.submit { [weak self] state in if case .active = state { self?.watch(location) } }
         }
     }
 

@@ -21,11 +21,11 @@ public enum AgentSocketError: Error, Equatable, Sendable {
 public struct AgentSocket: ~Copyable {
     /// Bound, and not listening yet.
     public let descriptor: Int32
-    public let place: Place
+    public let location: Location
     private let lock: Int32
 
     /// Where clients look for the socket.
-    public struct Place: Sendable {
+    public struct Location: Sendable {
         fileprivate let path: FilePath
         fileprivate let device: dev_t
         fileprivate let inode: ino_t
@@ -67,22 +67,22 @@ public struct AgentSocket: ~Copyable {
             let bound = unsafe clinux_bind_unix(path.string)
             guard bound >= 0 else { throw .system(Errno(rawValue: CInt(-bound))) }
             guard unsafe lstat(path.string, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-            return AgentSocket(Int32(bound), Place(path: path, device: status.st_dev, inode: status.st_ino), lock)
+            return AgentSocket(Int32(bound), Location(path: path, device: status.st_dev, inode: status.st_ino), lock)
         } catch {
             close(lock)
             throw error
         }
     }
 
-    private init(_ descriptor: Int32, _ place: Place, _ lock: Int32) {
+    private init(_ descriptor: Int32, _ location: Location, _ lock: Int32) {
         self.descriptor = descriptor
-        self.place = place
+        self.location = location
         self.lock = lock
     }
 
     /// Takes the socket away, unless another lies there by now.
     deinit {
-        if place.isTaken { unsafe unlink(place.path.string) }
+        if location.isTaken { unsafe unlink(location.path.string) }
         close(lock)
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 internal import VaultStorage
+internal import VaultFormat
 
 /// How long an audit log is and how it ends, kept beside it: lines that were cut off its end, or the whole log, are
 /// missed.
@@ -39,10 +40,10 @@ struct AuditHead: Equatable {
 
     /// What is there, whether it is true or not; nil: nothing.
     static func bytes(of vaultID: [UInt8], in directory: FilePath) -> [UInt8]? {
-        guard let place = try? LinuxFileSystem().openDirectory(directory),
-            (try? place.status(of: name(of: vaultID)))?.kind == .regular
+        guard let directory = try? LinuxFileSystem().openDirectory(directory),
+            (try? directory.status(of: name(of: vaultID)))?.kind == .regular
         else { return nil }
-        return try? place.open(name(of: vaultID), writable: false).read(length + 1, at: 0)
+        return try? directory.open(name(of: vaultID), writable: false).read(length + 1, at: 0)
     }
 
     static func open(of vaultID: [UInt8], in directory: FilePath) throws(Errno) -> any VaultFile {

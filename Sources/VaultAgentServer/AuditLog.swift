@@ -7,6 +7,7 @@ public import SystemPackage
 public import Vault
 internal import VaultAgent
 internal import VaultStorage
+internal import VaultFormat
 
 /// Who did what and when, and never a value: one line of JSON each, chained by a MAC under a key of the vault.
 ///
@@ -290,7 +291,7 @@ public final class AuditLog: Sendable {
             let end = line.count - tailLength
             guard end > 0, let mac = String(validating: line[(end + 8)..<(line.count - 2)], as: UTF8.self),
                 line[end..<(end + 8)].elementsEqual(",\"mac\":\"".utf8), line.suffix(2).elementsEqual("\"}".utf8),
-                let tag = bytes(hex: mac),
+                let tag = bytes(hexadecimal: mac), tag.count == 32,
                 let entry = try? JSONDecoder().decode(Entry.self, from: Data(line))
             else { return Line(number: 0, text: [], tag: []) }
             return Line(number: entry.n, hasHead: entry.v != nil, text: Array(line[..<end]), tag: tag)
@@ -298,17 +299,6 @@ public final class AuditLog: Sendable {
     }
 
     private static let tailLength = 8 + 64 + 2
-
-    private static func bytes(hex: String) -> [UInt8]? {
-        let digits = hex.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.count == 64, !hex.contains(where: { $0.isUppercase }) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: 64, by: 2) {
-            guard let high = digits[index], let low = digits[index + 1] else { return nil }
-            bytes.append(UInt8(high << 4 | low))
-        }
-        return bytes
-    }
 }
 
 extension UUID {

@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultFormat
 
 /// An item as `--json` prints it: stable keys, times as RFC 3339, no secret.
 struct ItemOutput: Encodable {

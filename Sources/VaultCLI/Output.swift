@@ -8,8 +8,11 @@ internal import Vault
 enum Output {
     /// Writes bytes to standard output, or to another descriptor.
     ///
+    /// - Parameter name: of what is written, for people.
     /// - Throws: code 30 when they do not all arrive.
-    static func write(_ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO) throws {
+    static func write(
+        _ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO, as name: String = "the output"
+    ) throws {
         var written = 0
         while written < bytes.count {
             let rest = bytes.extracting(written..<bytes.count)
@@ -23,7 +26,7 @@ enum Output {
             }
             guard count > 0 else {
                 throw CommandError(
-                    .inputOutput, "cannot write the output: \(Errno(rawValue: errno).description.lowercased())")
+                    .inputOutput, "cannot write \(name): \(Errno(rawValue: errno).description.lowercased())")
             }
             written += count
         }

@@ -6,6 +6,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 /// Reads secrets from descriptors and files straight into locked memory.
 enum SecretReader {
@@ -175,7 +176,7 @@ struct SecretOptions: ParsableArguments {
 
     private func read() throws -> SecretBytes {
         let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
-        let limit = 16 << 20
+        let limit = Layout.valueLimit
         if let generate { return try Generator.characters(generate, symbols: Generator.defaultSymbols).bytes() }
         if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
         if let fd { return try SecretReader.read(fd, limit: limit, tooLong: tooLong) }

@@ -20,16 +20,16 @@ public struct AttributeList: Equatable, Sendable, ExpressibleByDictionaryLiteral
     public subscript(tag: AttributeTag) -> EncodedValue? {
         get { fields.first { $0.tag == tag }?.value }
         set {
-            let place = fields.firstIndex { $0.tag >= tag } ?? fields.count
-            let isHere = place < fields.count && fields[place].tag == tag
+            let index = fields.firstIndex { $0.tag >= tag } ?? fields.count
+            let isHere = index < fields.count && fields[index].tag == tag
             if let newValue {
                 if isHere {
-                    fields[place].value = newValue
+                    fields[index].value = newValue
                 } else {
-                    fields.insert(Field(tag: tag, value: newValue), at: place)
+                    fields.insert(Field(tag: tag, value: newValue), at: index)
                 }
             } else if isHere {
-                fields.remove(at: place)
+                fields.remove(at: index)
             }
         }
     }

@@ -13,7 +13,7 @@ public final class SimulatedDisk: VaultFileSystem {
 
     /// What an operation is about to do, for whoever decides whether it may.
     public enum Step: Hashable, Sendable {
-        case read, write, truncate, reserve, dataSync, fileSync, directorySync, place, create, lock
+        case read, write, truncate, reserve, dataSync, fileSync, directorySync, install, create, lock
     }
 
     /// What becomes of an operation.
@@ -164,7 +164,7 @@ public final class SimulatedDisk: VaultFileSystem {
         -> SimulatedDisk
     {
         let survivors = names.mapValues { inode in
-            inode.state.withLock { Inode(inode.number, Inode.State(settled: content($0))) }
+            inode.state.withLock { Inode(inode.number, Inode.State(durable: content($0))) }
         }
         let copy = SimulatedDisk(survivors, next: state.nextInode)
         copy.lie(about: state.lies)
@@ -251,7 +251,7 @@ public final class SimulatedDisk: VaultFileSystem {
 }
 
 extension SimulatedDisk.Inode.State {
-    init(settled bytes: [UInt8]) {
+    init(durable bytes: [UInt8]) {
         disk = bytes
         cache = bytes
     }

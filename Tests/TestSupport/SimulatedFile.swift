@@ -46,10 +46,10 @@ final class SimulatedDirectory: VaultDirectory {
         return SimulatedFile(disk, inode)
     }
 
-    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+    func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
         guard let inode = (file as? SimulatedFile)?.inode else { throw .invalidArgument }
         if !replacing, disk.inode(name) != nil { throw .fileExists }
-        try disk.pass(.place)
+        try disk.pass(.install)
         disk.state.withLock { $0.names[name] = inode }
     }
 

@@ -63,7 +63,7 @@ struct Faults {
         (["status"], ""),
     ]
 
-    let place: Place
+    let scratch: Scratch
     let binary: String
     /// Every error of every call, not only the first one of those that write.
     let isThorough: Bool
@@ -76,20 +76,21 @@ struct Faults {
 
     func run() throws -> Bool {
         // The command would make a cheaper slot dearer each time.
-        let vault = try place.make(cost: .interactive)
+        let vault = try scratch.make(cost: .interactive)
         for (account, secret) in [("kept", "a secret"), ("other", "a secret of the other")] {
             try vault.add(
                 Item(.genericPassword(service: "service", account: account), secret: Secret(bytes: Array(secret.utf8))))
         }
         _ = try vault.addRecoveryCode(name: "spare")
-        try vault.backUp(to: FilePath(place.directory).appending("backup"))
+        try vault.backUp(to: FilePath(scratch.directory).appending("backup"))
         vault.close()
-        for name in Place.passphrases { try write(name, to: name) }
-        try FileManager.default.createDirectory(atPath: place.directory + "/files", withIntermediateDirectories: false)
+        for name in Scratch.passphrases { try write(name, to: name) }
+        try FileManager.default.createDirectory(
+            atPath: scratch.directory + "/files", withIntermediateDirectories: false)
         try write("a file", to: "files/one")
         var (runs, faults) = (0, 0)
         for (arguments, input) in Self.commands where isThorough || Self.essential.contains(arguments[0]) {
-            let before = try content(of: place)
+            let before = try content(of: scratch)
             let (clean, ended) = try start(
                 arguments, input, tracing: ["-e", "trace=" + Self.calls.map(\.name).joined(separator: ",")])
             guard ended.status == 0 else { throw Failure(text: "\(arguments[0]) fails by itself: \(ended.message)") }
@@ -124,7 +125,7 @@ struct Faults {
     private struct Failure: Error { let text: String }
 
     private func write(_ text: String, to name: String) throws {
-        let path = place.directory + "/" + name
+        let path = scratch.directory + "/" + name
         guard
             FileManager.default.createFile(
                 atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
@@ -133,13 +134,13 @@ struct Faults {
         }
     }
 
-    /// Runs the command on a copy of the place.
+    /// Runs the command on a copy of the scratch.
     private func start(_ arguments: [String], _ input: String, tracing: [String]) throws -> (
-        place: Place, outcome: Outcome
+        scratch: Scratch, outcome: Outcome
     ) {
-        let copy = Place(directory: place.directory + "-copy")
+        let copy = Scratch(directory: scratch.directory + "-copy")
         try? FileManager.default.removeItem(atPath: copy.directory)
-        try FileManager.default.copyItem(atPath: place.directory, toPath: copy.directory)
+        try FileManager.default.copyItem(atPath: scratch.directory, toPath: copy.directory)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/strace")
         process.currentDirectoryURL = URL(filePath: copy.directory)
@@ -147,7 +148,7 @@ struct Faults {
         process.arguments = ["-f", "--seccomp-bpf", "--quiet=all", "-o", trace] + tracing + [binary] + arguments
         process.environment = [
             "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": copy.directory, "XDG_STATE_HOME": copy.directory + "/state",
-            "VAULT_FILE": copy.vault.string, "VAULT_PASSPHRASE_FILE": copy.directory + "/" + Place.passphrases[0],
+            "VAULT_FILE": copy.vault.string, "VAULT_PASSPHRASE_FILE": copy.directory + "/" + Scratch.passphrases[0],
             "SWIFT_BACKTRACE": "enable=no",
         ]
         let (standardInput, errors) = (Pipe(), Pipe())
@@ -165,7 +166,7 @@ struct Faults {
     }
 
     private func judge(
-        _ outcome: Outcome, _ ran: Place, mayBeInDoubt: Bool, _ before: [String], _ after: [String]
+        _ outcome: Outcome, _ ran: Scratch, mayBeInDoubt: Bool, _ before: [String], _ after: [String]
     ) throws -> [String] {
         var faults: [String] = []
         switch outcome.status {
@@ -196,11 +197,11 @@ struct Faults {
     }
 
     /// Everything that a command can change: the passphrase, the items, and the files beside the vault.
-    private func content(of place: Place, then use: (Vault) throws -> Void = { _ in }) throws -> [String] {
+    private func content(of scratch: Scratch, then use: (Vault) throws -> Void = { _ in }) throws -> [String] {
         var query = Query(.genericPassword)
         query.returnsSecrets = true
-        for passphrase in Place.passphrases {
-            guard let vault = try place.open(with: passphrase) else { continue }
+        for passphrase in Scratch.passphrases {
+            guard let vault = try scratch.open(with: passphrase) else { continue }
             let found = (try? vault.copyMatching(query)) ?? []
             let items = try found.map { item in
                 // What is random is another one in each run.
@@ -210,7 +211,7 @@ struct Faults {
             try use(vault)
             vault.close()
             let files = ["new.vault", "exported", "copied", "salvaged"].filter {
-                FileManager.default.fileExists(atPath: place.directory + "/" + $0)
+                FileManager.default.fileExists(atPath: scratch.directory + "/" + $0)
             }
             return [passphrase] + items.sorted() + files
         }

@@ -5,14 +5,14 @@ import Vault
 
 /// A writer that is killed at a random moment, again and again.
 struct Kills {
-    let place: Place
+    let scratch: Scratch
     let cycles: Int
 
-    init(_ place: Place, cycles: Int) { (self.place, self.cycles) = (place, cycles) }
+    init(_ scratch: Scratch, cycles: Int) { (self.scratch, self.cycles) = (scratch, cycles) }
 
     /// The writer: it acknowledges each item on standard output once it is stored.
-    static func write(_ place: Place, cycle: Int) throws {
-        let vault = try place.open()
+    static func write(_ scratch: Scratch, cycle: Int) throws {
+        let vault = try scratch.open()
         for count in 0... {
             let name = "\(cycle)/\(count)"
             try vault.set(Item(.genericPassword(service: "kill", account: name), secret: try Secret(text: name)))
@@ -27,8 +27,8 @@ struct Kills {
     }
 
     /// Looks for what was acknowledged, writes once more, and returns how much of it is lost.
-    static func check(_ place: Place, _ names: [String]) throws -> Int {
-        let vault = try place.open()
+    static func check(_ scratch: Scratch, _ names: [String]) throws -> Int {
+        let vault = try scratch.open()
         var lost = 0
         for name in names.suffix(40) {
             var query = Query(.genericPassword, service: "kill", account: name)
@@ -45,13 +45,13 @@ struct Kills {
     }
 
     func run() throws -> Bool {
-        try place.make().close()
+        try scratch.make().close()
         var (acknowledged, lost) = (0, 0)
         for cycle in 0..<cycles {
             let pipe = Pipe()
             let process = Process()
             process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-            process.arguments = ["write", place.directory, "\(cycle)"]
+            process.arguments = ["write", scratch.directory, "\(cycle)"]
             process.standardOutput = pipe
             try process.run()
             // So-and-so-many acknowledgements later, in the middle of whatever comes next. Some die while they open the
@@ -71,7 +71,7 @@ struct Kills {
             let lines = output.lastIndex(of: UInt8(ascii: "\n")).map { output[...$0] } ?? Data()
             let names = String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             acknowledged += names.count
-            lost += try Kills.check(place, names)
+            lost += try Kills.check(scratch, names)
         }
         say("kill: \(cycles) killed writers, \(acknowledged) acknowledged writes, \(lost) lost")
         return lost == 0 && acknowledged > cycles

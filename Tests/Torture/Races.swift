@@ -4,29 +4,29 @@ import Vault
 
 /// Many workers at once, a third of them killed on the way, and the judge of what they wrote down.
 struct Races {
-    let place: Place
+    let scratch: Scratch
     let processes: Int
     let threads: Int
     let seconds: Int
 
-    init(_ place: Place, processes: Int, threads: Int, seconds: Int) {
-        (self.place, self.processes, self.threads, self.seconds) = (place, processes, threads, seconds)
+    init(_ scratch: Scratch, processes: Int, threads: Int, seconds: Int) {
+        (self.scratch, self.processes, self.threads, self.seconds) = (scratch, processes, threads, seconds)
     }
 
     func run() throws -> Bool {
-        try place.make().close()
+        try scratch.make().close()
         let workers = try (0..<processes).map { number in
             // A third of them die, by one of their threads, while the others of them are in the middle of something.
             let lifetime = number < processes / 3 ? Int.random(in: 1...150) : .max
-            return try place.spawn(["work", "p\(number)", "\(threads)", "\(seconds)", "\(lifetime)"])
+            return try scratch.spawn(["work", "p\(number)", "\(threads)", "\(seconds)", "\(lifetime)"])
         }
         workers.forEach { $0.waitUntilExit() }
         let killed = workers.count { $0.terminationReason == .uncaughtSignal && $0.terminationStatus == SIGKILL }
         let failed = workers.filter { $0.terminationStatus != 0 && $0.terminationStatus != SIGKILL }
         var faults = failed.map { "a worker ended with \($0.terminationStatus)" }
         if killed == 0 { faults.append("no worker was killed") }
-        let vault = try place.open()
-        let events = try place.logs().flatMap { $0 }
+        let vault = try scratch.open()
+        let events = try scratch.logs().flatMap { $0 }
         faults += try judge(events, vault)
         let longest = events.filter { $0.version > 0 }.map { $0.end - $0.begin }.max() ?? 0
         // A writer waits 30 s for the others, and then says so.

@@ -6,7 +6,7 @@ import Vault
 
 /// One process: its threads set, read, add, delete, compact and change the passphrase, and write down what they did.
 struct Worker: Sendable {
-    let place: Place
+    let scratch: Scratch
     let name: String
     let threads: Int
     let seconds: Int
@@ -16,14 +16,16 @@ struct Worker: Sendable {
 
     static let keys = 6
 
-    init(_ place: Place, name: String, threads: Int, seconds: Int, lifetime: Int) {
-        (self.place, self.name, self.threads, self.seconds, self.lifetime) = (place, name, threads, seconds, lifetime)
+    init(_ scratch: Scratch, name: String, threads: Int, seconds: Int, lifetime: Int) {
+        (self.scratch, self.name, self.threads, self.seconds, self.lifetime) = (
+            scratch, name, threads, seconds, lifetime
+        )
     }
 
     private final class Counter: Sendable { let value = Atomic(0) }
 
     func run() throws {
-        let vault = try place.open()
+        let vault = try scratch.open()
         let stop = now() + UInt64(seconds) * 1_000_000_000
         let group = DispatchGroup()
         // Threads of their own: a queue has no more than the machine has cores.
@@ -42,7 +44,7 @@ struct Worker: Sendable {
     }
 
     private func work(_ vault: Vault, _ name: String, until stop: UInt64) throws {
-        let (random, log) = (SystemRandomNumbers(), try place.log(name))
+        let (random, log) = (SystemRandomNumbers(), try scratch.log(name))
         var count = 0
         while now() < stop {
             if done.value.add(1, ordering: .relaxed).newValue == lifetime { kill(getpid(), SIGKILL) }
@@ -117,7 +119,7 @@ struct Worker: Sendable {
     }
 
     private func changePassphrase(_ vault: Vault, _ random: SystemRandomNumbers) throws {
-        let names = random.below(2) == 0 ? Place.passphrases : Place.passphrases.reversed()
+        let names = random.below(2) == 0 ? Scratch.passphrases : Scratch.passphrases.reversed()
         // Whoever changed it meanwhile was faster.
         do {
             try vault.changePassphrase(from: .of(names[0]), to: .of(names[1]), cost: .weakest)

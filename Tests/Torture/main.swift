@@ -25,26 +25,26 @@ guard arguments.count >= 2 else {
     )
     exit(2)
 }
-let place = Place(directory: arguments[1])
+let scratch = Scratch(directory: arguments[1])
 do {
     switch arguments[0] {
-    case "races": exit(try Races(place, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
-    case "kill": exit(try Kills(place, cycles: number(2)).run() ? 0 : 1)
+    case "races": exit(try Races(scratch, processes: number(2), threads: number(3), seconds: number(4)).run() ? 0 : 1)
+    case "kill": exit(try Kills(scratch, cycles: number(2)).run() ? 0 : 1)
     case "faults":
         let faults = Faults(
-            place: place, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
+            scratch: scratch, binary: arguments.count > 2 ? arguments[2] : "vault", isThorough: arguments.last == "all")
         exit(try faults.run() ? 0 : 1)
     case "work":
-        try Worker(place, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
+        try Worker(scratch, name: arguments[2], threads: number(3), seconds: number(4), lifetime: number(5)).run()
     case "cost":
         let costs = Costs(directory: arguments[1], items: number(2))
         if arguments.count == 4 { try costs.make() } else if try !costs.run(arguments[3], number(4)) { exit(2) }
-    case "make": try place.make().close()
+    case "make": try scratch.make().close()
     case "check":
         var names: [String] = []
         while let name = readLine() { names.append(name) }
-        exit(try Kills.check(place, names) == 0 ? 0 : 1)
-    case "write": try Kills.write(place, cycle: number(2))
+        exit(try Kills.check(scratch, names) == 0 ? 0 : 1)
+    case "write": try Kills.write(scratch, cycle: number(2))
     default: exit(2)
     }
 } catch {

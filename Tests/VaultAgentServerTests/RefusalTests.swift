@@ -274,11 +274,11 @@ struct RefusalTests {
         do {
             // Its directory goes when the user logs out.
             let socket = try AgentSocket.make(address)
-            #expect(socket.place.isTaken)
+            #expect(socket.location.isTaken)
             #expect(unlink(address.string) == 0)
-            #expect(!socket.place.isTaken)
+            #expect(!socket.location.isTaken)
             try Data().write(to: URL(filePath: address.string))
-            #expect(!socket.place.isTaken)
+            #expect(!socket.location.isTaken)
         }
         // What another put there meanwhile stays.
         #expect(unlink(address.string) == 0)

@@ -22,7 +22,7 @@ struct DurableFileTests {
         try body()
     }
 
-    @Test(arguments: [SimulatedDisk.Step.write, .fileSync, .place])
+    @Test(arguments: [SimulatedDisk.Step.write, .fileSync, .install])
     func `what fails before it has its name leaves what was there, and nothing else`(
         step: SimulatedDisk.Step
     ) throws {
@@ -37,10 +37,10 @@ struct DurableFileTests {
         try failing(.directorySync) {
             let file = try DurableFile("f", in: directory, SeededRandom("durable"))
             do throws(DurableFile.Failure) {
-                try file.place(replacing: false)
+                try file.finish(replacing: false)
                 Issue.record("nothing failed")
             } catch {
-                #expect(error.isPlaced && error.errno == .ioError)
+                #expect(error.hasName && error.errno == .ioError)
             }
         }
         #expect(try directory.names() == ["f"])

@@ -50,11 +50,11 @@ struct FileSystemTests {
             for (bytes, replacing) in [([UInt8]([1]), false), ([2], true)] {
                 let file = try directory.createTemporary(".t")
                 try file.writeAll(bytes.span, at: 0)
-                try directory.place(file, temporaryName: ".t", as: "f", replacing: replacing)
+                try directory.install(file, temporaryName: ".t", as: "f", replacing: replacing)
             }
             let third = try directory.createTemporary(".t")
             #expect(throws: Errno.fileExists) {
-                try directory.place(third, temporaryName: ".t", as: "f", replacing: false)
+                try directory.install(third, temporaryName: ".t", as: "f", replacing: false)
             }
             #expect(try directory.open("f", writable: false).read(2, at: 0) == [2])
             #expect(try directory.names().contains("f"))

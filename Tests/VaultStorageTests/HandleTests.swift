@@ -77,7 +77,7 @@ struct HandleTests {
         let store = try create("v")
         for account in ["one", "two", "three"] { try VaultBuilder.add(account, to: store, account: account) }
         let compactor = try store.makeCompactor()
-        failing(.place) { #expect(throws: StorageError.inputOutput(.ioError, .rename)) { try compactor.compact() } }
+        failing(.install) { #expect(throws: StorageError.inputOutput(.ioError, .rename)) { try compactor.compact() } }
         try compactor.compact()
         store.rejoin(compactor, after: nil)
         #expect(try store.verify(deep: true).opened == 3)

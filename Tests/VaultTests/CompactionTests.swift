@@ -73,7 +73,7 @@ private final class Observed: Sendable {
 private final class Counter: Sendable { let value = Atomic(0) }
 
 struct CompactionTests {
-    @Test(arguments: [SimulatedDisk.Step.create, .fileSync, .place, .directorySync], [false, true])
+    @Test(arguments: [SimulatedDisk.Step.create, .fileSync, .install, .directorySync], [false, true])
     func `a reader of the same vault waits for no step of a compaction`(
         _ step: SimulatedDisk.Step, _ copiesBeside: Bool
     ) throws {
@@ -181,7 +181,7 @@ struct CompactionTests {
     }
 
     @Test func `a compaction that fails leaves the vault as it was`() throws {
-        for step in [SimulatedDisk.Step.create, .fileSync, .place] {
+        for step in [SimulatedDisk.Step.create, .fileSync, .install] {
             let observed = try Observed(copiesBeside: false)
             observed.disk.judge.withLock { $0 = { $0 == step ? .fails(.ioError) : .done } }
             #expect(throws: VaultError.self) { try observed.vault.compact() }

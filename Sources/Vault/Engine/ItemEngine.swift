@@ -4,32 +4,32 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// The rules of the four verbs, over the records of one store. Every door ends here; none has rules of its own.
+/// The rules of the four verbs, over the records of one vault. Every door ends here; none has rules of its own.
 ///
 /// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around those that change something.
-final class ItemEngine<Store: RecordSource> {
-    let store: Store
+final class ItemEngine<Records: RecordSource> {
+    let records: Records
     let index = ItemIndex()
 
-    init(_ store: Store) {
-        self.store = store
-        store.observer = index
+    init(_ records: Records) {
+        self.records = records
+        records.observer = index
     }
 
     // MARK: Finding
 
     func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item]
     {
-        let found = try ParsedQuery(query, groups: groups).find(in: store, index)
+        let found = try ParsedQuery(query, groups: groups).find(in: records, index)
         var items: [Item] = []
         items.reserveCapacity(found.count)
         for record in found {
-            guard store.canUse(record.protection) else {
+            guard records.canUse(record.protection) else {
                 if query.leavesOutLocked { continue }
                 throw .locked
             }
             items.append(Item(record, source))
-            if query.returnsSecrets { items[items.count - 1].secret = try store.secret(of: record) }
+            if query.returnsSecrets { items[items.count - 1].secret = try records.secret(of: record) }
         }
         guard !items.isEmpty else { throw .itemNotFound }
         return items
@@ -37,15 +37,15 @@ final class ItemEngine<Store: RecordSource> {
 
     /// Which items match, readable or not: to be written down beside what is done to them.
     func identifiers(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [UUID] {
-        try ParsedQuery(query, groups: groups).find(in: store, index).map { UUID($0.id) }
+        try ParsedQuery(query, groups: groups).find(in: records, index).map { UUID($0.id) }
     }
 
     func lockedCount(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
-        try ParsedQuery(query, groups: groups).find(in: store, index).count { !store.canUse($0.protection) }
+        try ParsedQuery(query, groups: groups).find(in: records, index).count { !records.canUse($0.protection) }
     }
 
     func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {
-        guard let place = store.place(of: id), let record = store.record(at: place) else { return false }
+        guard let place = records.place(of: id), let record = records.record(at: place) else { return false }
         return isVisible(record, to: groups)
     }
 
@@ -55,12 +55,13 @@ final class ItemEngine<Store: RecordSource> {
     }
 
     func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
-        guard let place = store.place(of: id), let record = store.record(at: place), try !store.isAbsentHere(record)
+        guard let place = records.place(of: id), let record = records.record(at: place),
+            try !records.isAbsentHere(record)
         else {
             throw .itemNotFound
         }
         guard record.valueVersion == valueVersion else { throw .itemChanged }
-        return try store.secret(of: record)
+        return try records.secret(of: record)
     }
 
     // MARK: Adding
@@ -102,10 +103,10 @@ final class ItemEngine<Store: RecordSource> {
 
     private func checkKey(of parsed: ParsedItem) throws(VaultError) {
         // It would be sealed by nothing that the user knows.
-        guard parsed.protection != .whenPasscodeSetThisDeviceOnly || store.hasPassphrase else {
+        guard parsed.protection != .whenPasscodeSetThisDeviceOnly || records.hasPassphrase else {
             throw .storage(.noMatchingSlot)
         }
-        guard store.canUse(parsed.protection) else { throw .locked }
+        guard records.canUse(parsed.protection) else { throw .locked }
     }
 
     /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent
@@ -114,8 +115,12 @@ final class ItemEngine<Store: RecordSource> {
         own: Record?, foreign: [Record]
     ) {
         var twins: (own: Record?, foreign: [Record]) = (nil, [])
-        for record in records(like: parsed) where record.id != id {
-            if try store.isAbsentHere(record) { twins.foreign.append(record) } else { twins.own = twins.own ?? record }
+        for record in known(like: parsed) where record.id != id {
+            if try records.isAbsentHere(record) {
+                twins.foreign.append(record)
+            } else {
+                twins.own = twins.own ?? record
+            }
         }
         return twins
     }
@@ -124,17 +129,17 @@ final class ItemEngine<Store: RecordSource> {
     func removeForeign(_ twins: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         for record in twins {
             // Without a look at this device's secret every such item seems to be another's.
-            try store.requireKnownDevice()
+            try records.requireKnownDevice()
             try remove(record, in: &session)
         }
     }
 
     /// The records with the item's primary key.
-    private func records(like parsed: ParsedItem) -> [Record] {
-        let candidates = index.candidates(primaryKeyOf: parsed.itemClass, in: store) { parsed.matchKey($0) }
+    private func known(like parsed: ParsedItem) -> [Record] {
+        let candidates = index.candidates(primaryKeyOf: parsed.itemClass, in: records) { parsed.matchKey($0) }
         guard let candidates, !candidates.isEmpty else { return [] }
         let own = Attribute.primaryKey(of: parsed.itemClass)
-        return candidates.compactMap { store.record(at: $0) }.filter { record in
+        return candidates.compactMap { records.record(at: $0) }.filter { record in
             record.itemClass == parsed.itemClass
                 && (own + Attribute.commonPrimaryKey).allSatisfy {
                     parsed.matchKey($0) == $0.matchKey(in: record, parsed.itemClass)
@@ -146,7 +151,7 @@ final class ItemEngine<Store: RecordSource> {
         _ parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        let now = store.now
+        let now = records.now
         let record = Record(
             kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(),
             version: 1,
@@ -180,7 +185,7 @@ final class ItemEngine<Store: RecordSource> {
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
-        let found = try parsed.find(in: store, index)
+        let found = try parsed.find(in: records, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
             _ = try update(record, with: changes, groups, leavesTombstone: query.leavesTombstones, in: &session)
@@ -194,7 +199,7 @@ final class ItemEngine<Store: RecordSource> {
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
-        guard store.canUse(old.protection) else { throw .locked }
+        guard records.canUse(old.protection) else { throw .locked }
         if let version = changes.version, version != old.version { throw .versionMismatch }
         var parsed = ParsedItem(
             itemClass: itemClass, protection: old.protection, values: old.attributes.values, user: old.attributes.user)
@@ -230,12 +235,12 @@ final class ItemEngine<Store: RecordSource> {
         if let secret { return .set(secret) }
         guard old.value != nil else { return .none }
         // Another protection class is another key: the value is sealed again.
-        guard new.protection == old.protection else { return try store.secret(of: old).map(ValueChange.set) ?? .none }
+        guard new.protection == old.protection else { return try records.secret(of: old).map(ValueChange.set) ?? .none }
         return .keep
     }
 
     /// Modification dates of an item rise by a millisecond at least.
-    func modificationDate(after last: Record) -> Double { max(store.now, last.modified + 0.001) }
+    func modificationDate(after last: Record) -> Double { max(records.now, last.modified + 0.001) }
 
     func hasMoved(_ old: Record, to parsed: ParsedItem) -> Bool {
         (Attribute.primaryKey(of: parsed.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
@@ -256,7 +261,7 @@ final class ItemEngine<Store: RecordSource> {
         matching query: Query, _ groups: AccessGroups, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
         let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
-        let found = try parsed.find(in: store, index)
+        let found = try parsed.find(in: records, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
             try remember(record, in: &session)

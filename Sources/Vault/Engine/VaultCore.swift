@@ -16,7 +16,7 @@ final class VaultCore: Sendable {
 
         init(_ engine: ItemEngine<VaultStore>) { self.engine = engine }
 
-        var store: VaultStore { engine.store }
+        var store: VaultStore { engine.records }
 
         func check() throws(VaultError) { if isClosed { throw .closed } }
     }

@@ -17,7 +17,7 @@ public struct ItemVersion: Sendable {
 extension Vault {
     /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the
     /// next compaction.
-    public var historyLimit: Int { get throws(VaultError) { try core.read { $0.store.historyLimit } } }
+    public var historyLimit: Int { get throws(VaultError) { try core.read { $0.records.historyLimit } } }
 
     /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
     ///
@@ -70,7 +70,7 @@ extension Vault {
             for query in queries {
                 owners.formUnion(try engine.historyOwners(matching: query, onlyDeleted: onlyDeleted, self.accessGroups))
             }
-            return VaultStore.Purge(histories: owners.filter { !engine.store.versions(of: $0).isEmpty })
+            return VaultStore.Purge(histories: owners.filter { !engine.records.versions(of: $0).isEmpty })
         }.histories.count
     }
 

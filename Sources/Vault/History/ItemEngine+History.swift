@@ -8,24 +8,24 @@ internal import VaultStorage
 extension ItemEngine {
     /// Keeps an item as it is now, before it is changed or deleted.
     func remember(_ old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
-        guard store.historyLimit > 0, !old.isTombstone else { return }
+        guard records.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
         _ = try session.stage(past, .keep)
     }
 
     func setHistoryLimit(_ limit: Int, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
-        let old = store.settings
+        let old = records.settings
         guard old != nil || limit > 0 else { return }
         var settings =
             old
             ?? Record(
                 kind: .put, itemClass: nil, protection: .always, id: session.makeItemID(), version: 0, valueVersion: 0,
-                ordinal: session.nextOrdinal, created: store.now, modified: store.now, value: nil,
+                ordinal: session.nextOrdinal, created: records.now, modified: records.now, value: nil,
                 deviceID: .init(repeating: 0),
                 attributes: EncodedAttributes())
         settings.version += 1
-        settings.modified = max(store.now, settings.modified)
+        settings.modified = max(records.now, settings.modified)
         settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: old?.attributes)
         _ = try session.stage(settings, .none)
     }
@@ -34,14 +34,14 @@ extension ItemEngine {
     func versions(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
-        let found = try ParsedQuery(query, groups: groups).find(in: store, index)
+        let found = try ParsedQuery(query, groups: groups).find(in: records, index)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
         for current in found {
             // A version of before the item came into the caller's groups is not the caller's to see.
-            for record in [current] + store.versions(of: current.id).reversed()
+            for record in [current] + records.versions(of: current.id).reversed()
             where isVisible(record, to: groups) {
-                if try store.isAbsentHere(record) { continue }
+                if try records.isAbsentHere(record) { continue }
                 versions.append(try version(record, of: query, source, isCurrent: record.kind == .put))
             }
         }
@@ -62,23 +62,23 @@ extension ItemEngine {
     private func version(
         _ record: Record, of query: Query, _ source: any SecretSource, isCurrent: Bool
     ) throws(VaultError) -> ItemVersion {
-        guard store.canUse(record.protection) else { throw .locked }
+        guard records.canUse(record.protection) else { throw .locked }
         var item = Item(record, source)
-        if query.returnsSecrets { item.secret = try store.secret(of: record) }
+        if query.returnsSecrets { item.secret = try records.secret(of: record) }
         return ItemVersion(item: item, isCurrent: isCurrent)
     }
 
     private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         let parsed = try ParsedQuery(query, groups: groups)
         var found: [Record] = []
-        for record in store.lastVersions where parsed.matches(record) && isDeleted(record.id) {
-            if try !store.isAbsentHere(record) { found.append(record) }
+        for record in records.lastVersions where parsed.matches(record) && isDeleted(record.id) {
+            if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }
     }
 
     private func isDeleted(_ id: ItemID) -> Bool {
-        guard let place = store.place(of: id), let record = store.record(at: place) else { return true }
+        guard let place = records.place(of: id), let record = records.record(at: place) else { return true }
         return record.isTombstone
     }
 
@@ -89,15 +89,15 @@ extension ItemEngine {
         _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isVisible(id, to: groups), let place = store.place(of: id), let current = store.record(at: place),
+        guard isVisible(id, to: groups), let place = records.place(of: id), let current = records.record(at: place),
             !current.isTombstone,
-            try !store.isAbsentHere(current)
+            try !records.isAbsentHere(current)
         else { throw .itemNotFound }
-        let versions = store.versions(of: id)
+        let versions = records.versions(of: id)
         guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }),
             isVisible(past, to: groups)
         else { throw .itemNotFound }
-        guard store.canUse(current.protection) else { throw .locked }
+        guard records.canUse(current.protection) else { throw .locked }
         try remember(current, in: &session)
         return try bringBack(past, after: current, groups, source, in: &session)
     }
@@ -107,11 +107,11 @@ extension ItemEngine {
         _ id: ItemID, _ groups: AccessGroups, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isDeleted(id), let past = store.versions(of: id).last, isVisible(past, to: groups) else {
+        guard isDeleted(id), let past = records.versions(of: id).last, isVisible(past, to: groups) else {
             throw .itemNotFound
         }
-        var last = store.place(of: id).flatMap { store.record(at: $0) } ?? past
-        last.version = store.lastVersion(of: id)
+        var last = records.place(of: id).flatMap { records.record(at: $0) } ?? past
+        last.version = records.lastVersion(of: id)
         return try bringBack(past, after: last, groups, source, in: &session)
     }
 
@@ -119,8 +119,8 @@ extension ItemEngine {
         _ past: Record, after last: Record, _ groups: AccessGroups, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard let itemClass = past.itemClass, try !store.isAbsentHere(past) else { throw .itemNotFound }
-        guard store.canUse(past.protection) else { throw .locked }
+        guard let itemClass = past.itemClass, try !records.isAbsentHere(past) else { throw .itemNotFound }
+        guard records.canUse(past.protection) else { throw .locked }
         let parsed = ParsedItem(
             itemClass: itemClass, protection: past.protection, values: past.attributes.values,
             user: past.attributes.user)
@@ -148,7 +148,7 @@ extension ItemEngine {
     > {
         let deleted = try deletedRecords(matching: query, groups).map(\.id)
         if onlyDeleted { return Set(deleted) }
-        return try Set(deleted + ParsedQuery(query, groups: groups).find(in: store, index).map(\.id))
+        return try Set(deleted + ParsedQuery(query, groups: groups).find(in: records, index).map(\.id))
     }
 
     /// All that there ever was in an access group.
@@ -158,12 +158,12 @@ extension ItemEngine {
             item.isInGroup(name) || DeviceIdentifier.isIdentifier(item, of: group)
         }
         var current: Set<ItemID> = []
-        for place in 0..<store.recordEnd {
-            guard let record = store.record(at: place), record.itemClass != nil, isOfGroup(record) else {
+        for place in 0..<records.recordEnd {
+            guard let record = records.record(at: place), record.itemClass != nil, isOfGroup(record) else {
                 continue
             }
             current.insert(record.id)
         }
-        return (current, Set(store.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))
+        return (current, Set(records.lastVersions.filter { isDeleted($0.id) && isOfGroup($0) }.map(\.id)))
     }
 }

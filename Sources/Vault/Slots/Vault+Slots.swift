@@ -7,11 +7,11 @@ public import VaultStorage
 
 extension Vault {
     /// The ways to unlock the vault, as the file has them now.
-    public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.store.header.slots } }
+    public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.records.header.slots } }
 
     /// The slot that opened the vault. Nil for one that was just made, or whose slot is gone.
     public func openedSlot() throws(VaultError) -> KeySlot? {
-        try core.read { engine in engine.store.header.slots.first { $0.slotID == engine.store.openedBy } }
+        try core.read { engine in engine.records.header.slots.first { $0.slotID == engine.records.openedBy } }
     }
 
     /// Adds a way to unlock. Every slot opens the whole vault.

@@ -105,15 +105,15 @@ struct Agent: ParsableCommand {
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
         if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
         let socket = try AgentSocket.make()
-        try serve(server, on: socket.descriptor, at: socket.place)
+        try serve(server, on: socket.descriptor, at: socket.location)
         // One that systemd made is systemd's to take away.
         _ = consume socket
     }
 
-    private func serve(_ server: AgentServer, on descriptor: Int32, at place: AgentSocket.Place? = nil) throws {
+    private func serve(_ server: AgentServer, on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         if !locked, vault.unlocking.hasSource { try unlock(server) }
         let signals = AgentSignals(server)
-        do { try server.start(on: descriptor, at: place) } catch {
+        do { try server.start(on: descriptor, at: location) } catch {
             throw CommandError(.inputOutput, "cannot listen at the agent's socket")
         }
         if announce { AgentLauncher.announce(nil) }

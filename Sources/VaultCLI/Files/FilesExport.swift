@@ -6,6 +6,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,7 +58,7 @@ struct ExportDirectory {
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         self.path = path
-        temporary = OutputFile.temporaryPath(beside: path)
+        temporary = path + ".tmp-" + hexadecimal(SystemRandom().bytes(8))
     }
 
     func check() throws {
@@ -109,14 +110,7 @@ struct ExportDirectory {
                 .inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
         }
         defer { close(Int32(opened)) }
-        var written = 0
-        while written < bytes.count {
-            let rest = bytes.extracting(written..<bytes.count)
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(Int32(opened), $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure("write a file") }
-            written += count
-        }
+        try Output.write(bytes, to: Int32(opened), as: "a file")
     }
 
     private func make(_ directory: String, mayExist: Bool = false) throws {

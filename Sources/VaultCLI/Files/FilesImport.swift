@@ -6,6 +6,7 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
+internal import VaultFormat
 
 struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -38,7 +39,7 @@ struct Import: ParsableCommand {
         let items = try Progress.during("reading") { report in
             try names.enumerated().map { index, name in
                 report(Double(index) / Double(names.count))
-                let bytes = try SecretReader.read(file: files + "/" + name, limit: 16 << 20, tooLong: tooLong)
+                let bytes = try SecretReader.read(file: files + "/" + name, limit: Layout.valueLimit, tooLong: tooLong)
                 return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
             }
         }

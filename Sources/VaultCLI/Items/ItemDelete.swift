@@ -87,7 +87,7 @@ extension Int {
     /// With commas between thousands.
     var grouped: String {
         var digits = Array(String(self))
-        for place in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: place) }
+        for index in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: index) }
         return String(digits)
     }
 }

@@ -147,7 +147,6 @@ struct SlotAdd: ParsableCommand {
         let isNew = !file.exists
         if isNew {
             try SystemRandom().secret(64).withBytes { try file.replace(with: $0) }
-            try file.synchronizeDirectory()
         }
         do { try body(try UnlockOptions.read(keyFile: path)) } catch {
             // After a failed sync nobody knows whether there is a slot that wants it.

@@ -4,6 +4,7 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultFormat
 
 /// Both ends of a pipe, of which a child gets none that it is not given.
 struct Pipe {
@@ -63,7 +64,7 @@ struct Helper {
         output.closeWriteEnd()
         defer { output.closeReadEnd() }
         let tooLong = CommandError(.failure, "'\(arguments[0])' says too much")
-        let answer = try SecretReader.read(output.readEnd, limit: 16 << 20, tooLong: tooLong)
+        let answer = try SecretReader.read(output.readEnd, limit: Layout.valueLimit, tooLong: tooLong)
         try wait(for: process)
         return answer
     }

@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
+internal import VaultFormat
 
 struct Inject: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -47,8 +48,8 @@ struct Inject: ParsableCommand {
         if let target, target.exists, !yes { try Confirmation.checkPossible() }
         let tooLong = CommandError(.usage, "a template has at most 16 MiB")
         let bytes =
-            try input.map { try SecretReader.read(file: $0, limit: 16 << 20, tooLong: tooLong) }
-            ?? SecretReader.read(0, limit: 16 << 20, tooLong: tooLong)
+            try input.map { try SecretReader.read(file: $0, limit: Layout.valueLimit, tooLong: tooLong) }
+            ?? SecretReader.read(0, limit: Layout.valueLimit, tooLong: tooLong)
         let template = try bytes.withBytes { try Template($0) }
         let filled = try access.withVault { vault in
             try template.fill { reference, line in

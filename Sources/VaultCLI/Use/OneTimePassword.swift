@@ -117,8 +117,8 @@ enum Base32 {
             bits += 5
             guard bits >= 8 else { continue }
             bits -= 8
-            let (place, decoded) = (count, UInt8(truncatingIfNeeded: held >> UInt32(bits)))
-            output.withMutableBytes { $0[place] = decoded }
+            let (index, decoded) = (count, UInt8(truncatingIfNeeded: held >> UInt32(bits)))
+            output.withMutableBytes { $0[index] = decoded }
             count += 1
         }
         guard count > 0 else { throw flaw }

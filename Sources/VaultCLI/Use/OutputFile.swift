@@ -45,40 +45,18 @@ struct OutputFile {
         guard let name = target.lastComponent?.string else { throw OutputFile.failure(.isDirectory) }
         do {
             let directory = try LinuxFileSystem().openDirectory(parent.isEmpty ? "." : parent)
-            let temporary = OutputFile.temporaryPath(beside: name)
-            let file = try directory.createTemporary(temporary)
-            do {
-                try file.writeAll(bytes, at: 0)
-                try file.synchronize()
-                try interruptions.check()
-                try directory.place(file, temporaryName: temporary, as: name, replacing: isThere)
-            } catch {
-                try? directory.remove(temporary)
-                try interruptions.check()
-                guard let errno = error as? Errno else { throw error }
-                guard errno != .fileExists else {
-                    throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
-                }
-                throw OutputFile.failure(errno)
+            let made = try DurableFile(name, in: directory, SystemRandom(), needsLock: false)
+            try made.file.writeAll(bytes, at: 0)
+            try interruptions.check()
+            try made.finish(replacing: isThere)
+        } catch {
+            try interruptions.check()
+            guard let errno = (error as? DurableFile.Failure)?.errno ?? error as? Errno else { throw error }
+            guard errno != .fileExists else {
+                throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
             }
-        } catch let error as Errno {
-            throw OutputFile.failure(error)
+            throw OutputFile.failure(errno)
         }
-    }
-
-    /// Makes the file's name durable.
-    func synchronizeDirectory() throws {
-        let parent = FilePath(path).removingLastComponent()
-        let opened = unsafe clinux_openat(
-            AT_FDCWD, parent.isEmpty ? "." : parent.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard opened >= 0 else { throw OutputFile.failure(Errno(rawValue: CInt(-opened))) }
-        defer { close(Int32(opened)) }
-        guard fsync(Int32(opened)) == 0 else { throw OutputFile.failure(Errno(rawValue: errno)) }
-    }
-
-    /// Where something is put together that is then moved to `path`.
-    static func temporaryPath(beside path: String) -> String {
-        path + ".tmp-" + hexadecimal(SystemRandom().bytes(8))
     }
 
     private static func failure(_ errno: Errno) -> CommandError {

@@ -79,9 +79,3 @@ final class DeviceSecret: Sendable {
 
     private static func fileName(_ vaultID: [UInt8]) -> String { hexadecimal(vaultID) + ".device" }
 }
-
-/// Two lower-case digits a byte.
-package func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-}

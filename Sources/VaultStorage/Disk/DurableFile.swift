@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import SystemPackage
-internal import VaultCrypto
+package import SystemPackage
+package import VaultCrypto
+internal import VaultFormat
 
 /// A file in the making: it gets its name once all of it is on the disk, or goes.
-struct DurableFile: ~Copyable {
+package struct DurableFile: ~Copyable {
     /// What did not work, and how far the file had come.
-    struct Failure: Error {
-        let errno: Errno
+    package struct Failure: Error {
+        package let errno: Errno
         let task: FileTask
         /// Whether it had its name already, which a crash may take away again.
-        let isPlaced: Bool
+        let hasName: Bool
     }
 
-    let file: any VaultFile
+    package let file: any VaultFile
     private let directory: any VaultDirectory
     private let name: String
     private let temporaryName: String
-    private var isPlaced = false
+    private var hasName = false
 
     /// - Parameters:
     ///   - name: that it will have.
     ///   - needsLock: whether a file system without locks will not do.
-    init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true)
+    package init(_ name: String, in directory: any VaultDirectory, _ random: any RandomSource, needsLock: Bool = true)
         throws(Errno)
     {
         let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
@@ -39,15 +40,15 @@ struct DurableFile: ~Copyable {
         self.temporaryName = temporaryName
     }
 
-    deinit { if !isPlaced { try? directory.remove(temporaryName) } }
+    deinit { if !hasName { try? directory.remove(temporaryName) } }
 
     /// Makes its content durable, gives it its name, and makes that durable.
-    consuming func place(replacing: Bool) throws(Failure) {
+    package consuming func finish(replacing: Bool) throws(Failure) {
         try step(.synchronize) { () throws(Errno) in try file.synchronize() }
         try step(.rename) { () throws(Errno) in
-            try directory.place(file, temporaryName: temporaryName, as: name, replacing: replacing)
+            try directory.install(file, temporaryName: temporaryName, as: name, replacing: replacing)
         }
-        isPlaced = true
+        hasName = true
         try step(.synchronize) { () throws(Errno) in try directory.synchronize() }
     }
 
@@ -58,11 +59,11 @@ struct DurableFile: ~Copyable {
     ) throws(Errno) {
         let made = try DurableFile(name, in: directory, random, needsLock: false)
         try made.file.writeAll(bytes, at: 0)
-        do throws(Failure) { try made.place(replacing: replacing) } catch { throw error.errno }
+        do throws(Failure) { try made.finish(replacing: replacing) } catch { throw error.errno }
     }
 
     private borrowing func step(_ task: FileTask, _ call: () throws(Errno) -> Void) throws(Failure) {
-        do throws(Errno) { try call() } catch { throw Failure(errno: error, task: task, isPlaced: isPlaced) }
+        do throws(Errno) { try call() } catch { throw Failure(errno: error, task: task, hasName: hasName) }
     }
 
     private static func prefix(_ name: String) -> String { ".\(name).tmp-" }

@@ -215,7 +215,7 @@ private final class LinuxDirectory: VaultDirectory {
         return LinuxFile(try withMode0600(try Descriptor(at: descriptor.number, name, flags, 0o600)))
     }
 
-    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+    func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
         if let file = file as? LinuxFile, file.isNameless {
             let source = "/proc/self/fd/\(file.descriptor.number)"
             let target = replacing ? temporaryName : name

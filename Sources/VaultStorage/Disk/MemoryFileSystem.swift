@@ -68,14 +68,14 @@ private final class MemoryDirectory: VaultDirectory {
             })
     }
 
-    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
+    func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
         guard let file = file as? MemoryFile else { throw .invalidArgument }
-        let isPlaced = state.withLock { state in
+        let hasName = state.withLock { state in
             guard replacing || state.names[name] == nil else { return false }
             state.names[name] = file.inode
             return true
         }
-        guard isPlaced else { throw .fileExists }
+        guard hasName else { throw .fileExists }
     }
 
     func remove(_ name: String) throws(Errno) {

@@ -66,7 +66,7 @@ public protocol VaultDirectory: AnyObject, Sendable {
     /// Gives a temporary file its place.
     ///
     /// - Throws: `.fileExists` when it must not replace and the name is taken.
-    func place(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno)
+    func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno)
     func remove(_ name: String) throws(Errno)
     func names() throws(Errno) -> [String]
     /// `fsync` of the directory.

@@ -11,8 +11,9 @@ public struct KeyDerivationCost: Equatable, Sendable {
     ///   - passes: 3 to 64.
     ///   - memoryBytes: 64 MiB to 4 GiB, a multiple of 1,024; together at most 16 GiB-passes. Nil for anything else.
     public init?(passes: UInt32, memoryBytes: UInt64) {
-        guard (3...64).contains(passes), ((64 << 20)...(4 << 30)).contains(memoryBytes), memoryBytes % 1024 == 0,
-            memoryBytes * UInt64(passes) <= 16 << 30
+        guard (3...KeySlot.passesBounds.upperBound).contains(passes),
+            ((64 << 20)...KeySlot.memoryBounds.upperBound).contains(memoryBytes), memoryBytes % 1024 == 0,
+            memoryBytes * UInt64(passes) <= KeySlot.costBound
         else { return nil }
         self.init(unchecked: passes, memoryBytes)
     }

@@ -25,7 +25,7 @@ public struct SystemCredential: Sendable {
     /// The longest sealed form that has room in a vault's header.
     static let longestBlob = Header.annexLength
     private static let patience: Int32 = 30
-    private static let places = [
+    private static let paths = [
         "/usr/bin/systemd-creds", "/bin/systemd-creds", "/run/current-system/sw/bin/systemd-creds",
     ]
 
@@ -95,8 +95,8 @@ public struct SystemCredential: Sendable {
         throws(StorageError) -> Int
     {
         var result = -Int(Errno.noSuchFileOrDirectory.rawValue)
-        for place in Self.places where result == -Int(Errno.noSuchFileOrDirectory.rawValue) {
-            result = exchange([place] + arguments + ["-", "-"], input, into: &output)
+        for path in Self.paths where result == -Int(Errno.noSuchFileOrDirectory.rawValue) {
+            result = exchange([path] + arguments + ["-", "-"], input, into: &output)
         }
         guard result >= 0 else {
             switch Errno(rawValue: CInt(-result)) {

@@ -85,7 +85,7 @@ extension VaultStore {
 
 extension ValueLocation {
     /// Of a box whose place in the file is not known yet.
-    static func unplaced(_ box: [UInt8]) -> ValueLocation {
+    static func yetToWrite(_ box: [UInt8]) -> ValueLocation {
         ValueLocation(
             offset: UInt64(Layout.firstFrame), length: UInt32(box.count), tag: box.span.sixteen(at: Layout.nonceLength))
     }

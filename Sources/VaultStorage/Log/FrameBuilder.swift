@@ -43,10 +43,10 @@ struct FrameBuilder {
     /// Appends one transaction, its last frame marked as the commit; `isLast` false leaves it open for more of the
     /// same.
     ///
-    /// - Parameter placed: hears where each new value lies.
+    /// - Parameter located: hears where each new value lies.
     mutating func append(
         _ pending: [Pending], isLast: Bool = true, keys: borrowing GenerationKeys, random: any RandomSource,
-        placed: (Int, UInt64) -> Void
+        located: (Int, UInt64) -> Void
     ) {
         var first = 0
         while first < pending.count {
@@ -60,7 +60,7 @@ struct FrameBuilder {
             } while end < pending.count && end - first < Layout.operationLimit
                 && metadata + 4 + pending[end].operation.count <= FrameBuilder.packedMetadata
                 && values + pending[end].box.count <= FrameBuilder.packedValues
-            appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, placed)
+            appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, located)
             first = end
         }
         // Versions of one item lie side by side: the next piece of a long transaction may go on with the last one's.
@@ -71,7 +71,7 @@ struct FrameBuilder {
 
     private mutating func appendFrame(
         _ pending: [Pending], _ range: Range<Int>, _ contentLength: Int, _ values: Int, _ isCommit: Bool,
-        _ keys: borrowing GenerationKeys, _ random: any RandomSource, _ placed: (Int, UInt64) -> Void
+        _ keys: borrowing GenerationKeys, _ random: any RandomSource, _ located: (Int, UInt64) -> Void
     ) {
         let metadataLength = Padding.length(for: contentLength, minimum: Layout.metadataMinimum) + Layout.tagLength
         let valuesOffset = position.end + Layout.frameOverhead + metadataLength
@@ -84,10 +84,10 @@ struct FrameBuilder {
             for index in range {
                 let start = content.count
                 content += pending[index].operation
-                guard let offset = place(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
+                guard let offset = locate(pending[index], at: UInt64(valuesOffset + area.count)) else { continue }
                 area += pending[index].box
                 Operation.setOffset(offset, in: &content, at: start)
-                placed(index, offset)
+                located(index, offset)
             }
         }
         // A frame that writes no value looks like one that does.
@@ -116,7 +116,7 @@ struct FrameBuilder {
     ///
     /// - Parameter end: of the values so far.
     /// - Returns: nil when there is none, or one that stays where it is.
-    private mutating func place(_ pending: Pending, at end: UInt64) -> UInt64? {
+    private mutating func locate(_ pending: Pending, at end: UInt64) -> UInt64? {
         let operation = pending.operation.span
         let id = Operation.id(of: operation)
         if !pending.box.isEmpty {

@@ -25,7 +25,7 @@ struct Log: ~Copyable {
     /// The newest commit that is durable: named by a valid mark, or synced by this very handle.
     private(set) var base: Commit
     /// The commits that were applied after it: read, and perhaps only in the page cache of a writer that was killed.
-    private var unsettled: [Commit] = []
+    private var unconfirmed: [Commit] = []
     /// The marks as they were read last, or written since; under the writer lock nobody else writes them.
     private var marksRead: Marks?
     /// What a mark names that this very handle wrote and synced. One that was only read may be in the page cache alone.
@@ -96,12 +96,12 @@ struct Log: ~Copyable {
     /// A second log of the same file, as far as this one was followed.
     func copy(root: borrowing SecretBytes) throws(StorageError) -> Log {
         var log = try Log(unread: file, page, root: root, readOnlyReason: readOnlyReason, health)
-        (log.base, log.unsettled, log.sight) = (base, unsettled, sight)
+        (log.base, log.unconfirmed, log.sight) = (base, unconfirmed, sight)
         return log
     }
 
     /// The newest commit that was applied.
-    var tip: Commit { unsettled.last ?? base }
+    var tip: Commit { unconfirmed.last ?? base }
 
     /// The newest state that is durable.
     var durable: KnownState {
@@ -142,7 +142,7 @@ struct Log: ~Copyable {
     /// Whether all commits that were applied are still where they were.
     func isUnbroken() throws(StorageError) -> Bool {
         guard try isInPlace(base) else { return false }
-        guard let last = unsettled.last else { return true }
+        guard let last = unconfirmed.last else { return true }
         return try isInPlace(last)
     }
 
@@ -193,21 +193,21 @@ struct Log: ~Copyable {
             size = try attempt(.read) { () throws(Errno) in try file.status() }.size
         }
         var reader = LogReader(file: file, size: size, generation: header.generation)
-        let found = try reader.walk(from: tip, highest: highest, depth: .unsettled, keys: keys, apply: apply)
+        let found = try reader.walk(from: tip, highest: highest, depth: .unconfirmed, keys: keys, apply: apply)
         for state in known where !state.isPassed(by: [tip] + found, generation: header.generation) { throw .rolledBack }
-        unsettled += found
-        for commit in unsettled where commit.position.sequence == highest.sequence && commit.position != highest {
+        unconfirmed += found
+        for commit in unconfirmed where commit.position.sequence == highest.sequence && commit.position != highest {
             throw .damaged(.markMismatch(sequence: highest.sequence))
         }
-        settle(through: highest.sequence)
+        confirm(through: highest.sequence)
         sight = .through(size: size)
     }
 
     /// Moves the base to the newest applied commit that a mark names or that lies below it.
-    private mutating func settle(through sequence: UInt64) {
-        while let next = unsettled.first, next.position.sequence <= sequence {
+    private mutating func confirm(through sequence: UInt64) {
+        while let next = unconfirmed.first, next.position.sequence <= sequence {
             base = next
-            unsettled.removeFirst()
+            unconfirmed.removeFirst()
         }
     }
 
@@ -258,15 +258,15 @@ struct Log: ~Copyable {
             sight = .through(size: tip.position.end)
             reserve.forget()
         }
-        return try settleUnsettled() ? .ready(cutOff: cutOff) : .isOther
+        return try confirmAll() ? .ready(cutOff: cutOff) : .isOther
     }
 
     /// Writes commits that were only read once more, as read, and syncs them. A failure takes nothing back: their
     /// writer, since gone, may have acknowledged them.
     ///
     /// - Returns: false when they were replaced since they were applied.
-    private mutating func settleUnsettled() throws(StorageError) -> Bool {
-        guard !unsettled.isEmpty else { return true }
+    private mutating func confirmAll() throws(StorageError) -> Bool {
+        guard !unconfirmed.isEmpty else { return true }
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
         let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
@@ -282,7 +282,7 @@ struct Log: ~Copyable {
             try file.synchronizeData()
         }
         syncedMark = highest
-        settle(through: .max)
+        confirm(through: .max)
         return true
     }
 
@@ -313,7 +313,7 @@ struct Log: ~Copyable {
             position: frames.position, tagOffset: frames.lastTagOffset, count: tip.count + transactions,
             frames: tip.frames + frames.frames)
         syncedMark = marked
-        unsettled = []
+        unconfirmed = []
         sight = .through(size: end)
     }
 

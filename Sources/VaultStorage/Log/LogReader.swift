@@ -8,7 +8,7 @@ struct LogReader {
     /// How much is looked at of the value areas, which nobody needs to read in order to know what the items are.
     enum Depth {
         /// Only those beyond the newest mark, which may be torn.
-        case unsettled
+        case unconfirmed
         /// All of them.
         case everything
         /// All of them, and the metadata only as the chain has it: its boxes stay closed, and nobody hears of
@@ -50,9 +50,9 @@ struct LogReader {
         {
             // The box is opened before the values are looked at: that may move the window.
             let isOpen = depth == .integrity ? false : try frames.open(head, at: position.end, keys, into: &plain)
-            let isSettled = head.sequence <= highest.sequence
-            if !isSettled || depth != .unsettled, try !frames.hasValues(head, at: position.end, keys) {
-                guard isSettled else { break }
+            let isConfirmed = head.sequence <= highest.sequence
+            if !isConfirmed || depth != .unconfirmed, try !frames.hasValues(head, at: position.end, keys) {
+                guard isConfirmed else { break }
                 throw .damaged(.values(sequence: head.sequence))
             }
             // The chain tag holds, so a writer with the key made this frame: nothing may pass for a torn tail from here
@@ -64,7 +64,7 @@ struct LogReader {
                 : try FrameOperations(of: head, endingAt: end, generation: frames.generation, isOpen ? plain : nil)
             position = LogPosition(sequence: head.sequence, end: end, tag: tag)
             count += 1
-            if isSettled {
+            if isConfirmed {
                 try apply(operations, head.sequence)
                 if head.sequence == highest.sequence, !head.isCommit || position != highest {
                     throw .damaged(.markMismatch(sequence: highest.sequence))

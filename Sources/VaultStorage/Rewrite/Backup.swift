@@ -37,7 +37,7 @@ extension VaultStore {
                 return try writeCopy(slots, in: target)
             }
         }
-        try copy.place(at: target, replacing: replacing, anchoredBy: keys, environment)
+        try copy.finish(at: target, replacing: replacing, anchoredBy: keys, environment)
         return itemCount
     }
 
@@ -46,7 +46,7 @@ extension VaultStore {
         var next = header
         next.fileSalt = environment.random.bytes(32)
         next.baseSequence = sequence
-        if let slots { try next.place(slots) }
+        if let slots { try next.set(slots) }
         return try write(next, in: target)
     }
 
@@ -87,7 +87,7 @@ extension VaultStore {
                 next.generation = max(next.generation, old.header.generation + 1)
                 next.baseSequence = max(next.baseSequence, old.sequence)
             }
-            try backup.write(next, in: target).place(
+            try backup.write(next, in: target).finish(
                 at: target, replacing: replacing, anchoredBy: backup.keys, environment)
         }
         return backup.itemCount
@@ -148,12 +148,12 @@ extension VaultStore {
 }
 
 extension NewFile {
-    /// Makes the file durable under its name. What this device remembers of the place is of another file, and goes.
+    /// Makes the file durable under its name. What this device remembers under the name is of another file, and goes.
     ///
     /// - Parameters:
     ///   - keys: those of the new file.
-    ///   - environment: of the place.
-    consuming func place(
+    ///   - environment: of the target.
+    consuming func finish(
         at target: VaultLocation, replacing: Bool, anchoredBy keys: borrowing VaultKeys, _ environment: VaultEnvironment
     ) throws(StorageError) {
         let anchors = AnchorFiles(of: target, environment)
@@ -167,7 +167,7 @@ extension NewFile {
             try attempt(.synchronize) { () throws(Errno) in try file.synchronize() }
             try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() }
         }
-        try place(replacing: replacing)
+        try finish(replacing: replacing)
         guard let anchors, let _ = try? anchors.removeAll() else { return }
         for name in anchors.names {
             let anchor = Anchor(

@@ -113,7 +113,7 @@ extension VaultStore {
             next.generation = max(next.generation, anchor.generation + 1)
             next.baseSequence = max(next.baseSequence, anchor.sequence)
         }
-        if let slots { try next.place(slots) }
+        if let slots { try next.set(slots) }
         return next
     }
 

@@ -36,7 +36,7 @@ extension VaultStore {
             var file = try NewFile(header, root: keys.generationRoot, length: 0, in: location, environment)
             try file.finish()
             page = file.page
-            try file.place(replacing: false)
+            try file.finish(replacing: false)
         } catch {
             // Nothing was there before, so that it makes no difference what it was that did not work.
             guard case .inputOutput(let errno, _) = error else { throw error }
@@ -68,7 +68,7 @@ extension VaultStore {
         for entries: [SlotEntry], header: inout Header, _ environment: VaultEnvironment
     ) throws(StorageError) -> VaultKeys {
         let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
-        try header.place(try environment.makeSlots(entries, vaultKey, header.vaultID))
+        try header.set(try environment.makeSlots(entries, vaultKey, header.vaultID))
         do throws(CryptoError) { return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch {
             throw StorageError(error)
         }

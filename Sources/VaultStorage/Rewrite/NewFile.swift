@@ -85,7 +85,7 @@ struct NewFile: ~Copyable {
     mutating func endFrame() throws(StorageError) { if !open.isEmpty { try writeOpen(isLast: false) } }
 
     /// Reads back and syncs what is written so far, so that little is left to do later.
-    mutating func settle() throws(StorageError) {
+    mutating func synchronizeEarly() throws(StorageError) {
         _ = try readBackRest(highest: LogPosition(sequence: .max, end: 0, tag: Digest()))
         checked = Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
         try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }
@@ -110,9 +110,9 @@ struct NewFile: ~Copyable {
     ///
     /// - Throws: `.alreadyExists` when it must not replace; `.inputOutput` with what was there before;
     ///   `.indeterminate`.
-    consuming func place(replacing: Bool) throws(StorageError) {
-        do throws(DurableFile.Failure) { try durable.place(replacing: replacing) } catch {
-            if error.isPlaced { throw .indeterminate(error.errno) }
+    consuming func finish(replacing: Bool) throws(StorageError) {
+        do throws(DurableFile.Failure) { try durable.finish(replacing: replacing) } catch {
+            if error.hasName { throw .indeterminate(error.errno) }
             throw error.errno == .fileExists ? .alreadyExists : .inputOutput(error.errno, error.task)
         }
     }

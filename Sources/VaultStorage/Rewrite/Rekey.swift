@@ -120,7 +120,7 @@ extension VaultStore {
             value: nil,
             deviceID: .init(repeating: 0), attributes: OwnRecord.successionAttributes)
         let box = try seal(Secret(value), operation, fresh)
-        operation.value = .unplaced(box)
+        operation.value = .yetToWrite(box)
         return (operation.encoded(), box)
     }
 
@@ -138,7 +138,7 @@ extension VaultStore {
         var box = environment.random.bytes(Layout.nonceLength)
         let nonce = box
         plain.withBytes { SecretBox.seal($0, nonce: nonce.span, key: key, appendingTo: &box) }
-        operation.value = .unplaced(box)
+        operation.value = .yetToWrite(box)
         return box
     }
 }

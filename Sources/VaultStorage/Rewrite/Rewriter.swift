@@ -51,7 +51,7 @@ struct Rewriter: ~Copyable {
     mutating func copyBesideWriters() throws(StorageError) {
         try source.check()
         try copy()
-        if isLarge { try file.settle() }
+        if isLarge { try file.synchronizeEarly() }
     }
 
     /// Copies the records that stay, and the boxes of their values as they are.
@@ -163,7 +163,7 @@ struct Rewriter: ~Copyable {
             file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
         // Before it has its name: from then on the other handle looks for it.
         recipient?.offer(handover)
-        do throws(StorageError) { try file.place(replacing: true) } catch {
+        do throws(StorageError) { try file.finish(replacing: true) } catch {
             recipient?.withdraw()
             if case .indeterminate = error { health.poison() }
             throw error

@@ -193,7 +193,7 @@ private struct Salvager: ~Copyable {
         next.baseSequence = max(base, frames.keys.max() ?? 0)
         guard next.baseSequence < Header.sequenceLimit else { throw .damaged(.header(.outOfBounds(.frameSequence))) }
         // Nobody vouches for the others.
-        if !result.isHeaderWhole { try next.place(header.heldSlots.filter { $0.slot.slotID == slotID }) }
+        if !result.isHeaderWhole { try next.set(header.heldSlots.filter { $0.slot.slotID == slotID }) }
         noteMissing()
         guard !frames.isEmpty || size <= Layout.firstFrame else {
             throw .damaged(result.isHeaderWhole ? .missingCommits(found: base, expected: base + 1) : .headerMAC)
@@ -204,7 +204,7 @@ private struct Salvager: ~Copyable {
             for (operation, box) in try whole(of: versions) { try copy.append(operation.encoded(), box: box) }
         }
         try copy.finish()
-        try copy.place(at: target, replacing: false, anchoredBy: keys, environment)
+        try copy.finish(at: target, replacing: false, anchoredBy: keys, environment)
         return result
     }
 

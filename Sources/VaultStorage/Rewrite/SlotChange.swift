@@ -192,7 +192,7 @@ extension VaultEnvironment {
 
 extension Header {
     /// - Throws: `.slot(.annexFull)`, `.slot(.full)`, `.slot(.cost)`.
-    mutating func place(_ slots: [HeldSlot]) throws(StorageError) {
+    mutating func set(_ slots: [HeldSlot]) throws(StorageError) {
         // No reader would open them.
         for kind in Set(slots.map(\.slot.kind)) {
             let alike = slots.map(\.slot).filter { $0.kind == kind }

@@ -81,7 +81,7 @@ public struct WriteSession: ~Copyable {
             guard secret.count <= Layout.valueLimit else { throw .valueTooLarge }
             operation.valueVersion = operation.version
             box = try store.seal(secret, operation, store.keys)
-            operation.value = .unplaced(box)
+            operation.value = .yetToWrite(box)
         }
         let encoded = operation.encoded()
         let undo = store.records.stage(encoded.span)

@@ -97,38 +97,38 @@ public struct CaseRunner {
         return failures
     }
 
-    private mutating func run(_ step: Step, _ place: String) throws {
+    private mutating func run(_ step: Step, _ label: String) throws {
         let untouched = NSObject()
         var result: CFTypeRef? = untouched
         switch step {
         case .add(let item, let status, let shape):
-            try expect(SecItemAdd(resolve(item), &result), status, place)
-            check(result, status == errSecSuccess ? shape : .untouched, untouched, place)
+            try expect(SecItemAdd(resolve(item), &result), status, label)
+            check(result, status == errSecSuccess ? shape : .untouched, untouched, label)
         case .copy(let query, let status, let shape):
-            try expect(SecItemCopyMatching(resolve(query), &result), status, place)
-            check(result, status == errSecSuccess ? shape : .untouched, untouched, place)
-        case .look(let query, let status): try expect(SecItemCopyMatching(resolve(query), nil), status, place)
+            try expect(SecItemCopyMatching(resolve(query), &result), status, label)
+            check(result, status == errSecSuccess ? shape : .untouched, untouched, label)
+        case .look(let query, let status): try expect(SecItemCopyMatching(resolve(query), nil), status, label)
         case .update(let query, let changes, let status):
-            try expect(SecItemUpdate(resolve(query), resolve(changes)), status, place)
-        case .delete(let query, let status): try expect(SecItemDelete(resolve(query)), status, place)
+            try expect(SecItemUpdate(resolve(query), resolve(changes)), status, label)
+        case .delete(let query, let status): try expect(SecItemDelete(resolve(query)), status, label)
         case .same(let one, let other):
             var second: CFTypeRef?
-            try expect(SecItemCopyMatching(resolve(one), &result), errSecSuccess, place)
-            try expect(SecItemCopyMatching(resolve(other), &second), errSecSuccess, place)
-            check((result as? NSDictionary)?.isEqual(second) == true, place)
+            try expect(SecItemCopyMatching(resolve(one), &result), errSecSuccess, label)
+            try expect(SecItemCopyMatching(resolve(other), &second), errSecSuccess, label)
+            check((result as? NSDictionary)?.isEqual(second) == true, label)
         case .remember(let name, var query):
             query["r_PersistentRef"] = true
-            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, place)
+            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, label)
             references[name] = result as? Data
-            check(references[name] != nil, place)
+            check(references[name] != nil, label)
         case .note(let attribute, var query):
             query["r_Attributes"] = true
-            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, place)
+            try expect(SecItemCopyMatching(resolve(query), &result), errSecSuccess, label)
             noted[attribute] = (result as? [String: Any])?[attribute] as? Date
-            check(noted[attribute] != nil, place)
+            check(noted[attribute] != nil, label)
         case .addAs(let groups, let item):
             try world.become(groups)
-            try expect(SecItemAdd(resolve(item), nil), errSecSuccess, place)
+            try expect(SecItemAdd(resolve(item), nil), errSecSuccess, label)
             try world.become(current)
         case .become(let groups):
             current = groups
@@ -140,16 +140,16 @@ public struct CaseRunner {
         }
     }
 
-    private mutating func expect(_ status: OSStatus, _ expected: OSStatus, _ place: String) throws {
+    private mutating func expect(_ status: OSStatus, _ expected: OSStatus, _ label: String) throws {
         guard status != expected else { return }
-        failures.append("\(place): \(status) instead of \(expected)")
+        failures.append("\(label): \(status) instead of \(expected)")
         throw Stop()
     }
 
     private mutating func check(
-        _ condition: Bool, _ place: String, _ what: @autoclosure () -> String = "another result"
+        _ condition: Bool, _ label: String, _ what: @autoclosure () -> String = "another result"
     ) {
-        if !condition { failures.append("\(place): \(what())") }
+        if !condition { failures.append("\(label): \(what())") }
     }
 
     private func resolve(_ dictionary: [String: Any]) -> CFDictionary {
@@ -159,33 +159,33 @@ public struct CaseRunner {
         } as CFDictionary
     }
 
-    private mutating func check(_ result: CFTypeRef?, _ shape: Shape, _ untouched: NSObject, _ place: String) {
+    private mutating func check(_ result: CFTypeRef?, _ shape: Shape, _ untouched: NSObject, _ label: String) {
         switch shape {
         case .anything: break
-        case .untouched: check(result === untouched, place)
-        case .null: check(result == nil, place)
-        case .data(let data): check(result as? Data == data, place)
-        case .reference(let name): check(result as? Data == references[name], place)
-        case .array(let count): check((result as? [Any])?.count == count, place)
-        case .dictionary(let values, let lacking): check(result as? [String: Any], values, lacking, place)
+        case .untouched: check(result === untouched, label)
+        case .null: check(result == nil, label)
+        case .data(let data): check(result as? Data == data, label)
+        case .reference(let name): check(result as? Data == references[name], label)
+        case .array(let count): check((result as? [Any])?.count == count, label)
+        case .dictionary(let values, let lacking): check(result as? [String: Any], values, lacking, label)
         case .arrayOf(let values):
             let found = result as? [[String: Any]]
-            check(found?.count == 1, place)
-            check(found?.first, values, [], place)
+            check(found?.count == 1, label)
+            check(found?.first, values, [], label)
         case .rising(let attribute):
             let date = (result as? [String: Any])?[attribute] as? Date
-            check(date.map { $0 > noted[attribute] ?? .distantFuture } == true, place)
+            check(date.map { $0 > noted[attribute] ?? .distantFuture } == true, label)
         }
     }
 
-    private mutating func check(_ found: [String: Any]?, _ values: [String: Any], _ lacking: [String], _ place: String)
+    private mutating func check(_ found: [String: Any]?, _ values: [String: Any], _ lacking: [String], _ label: String)
     {
         for (key, value) in values {
             let expected = (value as? Reference).flatMap { references[$0.name] } ?? value
             let isEqual = found?[key].map { ($0 as AnyObject as? NSObject)?.isEqual(expected) == true } == true
-            check(isEqual, place, "\(key): \(String(describing: found?[key]))")
+            check(isEqual, label, "\(key): \(String(describing: found?[key]))")
         }
-        for key in lacking { check(found?[key] == nil, place, "\(key) is there") }
-        check(found != nil, place)
+        for key in lacking { check(found?[key] == nil, label, "\(key) is there") }
+        check(found != nil, label)
     }
 }

@@ -5,7 +5,7 @@ import Vault
 import VaultStorage
 
 /// A directory with a vault, and what those who work on it write down.
-struct Place: Sendable {
+struct Scratch: Sendable {
     let directory: String
 
     var vault: FilePath { FilePath(directory).appending("torture.vault") }
