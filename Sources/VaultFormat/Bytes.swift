@@ -84,11 +84,31 @@ extension Span<UInt8> {
     }
 }
 
+extension InlineArray where Element == UInt8 {
+    /// Puts an integer in little-endian order at `offset`, where there is room for it: a dozen of them that are
+    /// appended one after the other cost twenty times as much.
+    @inlinable @inline(__always)
+    public mutating func store<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(_ value: I, at offset: Int) {
+        precondition(offset >= 0 && offset <= count - MemoryLayout<I>.size)
+        var span = mutableSpan
+        // The integer lies within the array.
+        unsafe span.withUnsafeMutableBytes {
+            unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: I.self)
+        }
+    }
+
+    /// Puts sixteen bytes at `offset`.
+    @inlinable @inline(__always)
+    public mutating func store(_ bytes: [16 of UInt8], at offset: Int) {
+        store(bytes.span.integer(at: 0, as: UInt64.self), at: offset)
+        store(bytes.span.integer(at: 8, as: UInt64.self), at: offset + 8)
+    }
+}
+
 extension [UInt8] {
     @inlinable public mutating func append<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(integer value: I) {
-        append(addingCapacity: MemoryLayout<I>.size) { output in
-            for index in 0..<MemoryLayout<I>.size { output.append(UInt8(truncatingIfNeeded: value >> I(8 * index))) }
-        }
+        // The bytes are read before the closure ends.
+        unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe append(contentsOf: $0) }
     }
 
     @inlinable public mutating func append(_ bytes: Span<UInt8>) {

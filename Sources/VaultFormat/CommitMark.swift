@@ -41,10 +41,14 @@ public struct CommitMark: Equatable, Sendable {
 
     /// The 96 bytes before the MAC.
     public func encoded() -> [UInt8] {
-        var output = CommitMark.label
-        output.append(integer: generation)
-        output.append(integer: sequence)
-        output.append(integer: end)
+        var fields = [24 of UInt8](repeating: 0)
+        fields.store(generation, at: 0)
+        fields.store(sequence, at: 8)
+        fields.store(end, at: 16)
+        var output: [UInt8] = []
+        output.reserveCapacity(CommitMark.length)
+        output += CommitMark.label
+        output.append(fields)
         output += chainTag
         output.append(cleanClose ? 1 : 0)
         output.appendZeros(CommitMark.macOffset - output.count)

@@ -4,7 +4,7 @@
 public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: UInt16
 
-    public init(rawValue: UInt16) { self.rawValue = rawValue }
+    @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Tag 4000: a name and a value of the user's own, any number of times.
     public static let user = AttributeTag(rawValue: 0x4000)
@@ -72,7 +72,7 @@ public enum EncodedValue: Equatable, Sendable {
 public struct EncodedAttributes: Hashable, Sendable {
     public let bytes: [UInt8]
 
-    static let headLength = 7
+    @usableFromInline static var headLength: Int { 7 }
 
     /// No attributes.
     public init() { bytes = [] }
@@ -124,8 +124,10 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     /// Visits attributes that were checked, each with its kind and the place of its payload in `bytes`, until the body
     /// returns false.
-    public static func visit(_ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool)
-    {
+    @inlinable
+    public static func visit(
+        _ bytes: Span<UInt8>, _ body: (AttributeTag, _ kind: UInt8, _ payload: Range<Int>) -> Bool
+    ) {
         var offset = 0
         while offset + EncodedAttributes.headLength <= bytes.count {
             let start = offset + EncodedAttributes.headLength
@@ -233,9 +235,10 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     private static func appendHead(_ tag: AttributeTag, _ kind: UInt8, _ payloadLength: Int, to output: inout [UInt8]) {
-        output.append(integer: tag.rawValue)
-        output.append(kind)
-        output.append(integer: UInt32(payloadLength))
+        var head = [7 of UInt8](repeating: kind)
+        head.store(tag.rawValue, at: 0)
+        head.store(UInt32(payloadLength), at: 3)
+        output.append(head)
     }
 
     /// Returns where a user attribute's name lies.

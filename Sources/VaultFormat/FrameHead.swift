@@ -57,12 +57,14 @@ public struct FrameHead: Equatable, Sendable {
     public func encoded() -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(Layout.frameHeadLength)
-        output.append(integer: UInt32(length))
-        output.append(integer: flags)
-        output.append(integer: version)
-        output.append(integer: sequence)
-        output.append(integer: UInt32(metadataLength))
-        output.append(integer: UInt32(valueLength))
+        var head = [24 of UInt8](repeating: 0)
+        head.store(UInt32(length), at: 0)
+        head.store(flags, at: 4)
+        head.store(version, at: 6)
+        head.store(sequence, at: 8)
+        head.store(UInt32(metadataLength), at: 16)
+        head.store(UInt32(valueLength), at: 20)
+        output.append(head)
         output += nonce
         output += valueDigest
         return output

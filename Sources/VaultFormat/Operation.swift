@@ -107,23 +107,28 @@ public struct Operation: Equatable, Sendable {
     }
 
     public func append(to output: inout [UInt8]) {
-        output.append(kind.rawValue)
-        output.append(itemClass?.number ?? 0)
-        output.append(protection.number)
-        output.append(value == nil ? 0 : 1)
-        output.append(integer: UInt32(attributes.bytes.count))
-        output.append(id.bytes)
-        output.append(integer: version)
-        output.append(integer: valueVersion)
-        output.append(integer: ordinal)
+        var head = [108 of UInt8](repeating: 0)
+        head[0] = kind.rawValue
+        head[1] = itemClass?.number ?? 0
+        head[2] = protection.number
+        head.store(UInt32(attributes.bytes.count), at: 4)
+        head.store(id.high.byteSwapped, at: 8)
+        head.store(id.low.byteSwapped, at: 16)
+        head.store(version, at: 24)
+        head.store(valueVersion, at: 32)
+        head.store(ordinal, at: 40)
         // Zero has one form.
-        output.append(integer: (created == 0 ? 0 : created).bitPattern)
-        output.append(integer: (modified == 0 ? 0 : modified).bitPattern)
-        output.append(integer: value?.offset ?? 0)
-        output.append(integer: value?.length ?? 0)
-        output.append(value?.tag ?? .init(repeating: 0))
-        output.append(deviceID)
-        output += attributes.bytes
+        head.store((created == 0 ? 0 : created).bitPattern, at: 48)
+        head.store((modified == 0 ? 0 : modified).bitPattern, at: 56)
+        if let value {
+            head[3] = 1
+            head.store(value.offset, at: 64)
+            head.store(value.length, at: 72)
+            head.store(value.tag, at: 76)
+        }
+        head.store(deviceID, at: 92)
+        output.append(head)
+        output.append(attributes.bytes.span)
     }
 
     /// Reads one operation at the reader's place.
@@ -212,6 +217,13 @@ public struct Operation: Equatable, Sendable {
 
     public static func ordinal(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 40) }
 
+    public static func created(of bytes: Span<UInt8>) -> Double { Double(bitPattern: bytes.integer(at: 48)) }
+
+    public static func modified(of bytes: Span<UInt8>) -> Double { Double(bitPattern: bytes.integer(at: 56)) }
+
+    /// Where the attributes lie.
+    public static func attributes(of bytes: Span<UInt8>) -> Range<Int> { Layout.operationLength..<bytes.count }
+
     /// Where the operation's value lies; 0 without one.
     public static func offset(of bytes: Span<UInt8>) -> UInt64 { bytes.integer(at: 64) }
 
@@ -264,9 +276,10 @@ public struct FrameMetadata: Sendable {
     }
 
     public static func appendHead(generation: UInt64, sequence: UInt64, operationCount: Int, to output: inout [UInt8]) {
-        output.append(integer: generation)
-        output.append(integer: sequence)
-        output.append(integer: UInt16(operationCount))
-        output.append(integer: UInt16(0))
+        var head = [20 of UInt8](repeating: 0)
+        head.store(generation, at: 0)
+        head.store(sequence, at: 8)
+        head.store(UInt16(operationCount), at: 16)
+        output.append(head)
     }
 }

@@ -28,7 +28,7 @@ struct RecordSourceTests {
 
         func place(of id: ItemID) -> Int? { state.places[id] }
         func record(at place: Int) -> Record? { state.records[place] }
-        func ordinal(at place: Int) -> UInt64? { state.records[place]?.ordinal }
+        func encodedRecord(at place: Int) -> ArraySlice<UInt8>? { state.records[place].map { $0.encoded()[...] } }
         var recordEnd: Int { state.records.count }
         func forEachRecord(_ body: (_ place: Int, ItemClass?, _ attributes: Span<UInt8>) -> Void) {
             for (place, record) in state.records.enumerated() {

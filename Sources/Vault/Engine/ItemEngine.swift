@@ -136,15 +136,17 @@ final class ItemEngine<Records: RecordSource> {
 
     /// The records with the item's primary key.
     private func known(like parsed: ParsedItem) -> [Record] {
-        let candidates = index.candidates(primaryKeyOf: parsed.itemClass, in: records) { parsed.matchKey($0) }
-        guard let candidates, !candidates.isEmpty else { return [] }
-        let own = Attribute.primaryKey(of: parsed.itemClass)
-        return candidates.compactMap { records.record(at: $0) }.filter { record in
-            record.itemClass == parsed.itemClass
-                && (own + Attribute.commonPrimaryKey).allSatisfy {
-                    parsed.matchKey($0) == $0.matchKey(in: record, parsed.itemClass)
-                }
+        var hash = index.primaryKeyHash(of: parsed.itemClass)
+        for attribute in Attribute.primaryKey(of: parsed.itemClass) {
+            guard let value = parsed.values[attribute.tag] ?? attribute.absentValue else { continue }
+            hash.combine(attribute) { MatchKey.append(attribute.kind, value, to: &$0) }
         }
+        var found: [Record] = []
+        for place in index.candidates(hash, in: records).places {
+            guard let record = records.record(at: place), record.itemClass == parsed.itemClass else { continue }
+            if PrimaryKey(of: record, parsed.itemClass) == PrimaryKey(of: parsed) { found.append(record) }
+        }
+        return found
     }
 
     private func insert(
@@ -243,9 +245,7 @@ final class ItemEngine<Records: RecordSource> {
     func modificationDate(after last: Record) -> Double { max(records.now, last.modified + 0.001) }
 
     func hasMoved(_ old: Record, to parsed: ParsedItem) -> Bool {
-        (Attribute.primaryKey(of: parsed.itemClass) + Attribute.commonPrimaryKey).contains { attribute in
-            parsed.matchKey(attribute) != attribute.matchKey(in: old, parsed.itemClass)
-        }
+        PrimaryKey(of: old, parsed.itemClass) != PrimaryKey(of: parsed)
     }
 
     func leaveTombstone(of old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {

@@ -31,44 +31,44 @@ final class ItemIndex: RecordObserver {
         for (key, chains) in others { move(in: chains) { hash($0, $1, for: key) } }
     }
 
-    /// Places that may hold an item with these values of the class's primary key. Nil: one of the values is missing.
-    func candidates(primaryKeyOf itemClass: ItemClass, in store: some RecordSource, _ value: (Attribute) -> MatchKey?)
-        -> [Int]?
-    {
-        var bytes = [itemClass.number]
-        bytes.reserveCapacity(128)
-        for attribute in Attribute.primaryKey(of: itemClass) {
-            guard let value = value(attribute) else { return nil }
-            bytes.append(integer: UInt32(value.bytes.count))
-            bytes += value.bytes
-        }
-        if primary == nil { primary = makeChains(store) { hashPrimary($0, $1) } }
-        return primary?.places(hash: hash.hash(bytes.span))
+    /// Starts the hash of a primary key.
+    func primaryKeyHash(of itemClass: ItemClass) -> PrimaryKeyHash { PrimaryKeyHash(itemClass, hash) }
+
+    /// The places that may hold an item with this primary key, as far as it is the class's own.
+    func candidates(_ primaryKey: PrimaryKeyHash, in records: some RecordSource) -> Candidates {
+        let chains = primary ?? makeChains(records) { hashPrimary($0, $1) }
+        primary = chains
+        return Candidates(chains: chains, hash: primaryKey.value)
     }
 
-    /// How many places may hold an item with this value, and which.
-    func candidates(_ attribute: Attribute, _ value: MatchKey, _ itemClass: ItemClass, in store: some RecordSource) -> (
-        count: Int, () -> [Int]
-    ) {
-        candidates(.attribute(attribute.tag), [itemClass.number] + value.bytes, store)
+    /// The places that may hold an item with this value.
+    func candidates(
+        _ attribute: Attribute, _ key: Span<UInt8>, _ itemClass: ItemClass, in records: some RecordSource
+    ) -> Candidates {
+        candidates(.attribute(attribute.tag), key, itemClass, records)
     }
 
-    func candidates(user name: String, _ value: String, _ itemClass: ItemClass, in store: some RecordSource) -> (
-        count: Int, () -> [Int]
-    ) {
-        candidates(.user(name), [itemClass.number] + value.utf8, store)
+    func candidates(
+        user name: String, _ value: String, _ itemClass: ItemClass, in records: some RecordSource
+    ) -> Candidates {
+        candidates(.user(name), Array(value.utf8).span, itemClass, records)
     }
 
-    private func candidates(_ key: Key, _ bytes: [UInt8], _ store: some RecordSource) -> (count: Int, () -> [Int]) {
-        let chains = others[key] ?? makeChains(store) { hash($0, $1, for: key) }
+    private func candidates(
+        _ key: Key, _ value: Span<UInt8>, _ itemClass: ItemClass, _ records: some RecordSource
+    ) -> Candidates {
+        let chains = others[key] ?? makeChains(records) { hash($0, $1, for: key) }
         others[key] = chains
-        let wanted = hash.hash(bytes.span)
-        return (chains.count(hash: wanted), { chains.places(hash: wanted) })
+        var bytes = [itemClass.number]
+        bytes.append(value)
+        return Candidates(chains: chains, hash: hash.hash(bytes.span))
     }
 
-    private func makeChains(_ store: some RecordSource, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?) -> HashChains {
+    private func makeChains(
+        _ records: some RecordSource, _ hash: (ItemClass?, Span<UInt8>) -> UInt64?
+    ) -> HashChains {
         let chains = HashChains()
-        store.forEachRecord { place, itemClass, attributes in
+        records.forEachRecord { place, itemClass, attributes in
             chains.move(place, from: nil, to: hash(itemClass, attributes))
         }
         return chains
@@ -92,21 +92,19 @@ final class ItemIndex: RecordObserver {
         return hash.hash(bytes.span)
     }
 
-    /// Of the class, and of each value of the key behind its length.
     private func hashPrimary(_ itemClass: ItemClass?, _ attributes: Span<UInt8>) -> UInt64? {
         guard let itemClass else { return nil }
-        var bytes = [itemClass.number]
-        bytes.reserveCapacity(attributes.count + 64)
-        for attribute in Attribute.primaryKey(of: itemClass) {
-            let start = bytes.count
-            bytes.append(integer: UInt32(0))
-            if !append(attribute, of: itemClass, attributes, to: &bytes) {
-                bytes += MatchKey(.data([]), kind: .blob).bytes
+        var hash = primaryKeyHash(of: itemClass)
+        let primaryKey = Attribute.primaryKey(of: itemClass)
+        EncodedAttributes.visit(attributes) { tag, encodedKind, payload in
+            if let attribute = primaryKey.first(where: { $0.tag == tag }) {
+                hash.combine(attribute) { bytes in
+                    MatchKey.append(attribute.kind, encodedKind, attributes.extracting(payload), to: &bytes)
+                }
             }
-            let length = UInt32(bytes.count - start - 4)
-            for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
+            return true
         }
-        return hash.hash(bytes.span)
+        return hash.value
     }
 
     /// Appends the comparable value of an attribute. Returns false for a record that does not have it.
@@ -125,31 +123,57 @@ final class ItemIndex: RecordObserver {
     }
 }
 
-extension Attribute {
-    /// The comparable value of the attribute in a record. Nil: the record does not have it.
-    func matchKey(in record: Record, _ itemClass: ItemClass) -> MatchKey? {
-        let kind = kind
-        return fieldValue(in: record).map { MatchKey($0, kind: kind) }
-            ?? record.attributes[tag].map { MatchKey($0, kind: kind) }
-            ?? absentValue.map { MatchKey($0, kind: kind) }
+/// The hash of the class's own part of a primary key: its values may come in any order.
+struct PrimaryKeyHash {
+    private let hash: ShortHash
+    private let itemClass: ItemClass
+    private var bytes: [UInt8] = []
+    private(set) var value: UInt64
+
+    fileprivate init(_ itemClass: ItemClass, _ hash: ShortHash) {
+        self.hash = hash
+        self.itemClass = itemClass
+        value = UInt64(itemClass.number)
+        bytes.reserveCapacity(128)
     }
 
-    /// Whether the record's value of the attribute is this one.
-    func holds(_ value: MatchKey, in record: Record, _ itemClass: ItemClass) -> Bool {
-        guard isEncoded, let (encodedKind, range) = record.attributes.payload(of: tag) else {
-            return matchKey(in: record, itemClass) == value
-        }
-        return value.equals(encodedKind, record.attributes.bytes.span.extracting(range), kind: kind)
-    }
+    /// - Parameter key: the value in the form in which values are compared.
+    mutating func combine(_ attribute: Attribute, _ key: Span<UInt8>) { combine(attribute) { $0.append(key) } }
 
-    /// The value of an attribute that has a field of its own.
-    private func fieldValue(in record: Record) -> EncodedValue? {
-        switch self {
-        case .accessible: .string(record.protection.rawValue)
-        case .creationDate: .date(record.created)
-        case .modificationDate: .date(record.modified)
-        default: nil
-        }
+    mutating func combine(_ attribute: Attribute, _ appendKey: (inout [UInt8]) -> Void) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(integer: attribute.rawValue)
+        appendKey(&bytes)
+        value &+= hash.hash(bytes.span)
+    }
+}
+
+/// What an index proposes.
+struct Candidates {
+    let chains: HashChains
+    let hash: UInt64
+
+    var count: Int { chains.count(hash: hash) }
+
+    var places: Places { Places(chains, hash: hash) }
+}
+
+/// Places of records, one after the other: of a chain, or all of a range.
+struct Places: Sequence, IteratorProtocol {
+    private let chains: HashChains?
+    private var place: Int
+    private let end: Int
+
+    init(_ chains: HashChains, hash: UInt64) { (self.chains, place, end) = (chains, chains.first(hash: hash), -1) }
+
+    init(_ range: Range<Int>) { (chains, place, end) = (nil, range.lowerBound, range.upperBound) }
+
+    init(_ place: Int?) { self.init(place.map { $0..<$0 + 1 } ?? 0..<0) }
+
+    mutating func next() -> Int? {
+        guard place != end else { return nil }
+        defer { place = chains?.place(after: place) ?? place + 1 }
+        return place
     }
 }
 
@@ -196,13 +220,9 @@ final class HashChains {
 
     func count(hash: UInt64) -> Int { heads[hash].map { Int($0.count) } ?? 0 }
 
-    func places(hash: UInt64) -> [Int] {
-        var places: [Int] = []
-        var place = heads[hash]?.first ?? -1
-        while place >= 0 {
-            places.append(Int(place))
-            place = next[Int(place)]
-        }
-        return places
-    }
+    /// The first place of a chain; -1: there is none.
+    func first(hash: UInt64) -> Int { heads[hash].map { Int($0.first) } ?? -1 }
+
+    /// The place after one in its chain; -1: it was the last.
+    func place(after place: Int) -> Int { Int(next[place]) }
 }

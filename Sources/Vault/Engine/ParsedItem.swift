@@ -47,10 +47,6 @@ struct ParsedItem {
         try checkAccessControl()
     }
 
-    func matchKey(_ attribute: Attribute) -> MatchKey? {
-        (values[attribute.tag] ?? attribute.absentValue).map { MatchKey($0, kind: attribute.kind) }
-    }
-
     mutating func apply(_ changes: ItemChanges) throws(VaultError) {
         var attributes = changes.attributes
         // Whose view an item is in never changes; Apple's systems say so by ignoring it.

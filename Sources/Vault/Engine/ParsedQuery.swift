@@ -4,18 +4,33 @@ internal import VaultStorage
 
 /// A query whose values were checked against the class, ready to be compared with records.
 struct ParsedQuery {
+    /// An attribute that a record must have.
+    private struct Filter {
+        let attribute: Attribute
+        /// Nil: a record has a field of its own for it.
+        let tag: AttributeTag?
+        let kind: AttributeKind
+        /// Where its value lies in ``keys``, in the form in which values are compared.
+        let key: Range<Int>
+    }
+
     let itemClass: ItemClass
     /// Each attribute once.
-    let filters: [(attribute: Attribute, value: MatchKey)]
+    private var filters: [Filter] = []
+    private var keys: [UInt8] = []
+    /// Whether every attribute of the primary key is among them.
+    private var namesPrimaryKey = false
     let userFilters: [String: String]
     let reference: ItemID?
     let limit: Query.Limit
     let text: String?
     let hostOrSubdomain: String?
     /// The access groups that may be seen; nil: all.
-    let groups: Set<[UInt8]>?
-    let matchesSynchronizable: Bool
-    let matchesTombstones: Bool
+    private var groups: [[UInt8]]?
+    /// The access group that the query names.
+    private var namedGroup: String?
+    private var matchesSynchronizable: Bool
+    private var matchesTombstones = false
 
     /// - Parameter flaw: what a door found wrong that has no form in a query. It is thrown in its turn.
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
@@ -30,45 +45,67 @@ struct ParsedQuery {
         }
         if let referenced, referenced.itemClass != itemClass { throw .noSuchClass }
         self.itemClass = itemClass
-        var filters: [(attribute: Attribute, value: MatchKey)] = []
-        var isAny = query.synchronizableAny
-        for (attribute, value) in query.attributes {
-            guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
-            if attribute == .synchronizable, value == .string("syna") {
-                isAny = true
-                continue
-            }
-            let kind = attribute.kind
-            guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
-            // The access control object describes an item; it never selects one.
-            if attribute == .accessControl {
-                guard case .data(let bytes) = encoded, AccessControl(parsing: bytes) != nil else {
-                    throw .parameter(.attributeValue(attribute.name))
-                }
-                continue
-            }
-            if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil {
-                throw .parameter(.attributeValue(attribute.name))
-            }
-            filters.append((attribute, MatchKey(encoded, kind: kind)))
-        }
-        guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else {
-            throw .parameter(.attributesWithReference)
-        }
-        if let flaw { throw flaw }
-        let named = query.attributes[.accessGroup]?.text
-        if let named, !groups.allows(named), named != DeviceIdentifier.accessGroup { throw .accessGroupDenied }
-        if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
-        guard query.conditions.allSatisfy({ $0.hasNoEffect(on: itemClass) }) else { throw .unimplemented }
-        matchesSynchronizable = isAny || reference != nil || filters.contains { $0.attribute == .synchronizable }
-        matchesTombstones = filters.contains { $0.attribute == .tombstone }
-        self.filters = filters
         userFilters = query.userAttributes
         limit = query.limit ?? .all
         text = query.text?.lowercased()
         hostOrSubdomain = query.hostOrSubdomain
-        // They are the device's, and whoever names their group may read them.
-        self.groups = named == DeviceIdentifier.accessGroup ? nil : groups.names
+        self.groups = groups.names
+        matchesSynchronizable = query.synchronizableAny || reference != nil
+        try takeFilters(query.attributes)
+        guard reference == nil || filters.isEmpty && query.userAttributes.isEmpty else {
+            throw .parameter(.attributesWithReference)
+        }
+        if let flaw { throw flaw }
+        if let namedGroup {
+            // They are the device's, and whoever names their group may read them.
+            if namedGroup == DeviceIdentifier.accessGroup {
+                self.groups = nil
+            } else if !groups.allows(namedGroup) {
+                throw .accessGroupDenied
+            }
+        }
+        if query.hostOrSubdomain != nil, itemClass != .internetPassword { throw .unimplemented }
+        guard query.conditions.allSatisfy({ $0.hasNoEffect(on: itemClass) }) else { throw .unimplemented }
+    }
+
+    private mutating func takeFilters(_ attributes: [Attribute: AttributeValue]) throws(VaultError) {
+        guard !attributes.isEmpty else { return }
+        keys.reserveCapacity(128)
+        filters.reserveCapacity(attributes.count)
+        let primaryKey = Attribute.primaryKey(of: itemClass)
+        var missing = primaryKey.count
+        for (attribute, value) in attributes {
+            guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
+            if attribute == .synchronizable {
+                matchesSynchronizable = true
+                // "Either" says nothing of an item.
+                if value == .string("syna") { continue }
+            }
+            if attribute == .tombstone { matchesTombstones = true }
+            if attribute == .accessGroup { namedGroup = value.text }
+            try take(attribute, value)
+            if primaryKey.contains(attribute) { missing -= 1 }
+        }
+        namesPrimaryKey = missing == 0
+    }
+
+    private mutating func take(_ attribute: Attribute, _ value: AttributeValue) throws(VaultError) {
+        let kind = attribute.kind
+        guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
+        // The access control object describes an item; it never selects one.
+        if attribute == .accessControl {
+            guard case .data(let bytes) = encoded, AccessControl(parsing: bytes) != nil else {
+                throw .parameter(.attributeValue(attribute.name))
+            }
+            return
+        }
+        if attribute == .accessible, value.text.flatMap(Accessibility.init) == nil {
+            throw .parameter(.attributeValue(attribute.name))
+        }
+        let start = keys.count
+        MatchKey.append(kind, encoded, to: &keys)
+        let tag = attribute.isEncoded ? attribute.tag : nil
+        filters.append(Filter(attribute: attribute, tag: tag, kind: kind, key: start..<keys.count))
     }
 
     /// The query of an update. A bad update is found out even when nothing matches.
@@ -112,37 +149,82 @@ struct ParsedQuery {
         return (itemClass, ItemID(bytes.span.extracting(4..<20)))
     }
 
-    func matches(_ record: Record) -> Bool {
-        guard record.itemClass == itemClass else { return false }
-        if !matchesTombstones, record.isTombstone { return false }
-        if !matchesSynchronizable, record.isSynchronizable { return false }
-        if let reference, record.id != reference { return false }
-        if let groups, !groups.contains(where: { record.isInGroup($0) }) { return false }
-        for (attribute, value) in filters where !attribute.holds(value, in: record, itemClass) { return false }
-        if !userFilters.isEmpty {
-            let user = record.attributes.user
-            // By their bytes: strings that only look alike are not the same value.
-            for (name, value) in userFilters where user[name].map({ Array($0.utf8) }) != Array(value.utf8) {
-                return false
+    // MARK: Comparing
+
+    /// - Parameter record: encoded.
+    func matches(_ record: Span<UInt8>) -> Bool {
+        guard Operation.itemClass(of: record) == itemClass, reference == nil || Operation.id(of: record) == reference
+        else { return false }
+        let attributes = record.extracting(Operation.attributes(of: record))
+        // One look at each attribute of the record: there may be many records to compare.
+        var (rest, isOther) = (filters.count, false)
+        var (isTombstone, isSynchronizable, group) = (false, false, 0..<0)
+        EncodedAttributes.visit(attributes) { tag, encodedKind, payload in
+            if let filter = filters.first(where: { $0.tag == tag }) {
+                let key = keys.span.extracting(filter.key)
+                rest -= 1
+                isOther = !MatchKey.isKey(key, of: encodedKind, attributes.extracting(payload), kind: filter.kind)
             }
-        }
-        if let host = hostOrSubdomain {
-            guard let server = record.text(of: .server),
-                server.utf8.elementsEqual(host.utf8)
-                    || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
-            else { return false }
-        }
-        if let text {
-            let visible: [Attribute] = [.service, .server, .account, .label]
-            guard visible.contains(where: { record.text(of: $0)?.lowercased().contains(text) == true }) else {
-                return false
+            switch tag {
+            case ParsedQuery.tombstone: isTombstone = attributes.isOne(encodedKind, payload)
+            case ParsedQuery.synchronizable: isSynchronizable = attributes.isOne(encodedKind, payload)
+            case ParsedQuery.accessGroup: group = payload
+            default: break
             }
+            return !isOther
+        }
+        guard !isOther, matchesTombstones || !isTombstone, matchesSynchronizable || !isSynchronizable else {
+            return false
+        }
+        // An item without the attribute is in the group without a name.
+        let own = attributes.extracting(group)
+        if let groups, !groups.contains(where: { $0.span.elementsEqual(own) }) { return false }
+        if rest > 0, !matchesWithoutAttributes(record) { return false }
+        return matchesRest(attributes)
+    }
+
+    private static let tombstone = Attribute.tombstone.tag
+    private static let synchronizable = Attribute.synchronizable.tag
+    private static let accessGroup = Attribute.accessGroup.tag
+
+    /// Whether the record fulfils the filters for which it has no attribute.
+    private func matchesWithoutAttributes(_ record: Span<UInt8>) -> Bool {
+        let attributes = record.extracting(Operation.attributes(of: record))
+        for filter in filters {
+            if let tag = filter.tag, EncodedAttributes.payload(of: tag, in: attributes) != nil { continue }
+            guard let value = filter.attribute.field(of: record) ?? filter.attribute.absentValue else { return false }
+            var key: [UInt8] = []
+            MatchKey.append(filter.kind, value, to: &key)
+            guard key.span.elementsEqual(keys.span.extracting(filter.key)) else { return false }
         }
         return true
     }
 
+    /// What is no attribute of the class.
+    private func matchesRest(_ attributes: Span<UInt8>) -> Bool {
+        for (wanted, value) in userFilters {
+            var isHere = false
+            EncodedAttributes.visitUser(attributes) { name, range in
+                // By its bytes: strings that only look alike are not the same value.
+                if name == wanted { isHere = Array(value.utf8).span.elementsEqual(attributes.extracting(range)) }
+            }
+            guard isHere else { return false }
+        }
+        if let host = hostOrSubdomain {
+            guard let server = Attribute.server.text(in: attributes),
+                server.utf8.elementsEqual(host.utf8)
+                    || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
+            else { return false }
+        }
+        guard let text else { return true }
+        let visible: [Attribute] = [.service, .server, .account, .label]
+        return visible.contains { $0.text(in: attributes)?.lowercased().contains(text) == true }
+    }
+
+    // MARK: Finding
+
     /// The records that match, in the order of their creation; no more than the limit.
-    func find(in store: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
+    func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum: Int
         switch limit {
         case .one: maximum = 1
@@ -150,15 +232,19 @@ struct ParsedQuery {
         case .count(let count): maximum = count < 0 ? .max : count
         }
         guard maximum > 0 else { return [] }
-        // Numbers are sorted, since records are large to move.
-        var order = candidates(store, index).compactMap { place in store.ordinal(at: place).map { (ordinal: $0, place) }
+        // What is encoded is sorted, since records are large to move.
+        var matching: [(ordinal: UInt64, record: ArraySlice<UInt8>)] = []
+        for place in candidates(in: records, index) {
+            guard let record = records.encodedRecord(at: place), matches(record.span) else { continue }
+            matching.append((Operation.ordinal(of: record.span), record))
         }
-        if order.count > 1 { order.sort { $0.ordinal < $1.ordinal } }
+        if matching.count > 1 { matching.sort { $0.ordinal < $1.ordinal } }
         var found: [Record] = []
-        found.reserveCapacity(min(order.count, maximum))
-        for (_, place) in order where found.count < maximum {
-            guard let record = store.record(at: place), matches(record) else { continue }
-            if try !store.isAbsentHere(record) { found.append(record) }
+        found.reserveCapacity(min(matching.count, maximum))
+        for (_, encoded) in matching {
+            guard found.count < maximum else { break }
+            let record = Record(checked: encoded.span)
+            if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found
     }
@@ -168,30 +254,59 @@ struct ParsedQuery {
         .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
     ]
 
-    private func candidates(_ store: some RecordSource, _ index: ItemIndex) -> [Int] {
-        if let reference { return store.place(of: reference).map { [$0] } ?? [] }
-        let primary = index.candidates(primaryKeyOf: itemClass, in: store) { attribute in
-            filters.first { $0.attribute == attribute }?.value
+    private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
+        if let reference { return Places(records.place(of: reference)) }
+        if namesPrimaryKey {
+            var hash = index.primaryKeyHash(of: itemClass)
+            for filter in filters where Attribute.primaryKey(of: itemClass).contains(filter.attribute) {
+                hash.combine(filter.attribute, keys.span.extracting(filter.key))
+            }
+            return index.candidates(hash, in: records).places
         }
-        if let primary { return primary }
-        var best: (count: Int, places: () -> [Int])?
-        func offer(_ candidate: (count: Int, () -> [Int])) {
-            if candidate.count < best?.count ?? .max { best = (candidate.count, candidate.1) }
+        var best: Candidates?
+        func offer(_ candidates: Candidates) { if candidates.count < best?.count ?? .max { best = candidates } }
+        for filter in filters where !ParsedQuery.unselective.contains(filter.attribute) {
+            offer(index.candidates(filter.attribute, keys.span.extracting(filter.key), itemClass, in: records))
         }
-        for (attribute, value) in filters where !ParsedQuery.unselective.contains(attribute) {
-            offer(index.candidates(attribute, value, itemClass, in: store))
+        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: records)) }
+        if best == nil {
+            for filter in filters where filter.attribute.isEncoded {
+                offer(index.candidates(filter.attribute, keys.span.extracting(filter.key), itemClass, in: records))
+            }
         }
-        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: store)) }
-        if let best { return best.places() }
-        for (attribute, value) in filters where attribute.isEncoded {
-            offer(index.candidates(attribute, value, itemClass, in: store))
+        return best?.places ?? Places(0..<records.recordEnd)
+    }
+}
+
+extension Attribute {
+    /// The value of an attribute that has a field of its own in a record.
+    fileprivate func field(of record: Span<UInt8>) -> EncodedValue? {
+        switch self {
+        case .accessible: .string(Operation.protection(of: record).rawValue)
+        case .creationDate: .date(Operation.created(of: record))
+        case .modificationDate: .date(Operation.modified(of: record))
+        default: nil
         }
-        if let best { return best.places() }
-        return Array(0..<store.recordEnd)
+    }
+
+    func text(in attributes: Span<UInt8>) -> String? {
+        guard let (_, range) = EncodedAttributes.payload(of: tag, in: attributes),
+            let text = try? UTF8Span(validating: attributes.extracting(range))
+        else { return nil }
+        return String(copying: text)
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the value of the file that lies there is the integer 1.
+    fileprivate func isOne(_ encodedKind: UInt8, _ payload: Range<Int>) -> Bool {
+        encodedKind == 3 && integer(at: payload.lowerBound, as: UInt64.self) == 1
     }
 }
 
 extension Record {
+    func text(of attribute: Attribute) -> String? { attribute.text(in: attributes.bytes.span) }
+
     var isTombstone: Bool { attributes.isOne(Attribute.tombstone.tag) }
 
     var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }
@@ -200,9 +315,5 @@ extension Record {
     func isInGroup(_ name: [UInt8]) -> Bool {
         guard let (_, range) = attributes.payload(of: Attribute.accessGroup.tag) else { return name.isEmpty }
         return attributes.bytes.span.extracting(range).elementsEqual(name.span)
-    }
-
-    func text(of attribute: Attribute) -> String? {
-        attributes[attribute.tag].flatMap { AttributeValue($0).text }
     }
 }

@@ -19,8 +19,7 @@ package protocol RecordSource: AnyObject {
 
     func place(of id: ItemID) -> Int?
     func record(at place: Int) -> Record?
-    /// The ordinal of the record at a place: items are sorted by it.
-    func ordinal(at place: Int) -> UInt64?
+    func encodedRecord(at place: Int) -> ArraySlice<UInt8>?
     /// One more than the greatest place.
     var recordEnd: Int { get }
     /// Visits class and encoded attributes of every record.

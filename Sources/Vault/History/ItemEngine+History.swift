@@ -71,7 +71,7 @@ extension ItemEngine {
     private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         let parsed = try ParsedQuery(query, groups: groups)
         var found: [Record] = []
-        for record in records.lastVersions where parsed.matches(record) && isDeleted(record.id) {
+        for record in records.lastVersions where parsed.matches(record.encoded().span) && isDeleted(record.id) {
             if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }

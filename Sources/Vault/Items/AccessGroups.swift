@@ -3,12 +3,12 @@
 /// The access groups of a caller: the first is where it adds.
 public struct AccessGroups: Equatable, Sendable {
     /// As bytes, in which the primary key compares them. Nil stands for all of them.
-    let names: Set<[UInt8]>?
+    let names: [[UInt8]]?
     package let first: String?
 
     /// - Parameter list: in order; `*` among them stands for every group.
     public init(_ list: [String]) {
-        names = list.contains("*") ? nil : Set(list.map { Array($0.utf8) })
+        names = list.contains("*") ? nil : Set(list.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
         let writable = list.filter { $0 != AccessGroups.token }
         first = writable.first { $0 != "*" } ?? (writable.isEmpty ? nil : "default")
     }

@@ -5,16 +5,22 @@ extension Attribute {
     /// The attributes that, with ``commonPrimaryKey``, no two items of the class may have in common.
     static func primaryKey(of itemClass: ItemClass) -> [Attribute] {
         switch itemClass {
-        case .genericPassword: [.account, .service]
-        case .internetPassword: [.account, .securityDomain, .server, .protocolName, .authenticationType, .port, .path]
-        case .certificate: [.certificateType, .issuer, .serialNumber]
-        case .key:
-            [
-                .keyClass, .applicationLabel, .applicationTag, .creator, .type, .keySizeInBits, .effectiveKeySize,
-                .startDate, .endDate,
-            ]
+        case .genericPassword: genericPasswordKey
+        case .internetPassword: internetPasswordKey
+        case .certificate: certificateKey
+        case .key: keyKey
         }
     }
+
+    private static let genericPasswordKey: [Attribute] = [.account, .service]
+    private static let internetPasswordKey: [Attribute] = [
+        .account, .securityDomain, .server, .protocolName, .authenticationType, .port, .path,
+    ]
+    private static let certificateKey: [Attribute] = [.certificateType, .issuer, .serialNumber]
+    private static let keyKey: [Attribute] = [
+        .keyClass, .applicationLabel, .applicationTag, .creator, .type, .keySizeInBits, .effectiveKeySize, .startDate,
+        .endDate,
+    ]
 
     static let commonPrimaryKey: [Attribute] = [.accessGroup, .synchronizable, .syncViewHint, .tokenID, .multiUser]
 
@@ -37,5 +43,42 @@ extension Attribute {
         case .date: .date(0)
         default: nil
         }
+    }
+}
+
+/// The primary key of an item: each value, in the form in which values are compared, behind its length.
+struct PrimaryKey: Equatable {
+    private var bytes: [UInt8] = []
+
+    init(of item: ParsedItem) {
+        for attribute in Attribute.primaryKey(of: item.itemClass) + Attribute.commonPrimaryKey {
+            appendFramed { bytes in
+                guard let value = item.values[attribute.tag] ?? attribute.absentValue else { return }
+                MatchKey.append(attribute.kind, value, to: &bytes)
+            }
+        }
+    }
+
+    init(of record: Record, _ itemClass: ItemClass) {
+        let attributes = record.attributes
+        for attribute in Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey {
+            appendFramed { bytes in
+                if let (encodedKind, range) = attributes.payload(of: attribute.tag) {
+                    let payload = attributes.bytes.span.extracting(range)
+                    MatchKey.append(attribute.kind, encodedKind, payload, to: &bytes)
+                } else if let value = attribute.absentValue {
+                    MatchKey.append(attribute.kind, value, to: &bytes)
+                }
+            }
+        }
+    }
+
+    /// Appends a value behind its length; one that is missing has the length 0, which no value has.
+    private mutating func appendFramed(_ value: (inout [UInt8]) -> Void) {
+        let start = bytes.count
+        bytes.append(integer: UInt32(0))
+        value(&bytes)
+        let length = UInt32(bytes.count - start - 4)
+        for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index)) }
     }
 }

@@ -45,6 +45,7 @@ public struct Query: Sendable {
         self.attributes = attributes
         self.userAttributes = userAttributes
         self.limit = limit
+        self.attributes.reserveCapacity(attributes.count + 4)
         if let service { self.attributes[.service] = .string(service) }
         if let account { self.attributes[.account] = .string(account) }
         if let server { self.attributes[.server] = .string(server) }

@@ -44,6 +44,11 @@ struct OperationArena {
         return body(rest.extracting(0..<Operation.length(of: rest)))
     }
 
+    func slice(at location: Location) -> ArraySlice<UInt8> {
+        let (chunk, start) = (chunks[Int(location.chunk)], Int(location.offset))
+        return chunk[start..<start + Operation.length(of: chunk.span.extracting(start..<chunk.count))]
+    }
+
     /// Fills in where the operation's value lies.
     mutating func setOffset(_ offset: UInt64, at location: Location) {
         Operation.setOffset(offset, in: &chunks[Int(location.chunk)], at: Int(location.offset))

@@ -236,6 +236,11 @@ public struct RecordTable: Sendable {
         locations[place].isNone ? nil : arena.read(locations[place], body)
     }
 
+    /// The encoded record at a place, where it lies.
+    func encoded(at place: Int) -> ArraySlice<UInt8>? {
+        locations[place].isNone ? nil : arena.slice(at: locations[place])
+    }
+
     /// Points at where a rewrite has laid the values.
     ///
     /// - Returns: false when there is a value that the rewrite does not know; the table is of no use then.

@@ -5,8 +5,7 @@ public import VaultFormat
 extension VaultStore {
     public func record(at place: Int) -> Operation? { records.read(place) { Operation(checked: $0) } }
 
-    /// The ordinal of the record at a place.
-    public func ordinal(at place: Int) -> UInt64? { records.read(place) { Operation.ordinal(of: $0) } }
+    public func encodedRecord(at place: Int) -> ArraySlice<UInt8>? { records.encoded(at: place) }
 
     /// One more than the greatest place.
     public var recordEnd: Int { records.end }

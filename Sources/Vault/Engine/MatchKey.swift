@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// The form in which values are compared: equal bytes, equal values.
+enum MatchKey {
+    /// Appends the key of a value.
+    static func append(_ kind: AttributeKind, _ value: EncodedValue, to output: inout [UInt8]) {
+        if case .integer(let integer) = value, comparesBytes(kind), let small = Int32(exactly: integer) {
+            append(small, to: &output)
+        } else {
+            output.append(mark(kind, value.kind))
+            value.appendPayload(to: &output)
+        }
+    }
+
+    /// Appends the key of a value of the file.
+    static func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
+        if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0)))
+        {
+            append(small, to: &output)
+        } else {
+            output.append(mark(kind, encodedKind))
+            output.append(payload)
+        }
+    }
+
+    /// Whether a value of the file has this key.
+    ///
+    /// - Parameter payload: the value's bytes in the file.
+    static func isKey(
+        _ key: Span<UInt8>, of encodedKind: UInt8, _ payload: Span<UInt8>, kind: AttributeKind
+    ) -> Bool {
+        if encodedKind != 3 || !comparesBytes(kind) {
+            guard key.count == payload.count + 1, key[0] == mark(kind, encodedKind) else { return false }
+            return key.extracting(1..<key.count).elementsEqual(payload)
+        }
+        var other: [UInt8] = []
+        append(kind, encodedKind, payload, to: &other)
+        return key.elementsEqual(other.span)
+    }
+
+    /// A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
+    private static func append(_ number: Int32, to output: inout [UInt8]) {
+        output.append(0)
+        output.append(integer: UInt32(bitPattern: number))
+    }
+
+    /// Strings and data of the same bytes are one value where bytes are compared.
+    private static func mark(_ kind: AttributeKind, _ encodedKind: UInt8) -> UInt8 {
+        comparesBytes(kind) && encodedKind <= 2 ? 0 : encodedKind
+    }
+
+    private static func comparesBytes(_ kind: AttributeKind) -> Bool {
+        switch kind {
+        case .blob, .string, .data, .accessControl, .digest, .identifier, .accessibility: true
+        case .number, .flag, .date: false
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+/// What the library offers is in the documentation's lists, where people look for it.
+struct DocumentationTests {
+    private static let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(
+        path: "../../Sources/Vault"
+    ).standardized
+
+    private static func page(_ name: String) throws -> String {
+        try String(contentsOf: sources.appending(path: "Vault.docc/\(name).md"), encoding: .utf8)
+    }
+
+    /// Every line of the library's code, without its indentation.
+    private static var code: [(file: String, line: String)] {
+        get throws {
+            let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
+            return try files.filter { $0.hasSuffix(".swift") }.flatMap { file in
+                try String(contentsOf: sources.appending(path: file), encoding: .utf8).split(separator: "\n").map {
+                    (file, String($0))
+                }
+            }
+        }
+    }
+
+    @Test func `every public type is a topic`() throws {
+        let topics = try Self.page("Vault")
+        let declared = try Self.code.compactMap { _, line in
+            line.firstMatch(of: /^public (?:final )?(?:struct|class|enum|protocol) (\w+)/)?.1
+                ?? line.firstMatch(of: /^@_exported public import \w+ \w+\.(\w+)/)?.1
+        }
+        #expect(declared.count > 40)
+        for name in declared {
+            #expect(topics.contains("- ``\(name)``\n") || topics.contains("- ``Vault/\(name)``\n"), "\(name)")
+        }
+    }
+
+    @Test func `everything that a vault can do is a topic`() throws {
+        let topics = try Self.page("TheVault")
+        var isVault = false
+        var found = 0
+        for (file, line) in try Self.code {
+            if let type = line.firstMatch(of: /^(?:public final class|extension|public struct|extension) (\w+)/)?.1 {
+                isVault = type == "Vault"
+            } else if line.hasPrefix("//") {
+                isVault = false
+            }
+            let member = /^    public (?:nonisolated\(nonsending\) )?(?:static )?(?:func|var|let) (\w+)/
+            guard isVault, let name = line.firstMatch(of: member)?.1 else { continue }
+            found += 1
+            #expect(topics.contains("- ``\(name)(") || topics.contains("- ``\(name)``"), "\(name) of \(file)")
+        }
+        #expect(found > 45)
+    }
+}
