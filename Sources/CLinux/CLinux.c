@@ -165,7 +165,7 @@ void clinux_ignore_agent_signals(void) {
 void clinux_ignore_file_size_signal(void) { signal(SIGXFSZ, SIG_IGN); }
 
 // SIG_DFL is a cast. The Swift runtime may have installed a handler that shows a crashed process's registers and memory
-// to whoever asks.
+// to the caller.
 void clinux_reset_crash_handlers(void) {
     static const int signals[] = {SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) signal(signals[index], SIG_DFL);
@@ -211,7 +211,7 @@ long clinux_sealed_file(const char *name, const void *bytes, size_t count) {
     return file;
 }
 
-// A global variable that anybody may change; this program does not.
+// A global variable that any code may change; this program does not.
 char **clinux_environment(void) { return environ; }
 
 // execvpe is a GNU extension. Returns only when it fails.

@@ -19,9 +19,9 @@ static long now_in_milliseconds(void) {
 }
 
 // Gives a program its input and takes its output, both in the caller's memory alone: Foundation's Process would keep
-// copies. The input fits into a socket's buffer, so nobody waits for anybody. Returns the number of bytes, -EPROTO when
-// the program ends with anything but 0, -EOVERFLOW when it writes more than there is room for, -ETIMEDOUT, or why it
-// could not be started. The arguments end with a zero byte each, and with an empty one.
+// copies. The input fits into a socket's buffer, so neither process waits for the other. Returns the number of bytes,
+// -EPROTO when the program ends with anything but 0, -EOVERFLOW when it writes more than there is room for, -ETIMEDOUT,
+// or why it could not be started. The arguments end with a zero byte each, and with an empty one.
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
                      int seconds) {
     static char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "TSS2_LOG=all+NONE", NULL};
@@ -49,7 +49,7 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    // In a session of its own it has no terminal to ask anybody at.
+    // In a session of its own it has no terminal to ask a person at.
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     pid_t child;
     int error = posix_spawn(&child, list[0], &actions, &attributes, list, environment);
@@ -89,7 +89,7 @@ long clinux_exchange(const char *arguments, const void *input, size_t input_leng
         if (now_in_milliseconds() >= end) result = -ETIMEDOUT;
     if (result < 0) kill(child, SIGKILL);
     while (ended != child && (ended = waitpid(child, &status, 0)) != child)
-        // Whoever ignores SIGCHLD has the kernel collect the child; what it wrote is then all there is to go by.
+        // A process that ignores SIGCHLD has the kernel collect the child; what it wrote is then all there is to go by.
         if (errno != EINTR) return result;
     if (result >= 0 && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) return -EPROTO;
     return result;

@@ -92,7 +92,8 @@ long clinux_logind_open(void) {
         bus = NULL;
         return -ECONNREFUSED;
     }
-    // Signals of whoever has logind's name, and of nobody else: anybody on the bus can send one that looks like them.
+    // Signals of the process that has logind's name, and of no other: any process on the bus can send what looks like
+    // them.
     if (lib.match(bus, NULL, SIGNAL(".Manager", "PrepareForSleep"), sleeping, NULL) < 0 ||
         lib.match(bus, NULL, SIGNAL(".Session", "Lock"), locked, NULL) < 0) {
         bus = lib.close_unref(bus);

@@ -23,7 +23,7 @@ static int unix_address(const char *path, struct sockaddr_un *address) {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     size_t length = strlen(path);
-    // A first byte of zero would be a name outside the file system, which anybody may take.
+    // A first byte of zero would be a name outside the file system, which any process may take.
     if (length == 0 || length >= sizeof address->sun_path) return -ENAMETOOLONG;
     memcpy(address->sun_path, path, length);
     return 0;
@@ -69,7 +69,7 @@ long clinux_bind_unix(const char *path) {
     return failure;
 }
 
-// Whether a descriptor that somebody handed over is a listening socket of the file system.
+// Whether a descriptor that was handed over is a listening socket of the file system.
 long clinux_is_unix_listener(int descriptor) {
     int listens = 0, domain = 0;
     socklen_t length = sizeof listens;
@@ -90,7 +90,7 @@ long clinux_peer(int descriptor, int32_t *process, uint32_t *user) {
     return 0;
 }
 
-// A descriptor of the very process that connected (Linux 6.5), whoever has its number by now.
+// A descriptor of the very process that connected (Linux 6.5), whichever process has its number by now.
 long clinux_peer_process(int descriptor) {
     int process = -1;
     socklen_t length = sizeof process;

@@ -39,7 +39,8 @@ struct Request {
         }
         if dictionary.count > 128 { flaw = .parameter(.key("")) }
         if let error = classFlaw(className) { flaw = error }
-        // Identities are made of certificates and keys, and there are none: whoever wipes all five classes goes on.
+        // Identities are made of certificates and keys, and there are none: a program that wipes all five classes goes
+        // on.
         if givenClass == nil, className == "idnt", call != .add { refusal = .itemNotFound }
         if results.contains(.reference), itemClass == .key, call == .add { flaw = flaw ?? .unimplemented }
         // Apple's order: what is wrong with the rest of the query comes first.

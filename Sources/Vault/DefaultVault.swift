@@ -74,7 +74,7 @@ package enum DefaultVault {
         return list.map { AccessGroups($0) } ?? .ofProcess
     }
 
-    /// - Parameter open: finds an agent or derives the key, while whoever comes meanwhile waits for the same vault. It
+    /// - Parameter open: finds an agent or derives the key, while other threads that come wait for the same vault. It
     ///   is given the access groups of the calls.
     package static func get(
         opening open: (AccessGroups) throws(VaultError) -> any ItemStore
@@ -112,7 +112,7 @@ package enum DefaultVault {
         return !isBound
     }
 
-    /// Brings the file in order as the last act of a process, unless somebody is in the middle of something.
+    /// Brings the file in order as the last act of a process, unless a thread is in the middle of something.
     private static func close() {
         (state.withLockIfAvailable { $0.bound ?? $0.opened } as? Vault)?.closeAtOnce()
     }

@@ -9,7 +9,7 @@ extension Vault {
     /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
     ///
     /// - Parameters:
-    ///   - entries: who may open the copy; nil for whoever may open this one.
+    ///   - entries: who may open the copy; nil for all who may open this one.
     ///   - replacing: whether a file at the path may be replaced.
     /// - Returns: how many items it holds.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.

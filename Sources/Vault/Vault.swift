@@ -92,7 +92,7 @@ public final class Vault: OpenVault {
     /// The group that items are added to.
     var firstAccessGroup: String? { accessGroups.first }
 
-    /// The same vault as somebody sees it who belongs to these access groups.
+    /// The same vault as a caller sees it that belongs to these access groups.
     public func withAccessGroups(_ groups: AccessGroups) -> Vault { Vault(core, groups) }
 
     // MARK: The verbs

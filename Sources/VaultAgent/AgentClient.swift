@@ -11,7 +11,7 @@ public import Vault
 public final class AgentClient: OpenVault {
     /// What becomes of the secrets that a client asks for.
     public enum Purpose: UInt8, Sendable {
-        /// They are shown, copied, or handed to whoever asked.
+        /// They are shown, copied, or handed to the caller.
         case reveal = 1
         /// They go to a command or into a file, and nobody sees them. An agent may let a client do this alone.
         case use

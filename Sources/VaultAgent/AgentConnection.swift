@@ -38,7 +38,7 @@ struct AgentConnection: ~Copyable {
         }
         let connection = AgentConnection(Int32(opened), inbox)
         var (peer, user): (Int32, UInt32) = (0, 0)
-        // Whoever made the socket would be told the passphrase.
+        // The process that made the socket would be told the passphrase.
         guard unsafe clinux_peer(connection.descriptor, &peer, &user) == 0, user == geteuid() else {
             throw .agent(.refused)
         }

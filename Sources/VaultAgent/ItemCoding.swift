@@ -105,7 +105,7 @@ extension MessageReader {
     }
 }
 
-/// An item that somebody wants to store.
+/// An item that a client wants to store.
 extension Item: MessageValue {
     package func write(to writer: inout MessageWriter) {
         writer.put(itemClass)

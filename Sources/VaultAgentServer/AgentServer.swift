@@ -53,7 +53,7 @@ public final class AgentServer: Sendable {
 
     // MARK: Life
 
-    /// Unlocks the vault before anybody asks.
+    /// Unlocks the vault before a client asks.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) {
         let reply = answers.answer(
             UnlockRequest(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
@@ -113,7 +113,7 @@ public final class AgentServer: Sendable {
                 state.policy = policy
                 return Array(state.sessions.values)
             }
-            // Whoever was let in by the old rules comes in again by the new ones.
+            // A client that was let in by the old rules comes in again by the new ones.
             for session in sessions {
                 group.next().execute { session.value.session.closeWhenDone(session.value.context) }
             }
@@ -173,7 +173,7 @@ public final class AgentServer: Sendable {
         }
     }
 
-    /// Whether anybody needs to know who a client is.
+    /// Whether the policy or the log needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
     func caller(_ process: ClientProcess, groups: AccessGroups?, isNamed: Bool, _ purpose: AgentClient.Purpose)
@@ -198,8 +198,8 @@ public final class AgentServer: Sendable {
         }
         guard !others.isEmpty else { return }
         let all = others.map(\.value)
-        // Whoever takes a connection and does not say who it is waits for nothing; a client says it at once. Who may do
-        // nothing has had its answer.
+        // A process that takes a connection and does not say who it is waits for nothing; a client says it at once. Who
+        // may do nothing has had its answer.
         let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
         let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
         if let oldest = (unknown.isEmpty ? idle : unknown).min(by: { $0.session.lastUse < $1.session.lastUse }) {

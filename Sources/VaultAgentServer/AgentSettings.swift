@@ -6,7 +6,7 @@ public import Vault
 public struct AgentSettings: Sendable {
     /// The vault file, without symbolic links; it need not exist yet.
     public var vault: FilePath
-    /// The path that leads to it, from the root, as somebody gave it: what this device remembers of a vault it
+    /// The path that leads to it, from the root, as it was given: what this device remembers of a vault it
     /// remembers by both. Nil: the same.
     public var givenVault: FilePath?
     public var version: String

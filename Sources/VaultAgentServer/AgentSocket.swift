@@ -55,7 +55,7 @@ public struct AgentSocket: ~Copyable {
         let lock = Int32(opened)
         do throws(AgentSocketError) {
             guard clinux_lock(lock, CLINUX_LOCK_EXCLUSIVE) == 0 else { throw .running }
-            // Whoever has the lock is the only one who may take the old socket away.
+            // The agent that has the lock is the only one that may take the old socket away.
             if unsafe lstat(path.string, &status) == 0 {
                 guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else { throw .inTheWay(path) }
                 // systemd may listen there for an agent that it has started, or will.

@@ -56,7 +56,7 @@ struct Answers: Sendable {
         return ItemsReply.parts(of: [item])
     }
 
-    /// Runs a change of everything that matches. Whoever keeps a log needs to know what that was.
+    /// Runs a change of everything that matches. The log needs to know what that was.
     func change(
         matching query: Query, _ verb: AuditLog.Verb, _ caller: Caller,
         _ body: (inout Transaction) throws(VaultError) -> Int

@@ -7,8 +7,8 @@ internal import VaultFormat
 /// missed.
 ///
 /// `"VLTAUDH1" || count u64 || mac of the last line 32 || BLAKE2b-256(K_audit, 32 zeros || all before)`, in `<vault
-/// identifier>.audit.head`. A line begins with a brace, so that neither can pass for the other. Whoever puts an older
-/// head back as well is not noticed.
+/// identifier>.audit.head`. A line begins with a brace, so that neither can pass for the other. An attacker who puts an
+/// older head back as well is not noticed.
 struct AuditHead: Equatable {
     var count: Int
     /// 32 bytes.

@@ -153,7 +153,7 @@ public final class AuditLog: Sendable {
         if let head = found.flatMap({ AuditHead($0, seal) }) {
             if head.count > state.count { (state.count, state.tag) = (head.count, head.tag) }
         } else if found != nil || state.hasHead {
-            // A head that is gone, or that somebody has made up: the gap in the numbers says so from now on.
+            // A head that is gone, or that an attacker has made up: the gap in the numbers says so from now on.
             state.count += 1
         }
         do throws(Errno) { state.head = try AuditHead.open(of: vaultID, in: directory) } catch {

@@ -41,7 +41,7 @@ struct ClientProcess: Sendable {
         looked.cgroup = ClientProcess.cgroup(of: id)
         looked.flatpak = ClientProcess.flatpak(of: id) ?? looked.unit.flatMap { ClientProcess.flatpak(inUnit: $0) }
         var parent = ClientProcess.parent(of: id)
-        // Far more than anybody has, so that a table that changes meanwhile leads nowhere for ever.
+        // Far more than a process has, so that a table that changes meanwhile leads nowhere for ever.
         while let next = parent, next > 0, looked.ancestors.count < 64 {
             looked.ancestors.append(ClientProcess.executable(of: next) ?? "")
             parent = ClientProcess.parent(of: next)

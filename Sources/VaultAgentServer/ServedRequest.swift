@@ -17,8 +17,8 @@ protocol VaultRequest: ServedRequest {
     /// - Returns: one reply, or the parts of one.
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]
 
-    /// The replies to a request that need not wait for another thread; nil: they have to. Whoever holds the vault
-    /// makes all others wait, so it makes no difference to them on which thread a query runs.
+    /// The replies to a request that need not wait for another thread; nil: they have to. The thread that holds the
+    /// vault makes all others wait, so it makes no difference to them on which thread a query runs.
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]?
 }
 

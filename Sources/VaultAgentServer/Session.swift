@@ -7,8 +7,8 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// One connection: reads a request, has it answered, and reads the next when the answer is out. Whoever does not read
-/// what it asked for is not read from either.
+/// One connection: reads a request, has it answered, and reads the next when the answer is out. A client that does not
+/// read what it asked for is not read from either.
 final class Session: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -46,7 +46,7 @@ final class Session: ChannelInboundHandler {
     static let patienceForFrame = TimeAmount.seconds(5)
     /// How long an answer may wait to be read.
     static let patienceForReader = TimeAmount.seconds(30)
-    /// How long whoever has the turn to ask a person for the passphrase has it.
+    /// How long a client keeps its turn to ask a person for the passphrase.
     private static let patienceForPerson = TimeAmount.minutes(3)
 
     init(_ server: AgentServer, _ process: ClientProcess) throws(CryptoError) {
@@ -128,8 +128,8 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    /// Reads while there is nothing to answer. Whoever does not read the answers fills the kernel's buffers and no
-    /// others.
+    /// Reads while there is nothing to answer. A client that does not read the answers fills the kernel's buffers and
+    /// no others.
     private func readOrNot(_ context: ChannelHandlerContext) {
         let reads =
             switch phase {
@@ -197,7 +197,7 @@ final class Session: ChannelInboundHandler {
         if status.state == .unlocked {
             server.turns.leave(ObjectIdentifier(self))
         } else {
-            // Somebody who does not answer a prompt keeps the others from theirs no longer than this.
+            // A person who does not answer a prompt keeps the others from theirs no longer than this.
             turnEnd?.cancel()
             turnEnd = context.eventLoop.assumeIsolated().scheduleTask(in: Session.patienceForPerson) {
                 self.server.turns.leave(ObjectIdentifier(self))
@@ -325,11 +325,11 @@ final class Session: ChannelInboundHandler {
 }
 
 extension ByteBuffer {
-    /// Wipes the storage itself. Changing the buffer would make a copy first when somebody else has it too.
+    /// Wipes the storage itself. Changing the buffer would make a copy first when NIO has it too.
     fileprivate func wipe() {
         unsafe withVeryUnsafeBytes { storage in
             let bytes = unsafe UnsafeMutableRawBufferPointer(mutating: storage)
-            // The storage was allocated, and whoever else has the buffer is done with it.
+            // The storage was allocated, and NIO is done with the buffer.
             unsafe VaultCrypto.wipe(unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[readerIndex..<writerIndex]))
         }
     }

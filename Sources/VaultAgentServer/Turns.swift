@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 
-/// One prompt at a time, however many ask: whoever has the turn asks a person, and the others wait until that came to
-/// something.
+/// One prompt at a time, however many ask: the client that has the turn asks a person, and the others wait until that
+/// came to something.
 final class Turns: Sendable {
     private struct State {
         var holder: ObjectIdentifier?

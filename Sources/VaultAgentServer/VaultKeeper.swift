@@ -43,7 +43,7 @@ final class VaultKeeper: Sendable {
 
     // MARK: Use
 
-    /// Runs a request on the vault, as somebody who belongs to the groups.
+    /// Runs a request on the vault, as a caller that belongs to the groups.
     func use<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
         lockIfDue()
         return try useAtOnce(groups, body)
@@ -64,7 +64,7 @@ final class VaultKeeper: Sendable {
                 (state.vault, state.isUnlocked) = (nil, false)
                 return true
             }
-            // Whoever else has the handle has no keys with it.
+            // Another thread that has the handle has no keys with it.
             if isDropped { try? vault.lock() }
             throw error == .storage(.rekeyed) ? .locked : error
         }

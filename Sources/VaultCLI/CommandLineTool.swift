@@ -117,7 +117,7 @@ public enum CommandLineTool {
         return failure.status
     }
 
-    /// Nil: somebody asked for help, and that is it.
+    /// Nil: the person asked for help, and that is it.
     static func failure(_ error: any Error) -> CommandError? {
         switch error {
         case let error as CommandError: error

@@ -13,7 +13,7 @@ enum CompletionScript {
         }
     }
 
-    // `compgen -W` expands every word that it is given: an item called `$(rm -r ~)` would be run when somebody presses
+    // `compgen -W` expands every word that it is given: an item called `$(rm -r ~)` would be run when a person presses
     // the tabulator. Words are compared here instead, and are offered as the shell wants them quoted, so that they name
     // themselves when the line is run as well.
     private static let expanding = "__vault_add_completions -W \"$(__vault_custom_complete "

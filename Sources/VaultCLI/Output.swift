@@ -18,7 +18,7 @@ enum Output {
             let rest = bytes.extracting(written..<bytes.count)
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // Somebody who shares the descriptor does not want to wait; here it is waited for all the same.
+            // A program that shares the descriptor does not want to wait; here it is waited for all the same.
             if count < 0, errno == EAGAIN {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&waiting, 1, -1)

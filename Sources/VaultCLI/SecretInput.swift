@@ -163,7 +163,7 @@ struct SecretOptions: ParsableArguments {
     /// Whether the secret is read from standard input when it is not a terminal.
     var usesStandardInput: Bool { file == nil && generate == nil && (fd == nil || fd == 0) }
 
-    /// Whether nothing can be read before somebody is asked.
+    /// Whether nothing can be read before a person is asked.
     var prompts: Bool { file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO) }
 
     func secret() throws -> Secret {

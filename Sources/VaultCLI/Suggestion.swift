@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 
-/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be somebody's
+/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be a person's
 /// secret.
 enum Suggestion {
     /// A parser's message about the first word, in other words where it is no command.

@@ -68,7 +68,7 @@ struct UnlockOptions: ParsableArguments {
         }
     }
 
-    /// What to unlock with, and whether somebody has typed it.
+    /// What to unlock with, and whether a person has typed it.
     private func secret(
         for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
     ) throws -> (UnlockingSecret, isTyped: Bool) {

@@ -19,7 +19,7 @@ struct VaultAccess {
     private let onlyReads: Bool
     private let way: Way
 
-    /// Finds the vault, and a way to open it, before anybody is asked for anything.
+    /// Finds the vault, and a way to open it, before a person is asked for anything.
     ///
     /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a
     ///   second time.
@@ -75,7 +75,7 @@ struct VaultAccess {
             case .lockedAgent(let client):
                 if onlyReads {
                     do { return try body(client) } catch VaultError.locked {
-                        // Now somebody has to be asked.
+                        // Now a person has to be asked.
                     }
                 }
                 try VaultAccess.unlock(client, unlocking, locked)

@@ -71,7 +71,7 @@ struct VaultOptions: ParsableArguments {
         }
     }
 
-    /// Finds the vault, before anybody is asked for a passphrase.
+    /// Finds the vault, before a person is asked for a passphrase.
     func locked() throws -> LockedVault {
         let path = try file.path()
         do throws(VaultError) { return try LockedVault(at: path) } catch { throw CommandError(error, at: path) }

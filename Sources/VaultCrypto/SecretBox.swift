@@ -3,7 +3,7 @@ import CSodium
 
 /// XSalsa20-Poly1305 as libsodium's `crypto_secretbox_easy`: 16 bytes of tag, then the ciphertext.
 ///
-/// A box does not commit to its key: one can be made that opens under two. Whoever tries keys on a box of unknown
+/// A box does not commit to its key: one can be made that opens under two. A caller that tries keys on a box of unknown
 /// origin compares a commitment first.
 public enum SecretBox {
     public static let keyLength = 32

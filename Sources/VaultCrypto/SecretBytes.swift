@@ -135,7 +135,7 @@ public final class Secret: Sendable, ExpressibleByStringLiteral {
 
     public init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 
-    /// A literal of the program's own text, which is no secret to whoever has the program.
+    /// A literal of the program's own text, which is no secret to a reader of the program.
     public convenience init(stringLiteral literal: StaticString) {
         // A literal's bytes live as long as the process.
         let buffer = unsafe UnsafeBufferPointer(start: literal.utf8Start, count: literal.utf8CodeUnitCount)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// SipHash-2-4 under a key of this process, for tables in memory: whoever chooses attributes cannot choose collisions.
+/// SipHash-2-4 under a key of this process, for tables in memory: an attacker who chooses attributes cannot choose
+/// collisions.
 ///
 /// The corresponding C function is `crypto_shorthash`.
 public struct ShortHash: Sendable {

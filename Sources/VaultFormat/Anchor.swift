@@ -32,7 +32,8 @@ public struct Anchor: Equatable, Sendable {
         self.resolvedName = resolvedName
     }
 
-    /// Reads 152 bytes, or 104 in the old form; whoever has the hash and the key checks the last 64, or 32, of them.
+    /// Reads 152 bytes, or 104 in the old form; the storage, which has the hash and the key, checks the last 64, or 32,
+    /// of them.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         let isOld = bytes.count == Anchor.oldLength
         guard isOld || bytes.count == Anchor.length else { throw .truncated(.anchor) }

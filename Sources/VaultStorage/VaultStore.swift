@@ -107,7 +107,7 @@ public final class VaultStore {
             if try log.isUnchanged(named) { return }
             try followAsItIsNow()
         } catch {
-            // A file that is behind is behind something, which is written down before anybody hears of it.
+            // A file that is behind is behind something, which is written down before the caller hears of it.
             if error.isOfAnotherFile { rememberNewest() }
             throw error
         }

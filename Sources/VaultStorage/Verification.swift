@@ -15,7 +15,8 @@ extension VaultStore {
         public var foreign = 0
         /// Bytes behind the last commit, of one that was never finished.
         public var unfinishedBytes = 0
-        /// Of the two commit marks: 1 when a crash tore one, or somebody changed it. The next change makes it whole.
+        /// Of the two commit marks: 1 when a crash tore one, or another program changed it. The next change makes it
+        /// whole.
         public var invalidMarks = 0
 
         package init(

@@ -225,7 +225,7 @@ final class ItemEngine<Records: RecordSource> {
                 try remove(twin, in: &session)
             }
             try removeForeign(twins.foreign, in: &session)
-            // Whoever merges must learn that the old key is gone.
+            // A device that merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old, in: &session) }
         }
         let value = try valueChange(changes.secret, old, new)

@@ -6,7 +6,7 @@ internal import VaultStorage
 /// Finds places in the record table by value: the primary key of each class, and every attribute that was ever asked
 /// for.
 ///
-/// An index is made at the first question and kept from then on. Hashes only propose; whoever asks compares.
+/// An index is made at the first question and kept from then on. Hashes only propose; the engine compares.
 final class ItemIndex: RecordObserver {
     private enum Key: Hashable {
         case attribute(AttributeTag)

@@ -95,7 +95,7 @@ struct ParsedItem {
             throw .parameter(.attributeValue(Attribute.accessControl.name))
         }
         protection = control.accessibility
-        // One that says no more than the protection class is made of it again whenever somebody asks.
+        // One that says no more than the protection class is made of it again whenever a caller asks.
         values[Attribute.accessControl.tag] = control.constraints == nil ? nil : .data(control.encoded)
     }
 

@@ -57,7 +57,7 @@ struct ParsedQuery {
         }
         if let flaw { throw flaw }
         if let namedGroup {
-            // They are the device's, and whoever names their group may read them.
+            // They are the device's, and a query that names their group may read them.
             if namedGroup == DeviceIdentifier.accessGroup {
                 self.groups = nil
             } else if !groups.allows(namedGroup) {

@@ -24,9 +24,9 @@ final class VaultCore: Sendable {
     private let opened: Guarded<Opened>
     private let process = ForkMark.process
     private let queue = CommitQueue<Change>()
-    /// One compaction at a time. Whoever waits for it holds no lock, and who runs one takes the vault for its beginning
-    /// and its end alone. It begins at 0, since Dispatch ends a process that lets go of one below where it began: a
-    /// child may, that was forked meanwhile.
+    /// One compaction at a time. A thread that waits for it holds no lock, and the one that runs it takes the vault for
+    /// its beginning and its end alone. It begins at 0, since Dispatch ends a process that lets go of one below where
+    /// it began: a child may, that was forked meanwhile.
     private let compaction = DispatchSemaphore(value: 0)
 
     init(_ store: sending VaultStore) {
@@ -69,7 +69,7 @@ final class VaultCore: Sendable {
         return try opened.withLock { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
-    /// As ``read(_:)``; nil when somebody is at the vault, for whom one would have to wait.
+    /// As ``read(_:)``; nil when another thread has the vault, and would have to be waited for.
     func readAtOnce<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R? {
         try checkOutside()
         return try opened.withLockIfAvailable { (opened) throws(VaultError) in try VaultCore.read(opened, body) }

@@ -131,7 +131,7 @@ extension ItemEngine {
             try remove(twin, in: &session)
         }
         try removeForeign(twins.foreign, in: &session)
-        // Whoever merges must learn that the key is gone that the item had meanwhile.
+        // A device that merges must learn that the key is gone that the item had meanwhile.
         if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: parsed) {
             try leaveTombstone(of: last, in: &session)
         }

@@ -16,7 +16,7 @@ public struct AccessGroups: Equatable, Sendable {
     /// The one group `default`.
     public static let standard = AccessGroups(["default"])
 
-    /// `kSecAttrAccessGroupToken`: what tokens offer, read by whoever names it and written by nobody.
+    /// `kSecAttrAccessGroupToken`: what tokens offer, read by a query that names it and written by none.
     private static let token = "com.apple.token"
 
     /// As ``init(_:)`` takes them.

@@ -53,7 +53,7 @@ public struct Item: Sendable {
     public var secret: Secret?
     /// What the store knows of an item that was found or added.
     public internal(set) var record: ItemRecord?
-    /// What the caller gave or changed; nil: as they are in the record, taken apart when somebody asks.
+    /// What the caller gave or changed; nil: as they are in the record, taken apart when a caller asks.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
     let stored: EncodedAttributes

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import VaultCrypto
 public import VaultStorage
 
-/// What a record keeps of where it was found: it opens the item's secret when somebody wants it.
+/// What a record keeps of where it was found: it opens the item's secret when a caller wants it.
 public protocol SecretSource: AnyObject, Sendable {
     /// Opens the secret of an item that was found.
     ///
@@ -12,7 +12,7 @@ public protocol SecretSource: AnyObject, Sendable {
     func secret(of record: ItemRecord) throws(VaultError) -> Secret?
 }
 
-/// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; whoever takes an `ItemStore`
+/// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; code that takes an `ItemStore`
 /// cannot tell which it has.
 public protocol ItemStore: SecretSource {
     /// Adds an item.

@@ -5,7 +5,7 @@ internal import VaultFormat
 internal import VaultStorage
 
 /// A stored item as it passes between processes: its attributes are encoded as in the file, and taken apart only when
-/// somebody asks.
+/// a caller asks.
 package struct StoredItem: Sendable {
     /// What names one value of one item.
     package struct Key: Sendable {
@@ -70,7 +70,7 @@ package struct StoredItem: Sendable {
 extension Item {
     /// The item of another process.
     ///
-    /// - Parameter source: is asked for its secret when somebody wants it.
+    /// - Parameter source: is asked for its secret when a caller wants it.
     package init?(_ item: StoredItem, _ source: any SecretSource) {
         guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else {
             return nil

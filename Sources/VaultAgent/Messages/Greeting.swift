@@ -18,14 +18,15 @@ package struct Greeting: Sendable {
 
 /// The first request of a connection.
 package protocol Hello: AgentRequest where Reply == StatusReply {
-    /// Whether somebody has named the groups: a program's own ones give way to those that a policy has for it.
+    /// Whether a person or a program has named the groups: a program's own ones give way to those that a policy has for
+    /// it.
     static var namesGroups: Bool { get }
     var greeting: Greeting { get }
 
     init(_ greeting: Greeting)
 }
 
-/// From somebody who has named the access groups, or wants those that the agent has.
+/// From a client with access groups that were named, or that wants those that the agent has for it.
 package struct HelloRequest: Hello {
     package static let kind: UInt8 = 1
     package static let namesGroups = true

@@ -53,11 +53,11 @@ enum AgentLauncher {
         }
     }
 
-    /// Tells whoever started this process that it listens, or why not, and lets go of the terminal.
+    /// Tells the process that started this one that it listens, or why not, and lets go of the terminal.
     static func announce(_ failure: CommandError?) {
         let text = failure.map { "\($0.status.rawValue)\n\($0.message)\n\($0.hint ?? "")\n" } ?? ready + "\n"
         let bytes = Array(text.utf8)
-        // Whoever waited may have gone; the agent stays.
+        // The process that waited may have gone; the agent stays.
         _ = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(STDOUT_FILENO, $0.baseAddress, $0.count) }
         clinux_forget_descriptor(STDOUT_FILENO)
         if failure == nil { unsafe chdir("/") }

@@ -37,7 +37,7 @@ struct RemoveUnfinished: ParsableCommand {
     @Argument var directory: String
 
     func run() throws {
-        // A name that nothing but an export makes; whoever calls this by hand removes nothing else.
+        // A name that nothing but an export makes; a person who calls this by hand removes nothing else.
         let path = directory.hasPrefix("/") ? directory : base + directory
         guard path.split(separator: "/").last?.split(separator: ".").last?.hasPrefix("tmp-") == true else {
             throw CommandError.usage("that is no unfinished directory")

@@ -22,7 +22,7 @@ struct Add: ParsableCommand {
         try SetItem.store(
             vault, selection, details, input,
             beforePrompt: { vault in
-                // Before somebody types a secret for nothing.
+                // Before a person types a secret for nothing.
                 var query = Query(selection.key)
                 query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
                 query.synchronizableAny = true

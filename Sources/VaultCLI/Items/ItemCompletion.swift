@@ -3,7 +3,7 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
 
-/// What a shell offers when somebody presses the tabulator: names that the agent knows. Nobody is asked for anything,
+/// What a shell offers when a person presses the tabulator: names that the agent knows. Nobody is asked for anything,
 /// and without an agent there is nothing to offer.
 enum ItemCompletion {
     static let services = CompletionKind.custom { arguments, _, prefix in

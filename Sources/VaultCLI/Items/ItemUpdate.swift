@@ -56,7 +56,7 @@ struct Update: ParsableCommand {
         guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
-        // Whoever moves an item into a group has to belong to that as well.
+        // A caller that moves an item into a group has to belong to that as well.
         let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
         if replacesSecret, !input.prompts { changes.secret = try input.secret() }
         try access.withVault { vault in

@@ -26,7 +26,7 @@ struct Pipe {
     func closeWriteEnd() { close(writeEnd) }
 }
 
-/// A program of somebody else's that is given bytes, or asked for some. Bytes go through pipes, never through its
+/// Another program that is given bytes, or asked for some. Bytes go through pipes, never through its
 /// arguments.
 struct Helper {
     private let arguments: [String]

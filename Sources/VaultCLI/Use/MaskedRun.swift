@@ -27,7 +27,7 @@ final class MaskedRun {
             Stream(from: error.readEnd, to: STDERR_FILENO, mask: try Mask(secrets)),
         ]
         while run.status == nil { run.step(streams) }
-        // What is there already: somebody whom the command left behind may keep the pipe open, and go on writing, for
+        // What is there already: a process that the command left behind may keep the pipe open, and go on writing, for
         // ever.
         for stream in streams { run.drain(stream) }
         if let failure = run.failure { throw failure }
@@ -60,7 +60,7 @@ final class MaskedRun {
         }
     }
 
-    /// Writes, and passes signals on meanwhile: whoever reads may take his time.
+    /// Writes, and passes signals on meanwhile: the reader may take its time.
     private func write(_ bytes: Span<UInt8>, to target: Int32) throws {
         var written = 0
         while written < bytes.count {

@@ -14,7 +14,7 @@ struct SecretReference: Equatable {
     /// Nil: the secret.
     let attribute: String?
 
-    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that somebody typed, and is repeated
+    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that a person typed, and is repeated
     /// nowhere.
     init?(_ text: String) {
         // By bytes: a character may be a slash with a mark on it.

@@ -50,7 +50,8 @@ final class DeviceSecret: Sendable {
         return DeviceSecret(secret, identification: identification)
     }
 
-    /// Makes the secret, durable with its directory before anything is sealed under it. Whoever comes first wins.
+    /// Makes the secret, durable with its directory before anything is sealed under it. The process that comes first
+    /// wins.
     static func create(
         vaultID: [UInt8], identification: borrowing SecretBytes, in state: FilePath?,
         on fileSystem: any VaultFileSystem,

@@ -3,7 +3,7 @@ internal import SystemPackage
 internal import VaultCrypto
 public import VaultFormat
 
-// What the device remembers of the vault, outside the file. Whoever rolls back both wins.
+// What the device remembers of the vault, outside the file. An attacker who rolls back both wins.
 
 extension VaultStore {
     private var anchorFiles: AnchorFiles? { AnchorFiles(of: location, environment) }
@@ -91,7 +91,7 @@ extension VaultStore {
         _ name: AnchorFiles.Name, _ position: LogPosition, _ generation: UInt64, _ files: AnchorFiles
     ) -> Bool {
         guard let found = files.read(name), found.counts(keys) else { return true }
-        // What is known of another vault at the path as given is for whoever turns the link back to heed.
+        // What is known of another vault at the path as given counts when its owner turns the link back.
         guard found.anchor.vaultID == header.vaultID else { return false }
         guard found.isSigned(by: keys.anchor) else { return (try? succession()?.passes(found)) == true }
         let (old, new) = ((found.anchor.generation, found.anchor.sequence), (generation, position.sequence))
@@ -108,7 +108,7 @@ extension VaultStore {
         }
     }
 
-    /// Under the writer lock: what this device remembers of the place is of another state, which somebody has let go on
+    /// Under the writer lock: what this device remembers of the place is of another state, which a person has let go on
     /// purpose.
     func replaceAnchors() {
         guard let anchorFiles else { return }

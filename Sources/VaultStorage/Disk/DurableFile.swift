@@ -27,7 +27,7 @@ package struct DurableFile: ~Copyable {
     {
         let temporaryName = Self.prefix(name) + hexadecimal(random.bytes(8))
         let file = try directory.createTemporary(temporaryName)
-        // Whoever cleans up leaves a file alone that somebody has locked.
+        // A process that cleans up leaves a file alone that its writer has locked.
         do throws(Errno) { _ = try file.tryLock(exclusive: true) } catch {
             guard !needsLock else {
                 try? directory.remove(temporaryName)

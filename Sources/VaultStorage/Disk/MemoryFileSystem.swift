@@ -89,7 +89,7 @@ private final class MemoryDirectory: VaultDirectory {
     var weakFileSystem: String? { nil }
 }
 
-/// What a file is, whatever it is called and whoever has opened it.
+/// What a file is, whatever it is called and however often it is open.
 private final class Inode: Sendable {
     let number: UInt64
     private let content = Mutex<[UInt8]>([])

@@ -29,7 +29,7 @@ struct VaultLocation {
         }
         self.fileSystem = fileSystem
         self.name = name
-        // Whoever has no working directory any more names files from the root, or none.
+        // A process without a working directory names files from the root, or none.
         given = ((try? fileSystem.workingDirectory()) ?? "/").pushingUnresolved(path)
         try checkDirectory()
     }

@@ -70,7 +70,7 @@ final class WriterLock {
                     unlock()
                     throw error
                 }
-                // Somebody removed the side file: what was locked is no longer what others lock.
+                // Another program removed the side file: what was locked is no longer what others lock.
                 file = nil
                 continue
             }

@@ -65,8 +65,8 @@ public struct SystemCredential: Sendable {
     }
 
     /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd,
-    /// src/shared/creds-util.h). systemd-creds also opens what was sealed with a key that is no secret, so that anybody
-    /// could have made it.
+    /// src/shared/creds-util.h). systemd-creds also opens what was sealed with a key that is no secret, so that any
+    /// user could have made it.
     private static let beginnings: [KeySlot.Provider: [StaticString]] = [
         .systemdCredential: ["Whxqht+dQJax1aZeCGLxm"], .tpm2: ["DHzAexF2RZGcSwvqCLwg/", "+vfrk0HjQSyhpDb5Wik2L"],
     ]

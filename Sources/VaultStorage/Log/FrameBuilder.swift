@@ -24,7 +24,8 @@ struct FrameBuilder {
     /// Where the values of the open transaction lie that were laid down so far, with the version at which they were
     /// sealed.
     private var values: [(id: ItemID, version: UInt64, offset: UInt64)] = []
-    /// The same by item, as far as somebody has looked: most transactions never point at a value of their own.
+    /// The same by item, as far as an operation has asked for them: most transactions never point at a value of their
+    /// own.
     private var found: [ItemID: (version: UInt64, offset: UInt64)] = [:]
     private var foundCount = 0
     let generation: UInt64
@@ -34,7 +35,7 @@ struct FrameBuilder {
         self.generation = generation
     }
 
-    /// Gives up the bytes built so far, for whoever writes them piece by piece.
+    /// Gives up the bytes built so far, for a rewrite that writes them piece by piece.
     mutating func takeBytes() -> [UInt8] {
         defer { bytes.removeAll(keepingCapacity: true) }
         return bytes

@@ -368,7 +368,7 @@ struct Log: ~Copyable {
 
     mutating func noteNameIsDurable() { isNameDurable = true }
 
-    /// Makes what was only read durable, for whoever writes it down elsewhere.
+    /// Makes what was only read durable, for a caller that writes it down elsewhere.
     func synchronize() throws(StorageError) {
         // What a mark names that was only read may be in the page cache alone.
         try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }

@@ -3,7 +3,7 @@ internal import VaultFormat
 
 /// Finds the place of an item by its identifier: open addressing, half of each slot a part of the hash.
 ///
-/// Identifiers are not kept here; whoever asks compares with the record at the place.
+/// Identifiers are not kept here; the caller compares with the record at the place.
 struct PlaceTable {
     /// Place + 1 in the upper half, hash in the lower; 0: free.
     private var slots: [UInt64] = []

@@ -24,7 +24,7 @@ public enum VaultSettings {
         let attributes = operation.extracting(Layout.operationLength..<operation.count)
         guard OwnRecord.kind(of: attributes) == .settings else { return nil }
         EncodedAttributes.visitUser(attributes) { name, value in
-            // Whoever wrote another number meant it; what is none, or out of bounds, keeps nothing.
+            // The writer of another number meant it; what is none, or out of bounds, keeps nothing.
             guard name == history else { return }
             let text = String(validating: attributes.extracting(value).array(0..<value.count), as: UTF8.self)
             limit = text.flatMap { Int($0) }.flatMap { historyLimits.contains($0) ? $0 : nil } ?? 0

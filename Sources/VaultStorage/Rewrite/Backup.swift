@@ -11,7 +11,7 @@ extension VaultStore {
     /// shows as a rollback.
     ///
     /// - Parameters:
-    ///   - entries: who may open the copy; nil for whoever may open the vault.
+    ///   - entries: who may open the copy; nil for all who may open the vault.
     ///   - replacing: whether a file at the path may be replaced.
     /// - Returns: how many items it holds.
     /// - Throws: `.alreadyExists`, with what is there untouched.
@@ -53,7 +53,7 @@ extension VaultStore {
     /// Puts a backup into the place of a vault, or where there is none.
     ///
     /// The backup is opened and every value of it, then written anew and read back; until then the old file stays where
-    /// it is. Whoever has the old one open goes on with the new one.
+    /// it is. A process that has the old one open goes on with the new one.
     ///
     /// - Parameters:
     ///   - replacing: whether a file at the path may be replaced.
@@ -82,7 +82,7 @@ extension VaultStore {
             target.removeLeftovers()
             let past = AnchorFiles(of: target, environment)?.found() ?? []
             var next = try backup.nextHeader(above: past.map(\.anchor))
-            // What somebody has open may be further than what this device wrote down.
+            // What another process has open may be further than what this device wrote down.
             if let old = try? backup.sibling(in: target) {
                 next.generation = max(next.generation, old.header.generation + 1)
                 next.baseSequence = max(next.baseSequence, old.sequence)

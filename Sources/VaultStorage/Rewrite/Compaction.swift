@@ -117,7 +117,7 @@ extension VaultStore {
         return next
     }
 
-    /// Whoever could write anything into an anchor could else use up the numbers that a vault has.
+    /// An attacker who can write into an anchor could else use up the numbers that a vault has.
     private func isCredible(_ anchor: Anchor) -> Bool {
         let most: UInt64 = 1 << 32
         return anchor.generation < header.generation + most && anchor.sequence < sequence + most

@@ -36,7 +36,7 @@ extension VaultStore {
             throw StorageError(error)
         }
         return try withWriterLock { () throws(StorageError) in
-            // Somebody has changed a passphrase, or added a way in, which would be undone without a word.
+            // Another process has changed a passphrase, or added a way in, which would be undone without a word.
             guard header.slots == before, let fresh = made.take() else { throw .slot(.changed) }
             location.removeLeftovers()
             try log.check()

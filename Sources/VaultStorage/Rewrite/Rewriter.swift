@@ -3,7 +3,7 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A vault file as it was at one commit, for whoever reads it while others go on writing.
+/// A vault file as it was at one commit, for a reader beside whom others go on writing.
 struct LogSnapshot: ~Copyable {
     let file: any VaultFile
     let page: HeaderPage

@@ -39,7 +39,7 @@ extension LockedStore {
     /// - Parameters:
     ///   - path: of the new vault, where nothing may be.
     ///   - accepts: asked when what is left has not all that this device has seen of the vault: the file may be an
-    ///     older one whose marks somebody has destroyed.
+    ///     older one whose marks an attacker has destroyed.
     ///   - report: hears how much is done, from 0 to 1.
     /// - Throws: `.alreadyExists`, `.rolledBack`; `.unsupported` for what a newer version has written;
     ///   `.damaged(.header)` when there is nothing to go by.

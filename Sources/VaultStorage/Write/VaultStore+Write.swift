@@ -28,7 +28,7 @@ extension VaultStore {
             } catch { try reopen() }
             if repairing { try repair() }
         } catch {
-            // A file that is behind is behind something, which is written down before anybody hears of it.
+            // A file that is behind is behind something, which is written down before the caller hears of it.
             if error.isOfAnotherFile { writeNewest() }
             throw error
         }
