@@ -49,12 +49,10 @@ public struct LockedVault: Sendable {
     public func unlock(
         with secret: UnlockingSecret, accessGroups: AccessGroups = .standard, acceptsOlderCopy: Bool
     ) throws(VaultError) -> Vault {
-        try stored { () throws(StorageError) in
-            let opened = try store.open(with: try store.unlock(with: secret), acceptsOlderCopy: acceptsOlderCopy)
-            if acceptsOlderCopy { try opened.acceptAsNewest() }
-            // What cannot be made dearer now is tried again at the next unlock.
-            try? opened.strengthenSlot(for: secret)
-            return Vault(opened, accessGroups)
-        }
+        let opened = try stored(store.open(with: store.unlock(with: secret), acceptsOlderCopy: acceptsOlderCopy))
+        if acceptsOlderCopy { try stored(opened.acceptAsNewest()) }
+        // What cannot be made dearer now is tried again at the next unlock.
+        try? opened.strengthenSlot(for: secret)
+        return Vault(opened, accessGroups)
     }
 }

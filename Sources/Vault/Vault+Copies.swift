@@ -33,7 +33,7 @@ extension LockedVault {
     public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
         -> UnlockingSecret?
     {
-        try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
+        try stored(store.machineSecret(with: credential))
     }
 
     /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before
@@ -54,12 +54,11 @@ extension LockedVault {
         accepts: (MissingState) -> Bool = { _ in false },
         report: (Double) -> Void = { _ in }
     ) throws(VaultError) -> Int {
-        try stored { () throws(StorageError) in
-            let backup = try store.openAsBackup(with: secret)
-            return try VaultStore.restore(
-                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts, report: report
-            )
-        }
+        let backup = try stored(store.openAsBackup(with: secret))
+        return try stored(
+            VaultStore.restore(
+                backup, to: path, replacing: replacing, environment: store.environment, accepts: accepts,
+                report: report))
     }
 }
 
@@ -80,7 +79,7 @@ public struct DamagedVault: Sendable {
     public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
         -> UnlockingSecret?
     {
-        try stored { () throws(StorageError) in try store.machineSecret(with: credential) }
+        try stored(store.machineSecret(with: credential))
     }
 
     /// What came of it, and the items that are not whole.
@@ -98,9 +97,8 @@ public struct DamagedVault: Sendable {
         with secret: UnlockingSecret, to path: FilePath, accepts: (MissingState) -> Bool = { _ in false },
         report: (Double) -> Void = { _ in }
     ) throws(VaultError) -> Result {
-        let salvage = try stored { () throws(StorageError) in
-            try store.salvage(with: try store.unlock(with: secret), to: path, accepts: accepts, report: report)
-        }
+        let salvage = try stored(
+            store.salvage(with: try store.unlock(with: secret), to: path, accepts: accepts, report: report))
         let source = NoSecrets()
         return Result(salvage: salvage, damaged: salvage.damaged.map { (Item($0.operation, source), $0.loss) })
     }

@@ -79,6 +79,6 @@ extension VaultError {
 }
 
 /// Runs a call of the storage and converts what it throws.
-func stored<R>(_ body: () throws(StorageError) -> R) throws(VaultError) -> R {
+func stored<R: ~Copyable>(_ body: @autoclosure () throws(StorageError) -> R) throws(VaultError) -> R {
     do throws(StorageError) { return try body() } catch { throw VaultError(error) }
 }

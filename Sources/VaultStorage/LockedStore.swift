@@ -35,9 +35,7 @@ public struct LockedStore: Sendable {
 
     /// The file's size in bytes.
     public func fileSize() throws(StorageError) -> Int {
-        let status = try attempt(.open) { [location] () throws(Errno) in
-            try location.directory.status(of: location.name)
-        }
+        let status = try attempt(.open, location.directory.status(of: location.name))
         guard let status else { throw .noVault }
         return status.size
     }
@@ -151,7 +149,7 @@ extension Header {
         guard Header.derivationCost(of: slots) <= Header.mostDerivationCost else {
             throw .damaged(.header(.outOfBounds(.slotPasses)))
         }
-        let bytes = try secured { () throws(CryptoError) in try secret.secret() }
+        let bytes = try secured(secret.secret())
         for slot in slots {
             if case .argon2id(_, let memoryBytes) = slot.stretching { try environment.checkMemory(for: memoryBytes) }
             if let vaultKey = try slot.open(bytes.bytes, vaultID: vaultID) {

@@ -156,11 +156,11 @@ extension StorageError {
 }
 
 /// Runs a call of the port and says what it was for when it fails.
-func attempt<R>(_ task: FileTask, _ call: () throws(Errno) -> R) throws(StorageError) -> R {
+func attempt<R>(_ task: FileTask, _ call: @autoclosure () throws(Errno) -> R) throws(StorageError) -> R {
     do throws(Errno) { return try call() } catch { throw .inputOutput(error, task) }
 }
 
 /// Runs cryptography and converts what it throws.
-func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(StorageError) -> R {
+func secured<R: ~Copyable>(_ body: @autoclosure () throws(CryptoError) -> R) throws(StorageError) -> R {
     do throws(CryptoError) { return try body() } catch { throw StorageError(error) }
 }

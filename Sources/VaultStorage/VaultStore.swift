@@ -67,7 +67,7 @@ public final class VaultStore {
         health = store.health
         lock = WriterLock(location, clock: environment.clock, patience: store.patience)
         log = try store.log.copy(root: store.keys.generationRoot)
-        do throws(CryptoError) { keys = try store.keys.lockedCopy() } catch { throw StorageError(error) }
+        keys = try secured(store.keys.lockedCopy())
         (records, newestDurable) = (store.records, store.newestDurable)
     }
 
@@ -131,7 +131,7 @@ public final class VaultStore {
 
     /// - Throws: `.noVault` when the path names nothing.
     func namedFile() throws(StorageError) -> FileStatus {
-        guard let named = try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) })
+        guard let named = try attempt(.open, location.directory.status(of: location.name))
         else {
             throw .noVault
         }

@@ -246,9 +246,7 @@ extension VaultStore {
         -> VaultStore
     {
         let locked = try LockedStore(disk.root.appending(VaultBuilder.name), environment: environment)
-        let keys = try secured { () throws(CryptoError) in
-            try VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID)
-        }
+        let keys = try secured(VaultKeys(vaultKey: vaultKey.bytes.copy(), vaultID: locked.header.vaultID))
         return try locked.open(with: UnlockedKeys(keys: keys, slotID: locked.header.slots[0].slotID))
     }
 }

@@ -65,11 +65,11 @@ package protocol RecordSession: ~Copyable {
 
 extension VaultStore: RecordSource {
     package func isAbsentHere(_ record: Record) throws(VaultError) -> Bool {
-        do throws(StorageError) { return try isForeign(record) } catch { throw VaultError(error) }
+        return try stored(isForeign(record))
     }
 
     package func requireKnownDevice() throws(VaultError) {
-        do throws(StorageError) { try checkDeviceIsKnown() } catch { throw VaultError(error) }
+        try stored(checkDeviceIsKnown())
     }
 
     package func secret(of record: Record) throws(VaultError) -> Secret? {
@@ -80,7 +80,7 @@ extension VaultStore: RecordSource {
             // Another process may have been in the middle of a write that it never finished.
             guard error == .damaged(.value(record.id)), !isWriting else { throw VaultError(error) }
         }
-        guard let again = try stored({ () throws(StorageError) in try openValueAgain(of: record) }) else {
+        guard let again = try stored(openValueAgain(of: record)) else {
             throw .itemChanged
         }
         return again
@@ -89,10 +89,10 @@ extension VaultStore: RecordSource {
 
 extension WriteSession: RecordSession {
     package func identifyDevice() throws(VaultError) -> [16 of UInt8] {
-        do throws(StorageError) { return try deviceIdentifier() } catch { throw VaultError(error) }
+        return try stored(deviceIdentifier())
     }
 
     package mutating func stage(_ record: Record, _ value: ValueChange) throws(VaultError) -> Record {
-        do throws(StorageError) { return try stage(record, value: value) } catch { throw VaultError(error) }
+        return try stored(stage(record, value: value))
     }
 }

@@ -85,7 +85,7 @@ final class VaultCore: Sendable {
         throws(VaultError) -> R
     {
         try opened.check()
-        try stored { () throws(StorageError) in try opened.store.refresh() }
+        try stored(opened.store.refresh())
         return try body(opened.engine)
     }
 
@@ -132,7 +132,7 @@ final class VaultCore: Sendable {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in
             try opened.check()
-            return try stored { () throws(StorageError) in try body(opened.store) }
+            return try stored(body(opened.store))
         }
     }
 
@@ -144,14 +144,14 @@ final class VaultCore: Sendable {
         return try opened.withLock { (opened) throws(VaultError) in
             try opened.check()
             var selected: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
-            try stored { () throws(StorageError) in
+            do throws(StorageError) {
                 try opened.store.purge {
                     do throws(VaultError) { selected = .success(try select(opened.engine)) } catch {
                         selected = .failure(error)
                     }
                     return try? selected.get()
                 }
-            }
+            } catch { throw VaultError(error) }
             return try selected.get()
         }
     }
@@ -172,8 +172,7 @@ final class VaultCore: Sendable {
 
     func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
         let locked = try manage { store throws(StorageError) in try store.lockedStore() }
-        let keys: UnlockedKeys
-        do throws(StorageError) { keys = try locked.unlock(with: secret) } catch { throw VaultError(error) }
+        let keys = try stored(locked.unlock(with: secret))
         var unlocked: UnlockedKeys? = consume keys
         try manage { store throws(StorageError) in
             guard isWanted() else { throw .locked }
@@ -222,7 +221,7 @@ final class VaultCore: Sendable {
         try opened.withLock { (opened) throws(VaultError) in
             try opened.check()
             guard isWanted(opened) else { return }
-            do throws(StorageError) { wanted = try opened.store.makeCompactor() } catch { throw VaultError(error) }
+            wanted = try stored(opened.store.makeCompactor())
         }
         guard let compactor = wanted.take() else { return }
         var failure: StorageError?

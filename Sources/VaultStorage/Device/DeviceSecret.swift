@@ -33,9 +33,9 @@ final class DeviceSecret: Sendable {
             throw .inputOutput(error, .openDirectory)
         }
         let name = fileName(vaultID)
-        guard try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) != nil else { return nil }
-        let file = try attempt(.open) { () throws(Errno) in try directory.open(name, writable: false) }
-        let status = try attempt(.open) { () throws(Errno) in try file.status() }
+        guard try attempt(.open, directory.status(of: name)) != nil else { return nil }
+        let file = try attempt(.open, directory.open(name, writable: false))
+        let status = try attempt(.open, file.status())
         // It was synced before it got its name, so a wrong length is damage and no unfinished beginning.
         guard status.kind == .regular, status.owner == fileSystem.user, status.mode & 0o077 == 0, status.size == length
         else {
@@ -43,10 +43,10 @@ final class DeviceSecret: Sendable {
         }
         // These bytes are read into ordinary memory for an instant: a port that reads into locked memory would serve
         // this line alone.
-        var bytes = try attempt(.read) { () throws(Errno) in try file.read(length + 1, at: 0) }
+        var bytes = try attempt(.read, file.read(length + 1, at: 0))
         defer { wipe(&bytes) }
         guard bytes.count == length else { throw .refused(.deviceSecret) }
-        let secret = try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) }
+        let secret = try secured(SecretBytes(copying: bytes.span))
         return DeviceSecret(secret, identification: identification)
     }
 
@@ -58,19 +58,17 @@ final class DeviceSecret: Sendable {
         random: any RandomSource
     ) throws(StorageError) -> DeviceSecret {
         guard let state else { throw .noStateDirectory }
-        try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(state) }
-        let directory = try attempt(.openDirectory) { () throws(Errno) in try fileSystem.openDirectory(state) }
+        try attempt(.createDirectory, fileSystem.createDirectories(state))
+        let directory = try attempt(.openDirectory, fileSystem.openDirectory(state))
         let name = fileName(vaultID)
-        let secret = try secured { () throws(CryptoError) in try random.secret(length) }
-        try attempt(.write) { () throws(Errno) in
-            do throws(Errno) {
-                try secret.withBytes { bytes throws(Errno) in
-                    try DurableFile.write(bytes, to: name, in: directory, replacing: false, random)
-                }
-            } catch {
-                guard error == .fileExists else { throw error }
-                try directory.synchronize()
+        let secret = try secured(random.secret(length))
+        do throws(Errno) {
+            try secret.withBytes { bytes throws(Errno) in
+                try DurableFile.write(bytes, to: name, in: directory, replacing: false, random)
             }
+        } catch {
+            guard error == .fileExists else { throw .inputOutput(error, .write) }
+            try attempt(.write, directory.synchronize())
         }
         guard let made = try load(vaultID: vaultID, identification: identification, from: state, on: fileSystem) else {
             throw .inputOutput(.ioError, .read)

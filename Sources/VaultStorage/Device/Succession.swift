@@ -25,7 +25,7 @@ struct Succession: ~Copyable {
     /// replaced.
     func passes(_ found: FoundAnchor) throws(StorageError) -> Bool {
         for start in stride(from: 0, to: entries.count, by: Self.entryLength) {
-            let key = try secured { () throws(CryptoError) in try entries.copy(of: start..<start + 32) }
+            let key = try secured(entries.copy(of: start..<start + 32))
             guard found.isSigned(by: key) else { continue }
             let (generation, sequence): (UInt64, UInt64) = entries.withBytes {
                 ($0.integer(at: start + 32), $0.integer(at: start + 40))

@@ -47,7 +47,7 @@ struct VaultLocation {
 
     /// Opens the vault file, for writing too if that is allowed.
     func open(writable: Bool) throws(StorageError) -> any VaultFile {
-        guard let status = try attempt(.open, { () throws(Errno) in try directory.status(of: name) }) else {
+        guard let status = try attempt(.open, directory.status(of: name)) else {
             throw .noVault
         }
         // Before the open: opening a device can have effects of its own.
@@ -59,7 +59,7 @@ struct VaultLocation {
             throw .inputOutput(error, .open)
         }
         // And after it: this is the file that will be read, whatever the name stood for before.
-        let opened = try attempt(.open) { () throws(Errno) in try file.status() }
+        let opened = try attempt(.open, file.status())
         guard opened.kind == .regular else { throw .refused(.notARegularFile) }
         guard opened.owner == fileSystem.user else { throw .refused(.foreignOwner) }
         guard opened.mode & 0o077 == 0 else { throw .refused(.accessibleByOthers) }
@@ -68,7 +68,7 @@ struct VaultLocation {
     }
 
     private func checkDirectory() throws(StorageError) {
-        let status = try attempt(.openDirectory) { () throws(Errno) in try directory.status() }
+        let status = try attempt(.openDirectory, directory.status())
         guard status.mode & 0o002 == 0 || status.mode & 0o1000 != 0 else { throw .refused(.directoryWritableByOthers) }
         if status.mode & 0o020 != 0, status.mode & 0o1000 == 0, !fileSystem.isPrivateGroup(status.group) {
             throw .refused(.directoryWritableByGroup)

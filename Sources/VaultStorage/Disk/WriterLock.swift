@@ -29,7 +29,7 @@ final class WriterLock {
     {
         try wait(patience ?? self.patience) { () throws(StorageError) in
             let file = try self.opened(creating: true)
-            return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: true) }
+            return try attempt(.lock, file.tryLock(exclusive: true))
         }
         defer { unlock() }
         return try body()
@@ -51,7 +51,7 @@ final class WriterLock {
         }
         try wait(patience) { () throws(StorageError) in
             let file = try self.opened(creating: false)
-            return try attempt(.lock) { () throws(Errno) in try file.tryLock(exclusive: false) }
+            return try attempt(.lock, file.tryLock(exclusive: false))
         }
         return true
     }
@@ -92,7 +92,7 @@ final class WriterLock {
             // A file can be made in every directory but one that was removed.
             throw creating && error == .noSuchFileOrDirectory ? .noVault : .inputOutput(error, .lock)
         }
-        let status = try attempt(.lock) { () throws(Errno) in try made.status() }
+        let status = try attempt(.lock, made.status())
         guard status.kind == .regular else { throw .refused(.notARegularFile) }
         guard status.owner == location.fileSystem.user else { throw .refused(.foreignOwner) }
         file = made
@@ -102,7 +102,7 @@ final class WriterLock {
 
     private func isCurrent() throws(StorageError) -> Bool {
         guard let identity,
-            let named = try attempt(.lock, { () throws(Errno) in try location.directory.status(of: location.lockName) })
+            let named = try attempt(.lock, location.directory.status(of: location.lockName))
         else { return false }
         return named.isSameFile(as: identity)
     }

@@ -79,10 +79,7 @@ extension KeySlot {
 
     /// Derives the master key and opens the slot's box. Nil: the secret is another one.
     func open(_ secret: borrowing SecretBytes, vaultID: [UInt8]) throws(StorageError) -> SecretBytes? {
-        let keys: SlotKeys
-        do throws(CryptoError) { keys = try SlotKeys(self, secret: secret, vaultID: vaultID) } catch {
-            throw StorageError(error)
-        }
+        let keys = try secured(SlotKeys(self, secret: secret, vaultID: vaultID))
         // A box of two keys could otherwise be used to find out which of a set of passphrases is the right one.
         guard isEqualInConstantTime(keys.commitment.span, commitment.span) else { return nil }
         do throws(CryptoError) {

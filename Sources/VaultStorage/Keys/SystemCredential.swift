@@ -40,7 +40,7 @@ public struct SystemCredential: Sendable {
         case .tpm2: arguments += ["--with-key=tpm2", "--tpm2-pcrs=\(registers)"] + (try deviceArgument())
         case .fido2: throw .machineSecret(.unknownProvider)
         }
-        var sealed = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 4 * Self.longestBlob) }
+        var sealed = try secured(SecretBytes(zeroed: 4 * Self.longestBlob))
         let count: Int
         do throws(StorageError) { count = try run(arguments, secret, into: &sealed) } catch {
             throw error == .machineSecret(.failed) ? .machineSecret(.cannotSeal) : error
@@ -57,11 +57,11 @@ public struct SystemCredential: Sendable {
         let arguments =
             ["decrypt", "--name=\(Self.name(vaultID))", "--newline=no"]
             + (provider == .tpm2 ? try deviceArgument() : [])
-        let input = try secured { () throws(CryptoError) in try SecretBytes(copying: blob.span) }
+        let input = try secured(SecretBytes(copying: blob.span))
         // One more, so that what is longer shows.
-        var opened = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 33) }
+        var opened = try secured(SecretBytes(zeroed: 33))
         guard try run(arguments, input, into: &opened) == 32 else { throw .machineSecret(.failed) }
-        return Secret(try secured { () throws(CryptoError) in try opened.copy(of: 0..<32) })
+        return Secret(try secured(opened.copy(of: 0..<32)))
     }
 
     /// What a credential begins with in base64: 126 of the 128 bits that name its key (systemd,

@@ -120,7 +120,7 @@ struct VaultKeys: ~Copyable {
                 throw StorageError(error)
             }
         }
-        do throws(CryptoError) { return try valueKey(id, version, under: classKey) } catch { throw StorageError(error) }
+        return try secured(valueKey(id, version, under: classKey))
     }
 
     private func valueKey(_ id: ItemID, _ version: UInt64, under classKey: borrowing SecretBytes) throws(CryptoError)

@@ -69,7 +69,7 @@ extension VaultStore {
             operation.id, version: operation.version, protection: operation.protection, device: device)
         let length = Padding.length(for: secret.count, minimum: Layout.valueMinimum)
         var padded: SecretBytes
-        do throws(CryptoError) { padded = try SecretBytes(zeroed: length) } catch { throw StorageError(error) }
+        padded = try secured(SecretBytes(zeroed: length))
         var prefix: [UInt8] = []
         prefix.append(integer: UInt32(secret.count))
         padded.replace(at: 0, with: prefix.span)

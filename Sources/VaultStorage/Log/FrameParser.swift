@@ -133,7 +133,7 @@ struct FrameParser {
     private mutating func load(_ offset: Int, _ count: Int) throws(StorageError) -> Int {
         if offset < windowStart || offset + count > windowStart + window.count {
             let length = min(max(count, FrameParser.windowLength), size - offset)
-            window = try attempt(.read) { () throws(Errno) in try file.read(length, at: offset) }
+            window = try attempt(.read, file.read(length, at: offset))
             windowStart = offset
             // The file became shorter than it was: what was there is torn or gone, and zeros are neither.
             if window.count < count { window.appendZeros(count - window.count) }

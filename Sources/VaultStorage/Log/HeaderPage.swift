@@ -10,8 +10,8 @@ struct HeaderPage {
 
     /// - Parameter isDamaged: neither the checksum nor what comes behind the header has to be there.
     init(of file: any VaultFile, isDamaged: Bool = false) throws(StorageError) {
-        let page = try attempt(.read) { () throws(Errno) in try file.read(Layout.headerLength, at: 0) }
-        let status = try attempt(.read) { () throws(Errno) in try file.status() }
+        let page = try attempt(.read, file.read(Layout.headerLength, at: 0))
+        let status = try attempt(.read, file.status())
         guard page.count == Layout.headerLength, status.size >= Layout.firstFrame || isDamaged else {
             throw .damaged(.notAVault)
         }

@@ -39,11 +39,8 @@ struct Log: ~Copyable {
         unread file: any VaultFile, _ page: HeaderPage, root: borrowing SecretBytes, readOnlyReason: Errno?,
         _ health: Health
     ) throws(StorageError) {
-        let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: page.header) } catch {
-            throw StorageError(error)
-        }
-        identity = try attempt(.open) { () throws(Errno) in try file.status() }
+        let keys = try secured(GenerationKeys(root: root, header: page.header))
+        identity = try attempt(.open, file.status())
         self.file = file
         self.page = page
         self.readOnlyReason = readOnlyReason
@@ -150,7 +147,7 @@ struct Log: ~Copyable {
     /// was.
     private func isInPlace(_ commit: Commit) throws(StorageError) -> Bool {
         guard commit.tagOffset > 0 else { return true }
-        let bytes = try attempt(.read) { () throws(Errno) in try file.read(32, at: commit.tagOffset) }
+        let bytes = try attempt(.read, file.read(32, at: commit.tagOffset))
         return isEqualInConstantTime(bytes.span, commit.position.tag.bytes.span)
     }
 
@@ -158,7 +155,7 @@ struct Log: ~Copyable {
     func invalidMarks() throws(StorageError) -> Int { try readMarks().found.count { $0 == nil } }
 
     private func readMarks() throws(StorageError) -> Marks {
-        guard let marks = try attempt(.read, { () throws(Errno) in try marks() }) else { throw .damaged(.notAVault) }
+        guard let marks = try attempt(.read, marks()) else { throw .damaged(.notAVault) }
         return marks
     }
 
@@ -190,7 +187,7 @@ struct Log: ~Copyable {
         if let knownSize {
             size = knownSize
         } else {
-            size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+            size = try attempt(.read, file.status()).size
         }
         var reader = LogReader(file: file, size: size, generation: header.generation)
         let found = try reader.walk(from: tip, highest: highest, depth: .unconfirmed, keys: keys, apply: apply)
@@ -219,10 +216,7 @@ struct Log: ~Copyable {
 
     /// The file as it is now, with the records that it adds up to.
     func snapshot(_ records: RecordTable, root: borrowing SecretBytes) throws(StorageError) -> LogSnapshot {
-        let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch {
-            throw StorageError(error)
-        }
+        let keys = try secured(GenerationKeys(root: root, header: header))
         return LogSnapshot(file: file, page: page, keys: keys, tip: tip, records: records)
     }
 
@@ -253,7 +247,7 @@ struct Log: ~Copyable {
         }
         let cutOff = unfinishedBytes
         if cutOff > 0 {
-            try attempt(.truncate) { () throws(Errno) in try file.truncate(to: tip.position.end) }
+            try attempt(.truncate, file.truncate(to: tip.position.end))
             try health.synchronizing { () throws(Errno) in try file.synchronizeData() }
             sight = .through(size: tip.position.end)
             reserve.forget()
@@ -270,7 +264,7 @@ struct Log: ~Copyable {
         let (start, end, tag) = (base.position.end, tip.position.end, tip.position.tag)
         let ignore = { (_: FrameOperations, _: UInt64) throws(StorageError) in }
         // What is checked is what is written: both come from this read.
-        let bytes = try attempt(.read) { () throws(Errno) in try file.read(end - start, at: start) }
+        let bytes = try attempt(.read, file.read(end - start, at: start))
         let marks = try readMarks()
         guard bytes.count == end - start, let highest = marks.highest else { throw .damaged(.marks) }
         var reader = LogReader(file: file, size: end, generation: header.generation, window: bytes, at: start)
@@ -371,6 +365,6 @@ struct Log: ~Copyable {
     /// Makes what was only read durable, for a caller that writes it down elsewhere.
     func synchronize() throws(StorageError) {
         // What a mark names that was only read may be in the page cache alone.
-        try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }
+        try attempt(.synchronize, file.synchronizeData())
     }
 }

@@ -31,7 +31,7 @@ struct ValueReader {
             // What is near the last one is likely to be followed by its neighbours.
             let isNear = offset >= start && offset < end + ValueReader.windowLength / 4
             let wanted = isNear && !window.isEmpty ? max(length, ValueReader.windowLength) : length
-            window = try attempt(.read) { [file] () throws(Errno) in try file.read(wanted, at: offset) }
+            window = try attempt(.read, file.read(wanted, at: offset))
             start = offset
         }
         guard offset + length <= end else { return nil }

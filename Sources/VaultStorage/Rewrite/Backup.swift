@@ -18,7 +18,7 @@ extension VaultStore {
     public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool) throws(StorageError) -> Int {
         try check()
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
-        let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
+        let existing = try attempt(.open, target.directory.status(of: target.name))
         if let existing {
             guard replacing, existing.kind == .regular else { throw .alreadyExists }
         }
@@ -66,7 +66,7 @@ extension VaultStore {
     ) throws(StorageError) -> Int {
         try createDirectory(of: path, on: environment.fileSystem)
         let target = try VaultLocation(path, on: environment.fileSystem)
-        let existing = try attempt(.open) { () throws(Errno) in try target.directory.status(of: target.name) }
+        let existing = try attempt(.open, target.directory.status(of: target.name))
         if let existing {
             guard replacing, existing.kind == .regular else { throw .alreadyExists }
             guard !backup.log.isNamed(existing) else { throw .alreadyExists }
@@ -122,8 +122,7 @@ extension VaultStore {
         var environment = environment
         environment.remembersStates = false
         environment.patience = .zero
-        let copied: VaultKeys
-        do throws(CryptoError) { copied = try keys.lockedCopy() } catch { throw StorageError(error) }
+        let copied = try secured(keys.lockedCopy())
         let page = try HeaderPage(of: try target.open(writable: false))
         guard page.header.vaultID == header.vaultID else { throw .rekeyed }
         return try VaultStore(target, page: page, keys: copied, environment: environment)
@@ -164,8 +163,8 @@ extension NewFile {
             anchors?.found().allSatisfy { $0.anchor.vaultID == header.vaultID && $0.isSigned(by: keys.anchor) } ?? true
         if !isOwn {
             // What can fail for long comes before anything is forgotten.
-            try attempt(.synchronize) { () throws(Errno) in try file.synchronize() }
-            try attempt(.remove) { () throws(Errno) in try anchors?.removeAll() }
+            try attempt(.synchronize, file.synchronize())
+            try attempt(.remove, anchors?.removeAll())
         }
         try finish(replacing: replacing)
         guard let anchors, let _ = try? anchors.removeAll() else { return }

@@ -18,7 +18,7 @@ extension VaultStore {
         try createDirectory(of: path, on: fileSystem)
         let location = try VaultLocation(path, on: fileSystem)
         // A look before the derivation; the rename below decides.
-        guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
+        guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
             throw .alreadyExists
         }
         let random = environment.random
@@ -26,11 +26,11 @@ extension VaultStore {
             vaultID: random.bytes(16), generation: 1, fileSalt: random.bytes(32), baseSequence: 0, slots: [])
         let entry = SlotEntry(secret, name: secret.kind.label, cost: cost)
         let keys = try makeKeys(for: [entry] + entries, header: &header, environment)
-        guard try attempt(.open, { () throws(Errno) in try location.directory.status(of: location.name) }) == nil else {
+        guard try attempt(.open, location.directory.status(of: location.name)) == nil else {
             throw .alreadyExists
         }
         // What this device remembers is of a vault that is no longer there.
-        try attempt(.remove) { () throws(Errno) in try AnchorFiles(of: location, environment)?.removeAll() }
+        try attempt(.remove, AnchorFiles(of: location, environment)?.removeAll())
         let page: HeaderPage
         do throws(StorageError) {
             var file = try NewFile(header, root: keys.generationRoot, length: 0, in: location, environment)
@@ -59,7 +59,7 @@ extension VaultStore {
             let resolved = (try? fileSystem.resolve(path)) ?? path
             let directory = resolved.removingLastComponent()
             guard !directory.isEmpty else { return }
-            try attempt(.createDirectory) { () throws(Errno) in try fileSystem.createDirectories(directory) }
+            try attempt(.createDirectory, fileSystem.createDirectories(directory))
         }
     }
 
@@ -67,7 +67,7 @@ extension VaultStore {
     private static func makeKeys(
         for entries: [SlotEntry], header: inout Header, _ environment: VaultEnvironment
     ) throws(StorageError) -> VaultKeys {
-        let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
+        let vaultKey = try secured(environment.random.secret(32))
         try header.set(try environment.makeSlots(entries, vaultKey, header.vaultID))
         do throws(CryptoError) { return try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch {
             throw StorageError(error)

@@ -41,10 +41,7 @@ struct NewFile: ~Copyable {
         _ header: Header, root: borrowing SecretBytes, length: Int, places: Int = 0, in location: VaultLocation,
         _ environment: VaultEnvironment
     ) throws(StorageError) {
-        let keys: GenerationKeys
-        do throws(CryptoError) { keys = try GenerationKeys(root: root, header: header) } catch {
-            throw StorageError(error)
-        }
+        let keys = try secured(GenerationKeys(root: root, header: header))
         let page = HeaderPage(sealing: header, keys: keys)
         let durable: DurableFile
         do throws(Errno) { durable = try location.newFile(environment.random) } catch {
@@ -88,7 +85,7 @@ struct NewFile: ~Copyable {
     mutating func synchronizeEarly() throws(StorageError) {
         _ = try readBackRest(highest: LogPosition(sequence: .max, end: 0, tag: Digest()))
         checked = Commit(position: builder.position, tagOffset: builder.lastTagOffset, count: 0, frames: builder.frames)
-        try attempt(.synchronize) { () throws(Errno) in try file.synchronizeData() }
+        try attempt(.synchronize, file.synchronizeData())
     }
 
     /// Ends the transaction, writes header and marks, and reads back.
@@ -96,10 +93,10 @@ struct NewFile: ~Copyable {
         if !open.isEmpty { try writeOpen(isLast: true) }
         let head = Marks.page(page, naming: builder.position, keys: keys)
         guard head.count <= environment.fileSystem.fileSizeLimit else { throw .inputOutput(.fileTooLarge, .write) }
-        try attempt(.write) { () throws(Errno) in try file.writeAll(head.span, at: 0) }
+        try attempt(.write, file.writeAll(head.span, at: 0))
         // For a delete on a full disk; a disk that is that full already may do without.
         try? file.reserve(DiskReserve.length, at: offset)
-        let written = try attempt(.read) { () throws(Errno) in try file.read(head.count, at: 0) }
+        let written = try attempt(.read, file.read(head.count, at: 0))
         guard written == head else { throw .damaged(.readBack) }
         let last = try readBackRest(highest: builder.position)
         guard (last ?? checked.position) == builder.position else { throw .damaged(.readBack) }
@@ -133,7 +130,7 @@ struct NewFile: ~Copyable {
         guard offset + bytes.count <= environment.fileSystem.fileSizeLimit else {
             throw .inputOutput(.fileTooLarge, .write)
         }
-        try attempt(.write) { () throws(Errno) in try file.writeAll(bytes.span, at: offset) }
+        try attempt(.write, file.writeAll(bytes.span, at: offset))
         offset += bytes.count
     }
 

@@ -29,7 +29,7 @@ extension VaultStore {
             throw .slot(.lastForPeople)
         }
         let before = header.slots
-        let vaultKey = try secured { () throws(CryptoError) in try environment.random.secret(32) }
+        let vaultKey = try secured(environment.random.secret(32))
         let slots = try environment.makeSlots(entries, vaultKey, header.vaultID)
         var made: VaultKeys?
         do throws(CryptoError) { made = try VaultKeys(vaultKey: vaultKey, vaultID: header.vaultID) } catch {
@@ -102,7 +102,7 @@ extension VaultStore {
         _ next: Header, _ fresh: borrowing VaultKeys
     ) throws(StorageError) -> (operation: [UInt8], box: [UInt8]) {
         let old = record(of: .succession)
-        var value = try secured { () throws(CryptoError) in try SecretBytes(zeroed: 0) }
+        var value = try secured(SecretBytes(zeroed: 0))
         if let old, let older = try openValue(of: old) { value = older }
         do throws(CryptoError) {
             value = try Succession.adding(

@@ -158,7 +158,8 @@ struct Rewriter: ~Copyable {
         throws(StorageError) -> Handover
     {
         let file = try finish()
-        let identity = try attempt(.open) { [file = file.file] () throws(Errno) in try file.status() }
+        let opened = file.file
+        let identity = try attempt(.open, opened.status())
         let handover = Handover(
             file: file.file, identity: identity, page: file.page, source: tip, tip: file.tip, moved: file.moved)
         // Before it has its name: from then on the other handle looks for it.

@@ -47,7 +47,7 @@ extension LockedStore {
         with keys: consuming UnlockedKeys, to path: FilePath, accepts: (MissingState) -> Bool, report: (Double) -> Void
     ) throws(StorageError) -> Salvage {
         let target = try VaultLocation(ofNew: path, on: environment.fileSystem)
-        guard try attempt(.open, { () throws(Errno) in try target.directory.status(of: target.name) }) == nil else {
+        guard try attempt(.open, target.directory.status(of: target.name)) == nil else {
             throw .alreadyExists
         }
         let slotID = keys.slotID
@@ -85,7 +85,7 @@ private struct Salvager: ~Copyable {
             vaultID: page.header.vaultID, identification: keys.deviceIdentification,
             from: store.environment.stateDirectory,
             on: store.environment.fileSystem)
-        let size = try attempt(.read) { () throws(Errno) in try file.status() }.size
+        let size = try attempt(.read, file.status()).size
         parser = FrameParser(file: file, size: size, generation: page.header.generation)
         (header, environment) = (page.header, store.environment)
         self.device = device
@@ -166,10 +166,9 @@ private struct Salvager: ~Copyable {
             else { continue }
             let key = try keys.itemKey(last.id, version: last.valueVersion, protection: last.protection, device: nil)
             let nonce = bytes.span.extracting(0..<Layout.nonceLength)
-            let padded = try secured { () throws(CryptoError) in
-                try SecretBox.open(
-                    bytes.span.extracting(Layout.nonceLength..<Int(value.length)), nonce: nonce, key: key)
-            }
+            let padded = try secured(
+                SecretBox.open(
+                    bytes.span.extracting(Layout.nonceLength..<Int(value.length)), nonce: nonce, key: key))
             let content = try? padded.withBytes { bytes throws(FormatError) in
                 try Padding.content(of: bytes, minimum: Layout.valueMinimum)
             }

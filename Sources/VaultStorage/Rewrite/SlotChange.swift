@@ -38,7 +38,7 @@ extension VaultStore {
         _ provider: KeySlot.Provider, with credential: SystemCredential, name: String? = nil
     ) throws(StorageError) -> KeySlot {
         try checkRoom(for: name)
-        let secret = try secured { () throws(CryptoError) in Secret(try environment.random.secret(32)) }
+        let secret = try secured(Secret(try environment.random.secret(32)))
         let blob = try credential.seal(secret.bytes, for: provider, vaultID: header.vaultID)
         // What cannot be had back now will not be later.
         let opened = try credential.unseal(blob, for: provider, vaultID: header.vaultID)
