@@ -153,7 +153,8 @@ if Context.environment["VAULT_FUZZING"] != nil {
             ],
             path: "Tests",
             sources: [
-                "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift", "VaultStorageTests/FuzzedLog.swift",
+                "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift",
+                "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift",
             ],
