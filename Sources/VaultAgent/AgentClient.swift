@@ -59,7 +59,7 @@ public final class AgentClient: OpenVault {
             // Nothing was asked for yet, so nothing may have happened.
             throw error == .agent(.gone) ? .agent(.busy) : error
         }
-        return try reply.get().status
+        return try reply.get().value
     }
 
     // MARK: Requests

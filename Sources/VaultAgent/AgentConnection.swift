@@ -92,7 +92,7 @@ struct AgentConnection: ~Copyable {
                     // Number 0 answers a connection, and not a request of its.
                     guard frame.number == number || frame.number == 0 else { throw .invalid }
                     guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
-                    return .failure(try FailureReply(frame).error)
+                    return .failure(try FailureReply(frame).value)
                 }
                 let received: Int
                 do throws(CryptoError) {

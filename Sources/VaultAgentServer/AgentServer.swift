@@ -57,7 +57,7 @@ public final class AgentServer: Sendable {
     public func unlock(with secret: UnlockingSecret) throws(VaultError) {
         let reply = answers.answer(
             UnlockRequest(secret), of: Caller(process: .own, access: .full, groups: ["*"], purpose: .reveal))
-        if let failure = reply.first as? FailureReply { throw failure.error }
+        if let failure = reply.first as? FailureReply { throw failure.value }
     }
 
     /// Begins to listen; returns when clients can connect.

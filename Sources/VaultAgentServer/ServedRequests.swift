@@ -76,7 +76,7 @@ extension IdleLimitRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
-        answers.keeper.setIdleLimit(.seconds(Int64(seconds)))
+        answers.keeper.setIdleLimit(.seconds(Int64(value)))
         return [DoneReply()]
     }
 }
@@ -85,13 +85,13 @@ extension IdleLimitRequest: VaultRequest {
 
 extension AddRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        try answers.change(.add, caller) { vault throws(VaultError) in try vault.add(item) }
+        try answers.change(.add, caller) { vault throws(VaultError) in try vault.add(value) }
     }
 }
 
 extension SetRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        try answers.change(.set, caller) { vault throws(VaultError) in try vault.set(item) }
+        try answers.change(.set, caller) { vault throws(VaultError) in try vault.set(value) }
     }
 }
 
@@ -100,23 +100,23 @@ extension CopyMatchingRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool {
         switch caller.access {
         case .full: true
-        case .injectOnly: !query.returnsSecrets || caller.purpose == .use
+        case .injectOnly: !value.returnsSecrets || caller.purpose == .use
         case .none: false
         }
     }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        let items = try answers.use(caller) { vault throws(VaultError) in try vault.copyMatching(query) }
-        return try answers.found(items, query, caller)
+        let items = try answers.use(caller) { vault throws(VaultError) in try vault.copyMatching(value) }
+        return try answers.found(items, value, caller)
     }
 
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply]? {
         guard !answers.keeper.isLockDue else { return nil }
         let items = try answers.keeper.useAtOnce(caller.groups) { vault throws(VaultError) in
-            try vault.copyMatchingAtOnce(query)
+            try vault.copyMatchingAtOnce(value)
         }
         guard let items else { return nil }
-        return try answers.found(items, query, caller)
+        return try answers.found(items, value, caller)
     }
 }
 
@@ -130,8 +130,8 @@ extension SecretRequest: VaultRequest {
     }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SecretReply] {
-        let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: key) }
-        try answers.audit?.note(caller.verbForSecrets, key.id, by: caller)
+        let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: value) }
+        try answers.audit?.note(caller.verbForSecrets, value.id, by: caller)
         return [SecretReply(secret)]
     }
 }
@@ -146,8 +146,8 @@ extension UpdateRequest: VaultRequest {
 
 extension DeleteRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        try answers.change(matching: query, .delete, caller) { (transaction: inout Transaction) throws(VaultError) in
-            try transaction.delete(matching: query)
+        try answers.change(matching: value, .delete, caller) { (transaction: inout Transaction) throws(VaultError) in
+            try transaction.delete(matching: value)
         }
     }
 }
@@ -165,7 +165,7 @@ extension LockedCountRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        [CountReply(try answers.use(caller) { vault throws(VaultError) in try vault.lockedCount(matching: query) })]
+        [CountReply(try answers.use(caller) { vault throws(VaultError) in try vault.lockedCount(matching: value) })]
     }
 }
 
@@ -188,13 +188,13 @@ extension UndoRequest: VaultRequest {
 
 extension RestoreRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply] {
-        try answers.change(.update, caller) { vault throws(VaultError) in try vault.restoreItem(key) }
+        try answers.change(.update, caller) { vault throws(VaultError) in try vault.restoreItem(value) }
     }
 }
 
 extension ForgetRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
-        let count = try answers.use(caller) { vault throws(VaultError) in try vault.forget(accessGroup: accessGroup) }
+        let count = try answers.use(caller) { vault throws(VaultError) in try vault.forget(accessGroup: value) }
         try answers.afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
         return [CountReply(count)]
     }

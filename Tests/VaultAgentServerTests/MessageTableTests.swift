@@ -64,7 +64,7 @@ struct MessageTableTests {
                 DeleteRequest(.init(.key)), StoreRequest([], replacing: true, isLast: true),
                 AddRequest(.init(.genericPassword(service: "s"))), SetRequest(.init(.genericPassword(service: "s"))),
                 VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),
-                RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(accessGroup: ""),
+                RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(""),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),
             ]
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })

@@ -124,7 +124,7 @@ final class RawConnection: Sendable {
     }
 
     /// The error in the next reply; nil: there is none.
-    func failure() throws -> VaultError? { (try reply() as? FailureReply)?.error }
+    func failure() throws -> VaultError? { (try reply() as? FailureReply)?.value }
 
     /// Says who it is, and reads the answer.
     func greet(_ groups: [String]? = nil) throws -> (any AgentReply)? {

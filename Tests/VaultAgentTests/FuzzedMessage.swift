@@ -65,7 +65,7 @@ enum FuzzedMessage {
                 VerifyRequest(deep: true), AuditRequest(),
                 VersionsRequest(Query(.genericPassword, service: "s"), deleted: true),
                 UndoRequest(key, to: 4), UndoRequest(key, to: nil), RestoreRequest(key),
-                ForgetRequest(accessGroup: "g"),
+                ForgetRequest("g"),
                 DeviceIdentifierRequest(name: "com.example", thisDeviceOnly: true, reset: false),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
                 IdleLimitRequest(600), StopRequest(),

@@ -98,7 +98,7 @@ struct MessageTests {
     ]
 
     @Test(arguments: errors) func `every error comes back as it was thrown`(error: VaultError) throws {
-        #expect(try FailureReply(parse(FuzzedMessage.bytes(FailureReply(error).frame(1)))).error == error)
+        #expect(try FailureReply(parse(FuzzedMessage.bytes(FailureReply(error).frame(1)))).value == error)
     }
 
     @Test func `every code of an error is tried, and one that means nothing is refused`() throws {

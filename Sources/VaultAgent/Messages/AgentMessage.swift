@@ -27,6 +27,15 @@ package protocol EmptyMessage: AgentMessage {
     init()
 }
 
+/// A message whose body is one value.
+package protocol ValueMessage: AgentMessage {
+    associatedtype Value: MessageValue
+
+    var value: Value { get }
+
+    init(_ value: Value)
+}
+
 extension AgentRequest {
     package static var onlyReads: Bool { false }
 }
@@ -35,6 +44,12 @@ extension EmptyMessage {
     package func write(to writer: inout MessageWriter) {}
 
     package init(from reader: inout MessageReader) { self.init() }
+}
+
+extension ValueMessage {
+    package func write(to writer: inout MessageWriter) { writer.put(value) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { self.init(try reader.read()) }
 }
 
 extension AgentMessage {

@@ -58,30 +58,26 @@ package struct StopRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
-package struct IdleLimitRequest: AgentRequest {
+package struct IdleLimitRequest: AgentRequest, ValueMessage {
     package typealias Reply = DoneReply
     package static let kind: UInt8 = 23
     /// After how many seconds without use the agent locks from now on; 0: never.
-    package let seconds: UInt32
+    package let value: UInt32
 
-    package init(_ seconds: UInt32) { self.seconds = seconds }
-
-    package func write(to writer: inout MessageWriter) { writer.put(seconds) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { seconds = try reader.read() }
+    package init(_ value: UInt32) { self.value = value }
 }
 
 extension KeySlot.Kind: MessageValue {}
 
 extension AgentClient {
     /// What the agent says of itself. Asking is no use of it.
-    public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).status }
+    public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).value }
 
     /// Waits until nobody else is being asked for the passphrase.
     ///
     /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in
     ///   their turn.
-    public func awaitTurn() throws(VaultError) -> AgentStatus { try ask(TurnRequest()).status }
+    public func awaitTurn() throws(VaultError) -> AgentStatus { try ask(TurnRequest()).value }
 
     /// - Throws: `.storage(.wrongPassphrase)`, and what opening a vault throws. Each failure makes the next attempt
     ///   wait longer.

@@ -12,26 +12,18 @@ package struct DoneReply: AgentReply, EmptyMessage {
 }
 
 /// What was asked for was not done, and why.
-package struct FailureReply: AgentReply {
+package struct FailureReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 129
-    package let error: VaultError
+    package let value: VaultError
 
-    package init(_ error: VaultError) { self.error = error }
-
-    package func write(to writer: inout MessageWriter) { writer.put(error) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { error = try reader.read() }
+    package init(_ value: VaultError) { self.value = value }
 }
 
-package struct StatusReply: AgentReply {
+package struct StatusReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 130
-    package let status: AgentStatus
+    package let value: AgentStatus
 
-    package init(_ status: AgentStatus) { self.status = status }
-
-    package func write(to writer: inout MessageWriter) { writer.put(status) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { status = try reader.read() }
+    package init(_ value: AgentStatus) { self.value = value }
 }
 
 /// How many items.
@@ -69,17 +61,11 @@ package struct ItemsReply: AgentReply {
 }
 
 /// The secret of an item; nil: it has none.
-package struct SecretReply: AgentReply {
+package struct SecretReply: AgentReply, ValueMessage {
     package static let kind: UInt8 = 133
-    package let secret: Secret?
+    package let value: Secret?
 
-    package init(_ secret: Secret?) { self.secret = secret }
-
-    package func write(to writer: inout MessageWriter) { writer.put(secret) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        secret = try reader.read()
-    }
+    package init(_ value: Secret?) { self.value = value }
 }
 
 package struct VerificationReply: AgentReply {

@@ -2,42 +2,30 @@
 public import Vault
 public import VaultCrypto
 
-package struct AddRequest: AgentRequest {
+package struct AddRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 6
-    package let item: Item
+    package let value: Item
 
-    package init(_ item: Item) { self.item = item }
-
-    package func write(to writer: inout MessageWriter) { writer.put(item) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { item = try reader.read() }
+    package init(_ value: Item) { self.value = value }
 }
 
 /// Adds, or updates the item with the same primary key.
-package struct SetRequest: AgentRequest {
+package struct SetRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 7
-    package let item: Item
+    package let value: Item
 
-    package init(_ item: Item) { self.item = item }
-
-    package func write(to writer: inout MessageWriter) { writer.put(item) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { item = try reader.read() }
+    package init(_ value: Item) { self.value = value }
 }
 
-package struct CopyMatchingRequest: AgentRequest {
+package struct CopyMatchingRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 8
     package static let onlyReads = true
-    package let query: Query
+    package let value: Query
 
-    package init(_ query: Query) { self.query = query }
-
-    package func write(to writer: inout MessageWriter) { writer.put(query) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+    package init(_ value: Query) { self.value = value }
 }
 
 package struct UpdateRequest: AgentRequest {
@@ -62,16 +50,12 @@ package struct UpdateRequest: AgentRequest {
     }
 }
 
-package struct DeleteRequest: AgentRequest {
+package struct DeleteRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 10
-    package let query: Query
+    package let value: Query
 
-    package init(_ query: Query) { self.query = query }
-
-    package func write(to writer: inout MessageWriter) { writer.put(query) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+    package init(_ value: Query) { self.value = value }
 }
 
 /// A part of what is stored in one transaction, which begins with the last part. The last alone has a reply.
@@ -117,31 +101,23 @@ package struct StoreRequest: AgentRequest {
 }
 
 /// Opens the secret of an item that was found.
-package struct SecretRequest: AgentRequest {
+package struct SecretRequest: AgentRequest, ValueMessage {
     package typealias Reply = SecretReply
     package static let kind: UInt8 = 12
     package static let onlyReads = true
-    package let key: StoredItem.Key
+    package let value: StoredItem.Key
 
-    package init(_ key: StoredItem.Key) { self.key = key }
-
-    package func write(to writer: inout MessageWriter) { writer.put(key) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { key = try reader.read() }
+    package init(_ value: StoredItem.Key) { self.value = value }
 }
 
 /// How many of the items that match a locked vault leaves out.
-package struct LockedCountRequest: AgentRequest {
+package struct LockedCountRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 22
     package static let onlyReads = true
-    package let query: Query
+    package let value: Query
 
-    package init(_ query: Query) { self.query = query }
-
-    package func write(to writer: inout MessageWriter) { writer.put(query) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { query = try reader.read() }
+    package init(_ value: Query) { self.value = value }
 }
 
 extension AgentClient {
@@ -166,7 +142,7 @@ extension AgentClient {
     }
 
     public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        try ask(SecretRequest(StoredItem.Key(record))).secret
+        try ask(SecretRequest(StoredItem.Key(record))).value
     }
 
     public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }

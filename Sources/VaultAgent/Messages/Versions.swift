@@ -51,29 +51,21 @@ package struct UndoRequest: AgentRequest {
 }
 
 /// Adds a deleted item again.
-package struct RestoreRequest: AgentRequest {
+package struct RestoreRequest: AgentRequest, ValueMessage {
     package typealias Reply = ItemsReply
     package static let kind: UInt8 = 19
-    package let key: StoredItem.Key
+    package let value: StoredItem.Key
 
-    package init(_ key: StoredItem.Key) { self.key = key }
-
-    package func write(to writer: inout MessageWriter) { writer.put(key) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { key = try reader.read() }
+    package init(_ value: StoredItem.Key) { self.value = value }
 }
 
 /// Takes all that is in an access group, or was, out of the file.
-package struct ForgetRequest: AgentRequest {
+package struct ForgetRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
     package static let kind: UInt8 = 20
-    package let accessGroup: String
+    package let value: String
 
-    package init(accessGroup: String) { self.accessGroup = accessGroup }
-
-    package func write(to writer: inout MessageWriter) { writer.put(accessGroup) }
-
-    package init(from reader: inout MessageReader) throws(MessageError) { accessGroup = try reader.read() }
+    package init(_ value: String) { self.value = value }
 }
 
 extension AgentClient {
@@ -100,6 +92,6 @@ extension AgentClient {
     }
 
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
-        try count(ForgetRequest(accessGroup: group))
+        try count(ForgetRequest(group))
     }
 }

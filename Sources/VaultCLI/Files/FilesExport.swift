@@ -22,18 +22,14 @@ struct Export: ParsableCommand {
     @Option(help: ArgumentHelp("The directory to make.", valueName: "directory"), completion: .directory)
     var files: String
 
-    @Option(help: "The service of the items.")
-    var service = FilesService.standard
-
-    @Option(help: "The access group.")
-    var group: String?
+    @OptionGroup var options: FilesOptions
 
     func run() throws {
-        let access = try vault.access(.named(group), onlyReads: true)
+        let access = try vault.access(.named(options.group), onlyReads: true)
         let target = ExportDirectory(files)
         try target.check()
         try access.withVault { vault in
-            let items = try vault.copyMatching(Query(.genericPassword, service: service))
+            let items = try vault.copyMatching(Query(.genericPassword, service: options.service))
             var count = 0
             try Progress.during("exporting") { report in
                 try target.fill { write in

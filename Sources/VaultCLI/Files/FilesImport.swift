@@ -22,17 +22,13 @@ struct Import: ParsableCommand {
     @Option(help: ArgumentHelp("The directory.", valueName: "directory"), completion: .directory)
     var files: String
 
-    @Option(help: "The service of the items.")
-    var service = FilesService.standard
-
-    @Option(help: "The access group.")
-    var group: String?
+    @OptionGroup var options: FilesOptions
 
     @Flag(help: "Replace items that exist.")
     var replace = false
 
     func run() throws {
-        let access = try vault.access(.named(group))
+        let access = try vault.access(.named(options.group))
         let names = try FileTree.names(below: files)
         guard !names.isEmpty else { throw CommandError(.notFound, "there are no files in the directory") }
         let tooLong = CommandError(.usage, "a file has more than 16 MiB")
@@ -40,7 +36,7 @@ struct Import: ParsableCommand {
             try names.enumerated().map { index, name in
                 report(Double(index) / Double(names.count))
                 let bytes = try SecretReader.read(file: files + "/" + name, limit: Layout.valueLimit, tooLong: tooLong)
-                return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
+                return Item(.genericPassword(service: options.service, account: name), secret: Secret(bytes))
             }
         }
         try access.withVault { vault in
@@ -50,9 +46,13 @@ struct Import: ParsableCommand {
     }
 }
 
-enum FilesService {
-    /// The service of files, unless another is named.
-    static let standard = "files"
+/// Which items are files.
+struct FilesOptions: ParsableArguments {
+    @Option(help: "The service of the items.")
+    var service = "files"
+
+    @Option(help: "The access group.")
+    var group: String?
 }
 
 /// The regular files below a directory.

@@ -55,15 +55,7 @@ struct LargeRewriteTests {
                 }
             } catch { Issue.record("\(error)") }
         }
-        // The first sync of the copy: the lock is free then.
-        disk.judge.withLock {
-            $0 = { [once] step in
-                if step == .dataSync { once.run() }
-                return .done
-            }
-        }
-        try copier.compact()
-        disk.judge.withLock { $0 = nil }
+        try Self.compact(copier, on: disk, meanwhile: once)
         let expected = ["one again", "two again", "meanwhile"]
         #expect(try Self.values(copier) == expected)
         try writer.refresh()
@@ -73,10 +65,8 @@ struct LargeRewriteTests {
         #expect(copier.sequence >= 7)
     }
 
-    @Test func `a file that another process replaced while it was copied is compacted all the same`() throws {
-        let (copier, writer, disk, _) = try Self.stores()
-        let once = Once()
-        once.action = { do { try writer.compact() } catch { Issue.record("\(error)") } }
+    private static func compact(_ copier: VaultStore, on disk: SimulatedDisk, meanwhile once: Once) throws {
+        // The first sync of the copy: the lock is free then.
         disk.judge.withLock {
             $0 = { [once] step in
                 if step == .dataSync { once.run() }
@@ -85,6 +75,13 @@ struct LargeRewriteTests {
         }
         try copier.compact()
         disk.judge.withLock { $0 = nil }
+    }
+
+    @Test func `a file that another process replaced while it was copied is compacted all the same`() throws {
+        let (copier, writer, disk, _) = try Self.stores()
+        let once = Once()
+        once.action = { do { try writer.compact() } catch { Issue.record("\(error)") } }
+        try Self.compact(copier, on: disk, meanwhile: once)
         #expect(copier.header.generation == 3)
         #expect(try Self.values(copier) == ["one again", "two", "three"])
     }

@@ -3,10 +3,12 @@ import Foundation
 
 // What the library costs in one process, beside what the machine can do and what databases do:
 //
-//   VaultBench run DIRECTORY ROUNDS SIZE…   one line of JSON: for each measure the medians of its rounds, in
-//   nanoseconds VaultBench agent SERVICE ACCOUNT COUNT  the mean of so many gets, the secret with them, over one
-//   connection to the agent VaultBench memory DIRECTORY SIZE        resident bytes of a process that has the vault
-//   open, less those of one with an empty vault
+//   VaultBench run DIRECTORY ROUNDS SIZE…
+//       one line of JSON: for each measure the medians of its rounds, in nanoseconds
+//   VaultBench agent SERVICE ACCOUNT COUNT
+//       the mean of so many gets, the secret with them, over one connection to the agent
+//   VaultBench memory DIRECTORY SIZE
+//       resident bytes of a process that has the vault open, less those of one with an empty vault
 //
 // The measures take turns, a little of each in every round, so that all of them meet the same weather.
 
