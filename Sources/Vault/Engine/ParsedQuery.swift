@@ -159,6 +159,8 @@ struct ParsedQuery {
         // One look at each attribute of the record: there may be many records to compare.
         var (rest, isOther) = (filters.count, false)
         var (isTombstone, isSynchronizable, group) = (false, false, 0..<0)
+        let (tombstone, synchronizable) = (ParsedQuery.tombstone, ParsedQuery.synchronizable)
+        let accessGroup = ParsedQuery.accessGroup
         EncodedAttributes.visit(attributes) { tag, encodedKind, payload in
             if let filter = filters.first(where: { $0.tag == tag }) {
                 let key = keys.span.extracting(filter.key)
@@ -166,9 +168,9 @@ struct ParsedQuery {
                 isOther = !MatchKey.isKey(key, of: encodedKind, attributes.extracting(payload), kind: filter.kind)
             }
             switch tag {
-            case ParsedQuery.tombstone: isTombstone = attributes.isOne(encodedKind, payload)
-            case ParsedQuery.synchronizable: isSynchronizable = attributes.isOne(encodedKind, payload)
-            case ParsedQuery.accessGroup: group = payload
+            case tombstone: isTombstone = attributes.isOne(encodedKind, payload)
+            case synchronizable: isSynchronizable = attributes.isOne(encodedKind, payload)
+            case accessGroup: group = payload
             default: break
             }
             return !isOther
@@ -232,21 +234,51 @@ struct ParsedQuery {
         case .count(let count): maximum = count < 0 ? .max : count
         }
         guard maximum > 0 else { return [] }
+        if maximum == 1 { return try first(in: records, index).map { [$0] } ?? [] }
         // What is encoded is sorted, since records are large to move.
-        var matching: [(ordinal: UInt64, record: ArraySlice<UInt8>)] = []
-        for place in candidates(in: records, index) {
-            guard let record = records.encodedRecord(at: place), matches(record.span) else { continue }
-            matching.append((Operation.ordinal(of: record.span), record))
+        var matching: [Match] = []
+        forEachMatch(in: records, index) { matching.append($0) }
+        if matching.count > 1 {
+            // A chain of the index has the newest first: the other way round there is next to nothing left to sort.
+            matching.reverse()
+            matching.sort { $0.ordinal < $1.ordinal }
         }
-        if matching.count > 1 { matching.sort { $0.ordinal < $1.ordinal } }
         var found: [Record] = []
         found.reserveCapacity(min(matching.count, maximum))
-        for (_, encoded) in matching {
+        for match in matching {
             guard found.count < maximum else { break }
-            let record = Record(checked: encoded.span)
+            let record = Record(checked: match.encoded.span)
             if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found
+    }
+
+    private struct Match {
+        let ordinal: UInt64
+        let encoded: ArraySlice<UInt8>
+    }
+
+    private func forEachMatch(in records: some RecordSource, _ index: ItemIndex, _ body: (Match) -> Void) {
+        for place in candidates(in: records, index) {
+            guard let encoded = records.encodedRecord(at: place), matches(encoded.span) else { continue }
+            body(Match(ordinal: Operation.ordinal(of: encoded.span), encoded: encoded))
+        }
+    }
+
+    /// The oldest record that matches and is not absent here.
+    private func first(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> Record? {
+        var absent: UInt64?
+        while true {
+            var best: Match?
+            forEachMatch(in: records, index) { match in
+                guard absent.map({ $0 < match.ordinal }) ?? true else { return }
+                if match.ordinal < best?.ordinal ?? .max { best = match }
+            }
+            guard let best else { return nil }
+            let record = Record(checked: best.encoded.span)
+            if try !records.isAbsentHere(record) { return record }
+            absent = best.ordinal
+        }
     }
 
     /// Attributes that nearly every item shares: an index over them proposes nearly everything.
@@ -290,7 +322,8 @@ extension Attribute {
     }
 
     func text(in attributes: Span<UInt8>) -> String? {
-        guard let (_, range) = EncodedAttributes.payload(of: tag, in: attributes),
+        // A number is no text, whatever its bytes spell.
+        guard let (encodedKind, range) = EncodedAttributes.payload(of: tag, in: attributes), encodedKind <= 2,
             let text = try? UTF8Span(validating: attributes.extracting(range))
         else { return nil }
         return String(copying: text)

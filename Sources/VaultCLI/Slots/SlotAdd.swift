@@ -146,7 +146,7 @@ struct SlotAdd: ParsableCommand {
         let file = OutputFile(path)
         let isNew = !file.exists
         if isNew {
-            try SystemRandom().secret(64).withBytes { try file.replace(with: $0) }
+            try SystemRandom().secret(64).withBytes { try file.replace(with: $0, durably: true) }
         }
         do { try body(try UnlockOptions.read(keyFile: path)) } catch {
             // After a failed sync nobody knows whether there is a slot that wants it.

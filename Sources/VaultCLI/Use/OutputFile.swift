@@ -28,9 +28,10 @@ struct OutputFile {
 
     /// Makes the file, or puts a new one in the place of the old; a symbolic link is replaced and not followed.
     ///
+    /// - Parameter durably: whether a name that a crash may take away again is a failure.
     /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file, also behind a link: /dev/stdout is
     ///   one.
-    func replace(with bytes: Span<UInt8>) throws {
+    func replace(with bytes: Span<UInt8>, durably: Bool = false) throws {
         var status = stat()
         let isThere = unsafe lstat(path, &status) == 0
         let isSystemLink = isThere && status.st_mode & S_IFMT == S_IFLNK && isInSystemDirectory
@@ -47,11 +48,15 @@ struct OutputFile {
             let directory = try LinuxFileSystem().openDirectory(parent.isEmpty ? "." : parent)
             let made = try DurableFile(name, in: directory, SystemRandom(), needsLock: false)
             try made.file.writeAll(bytes, at: 0)
+            // What takes long comes before the last look for an interruption.
+            try made.file.synchronize()
             try interruptions.check()
             try made.finish(replacing: isThere)
         } catch {
+            let failure = error as? DurableFile.Failure
+            if failure?.hasName == true, !durably { return }
             try interruptions.check()
-            guard let errno = (error as? DurableFile.Failure)?.errno ?? error as? Errno else { throw error }
+            guard let errno = failure?.errno ?? error as? Errno else { throw error }
             guard errno != .fileExists else {
                 throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
             }

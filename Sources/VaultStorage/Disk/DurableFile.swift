@@ -10,7 +10,7 @@ package struct DurableFile: ~Copyable {
         package let errno: Errno
         let task: FileTask
         /// Whether it had its name already, which a crash may take away again.
-        let hasName: Bool
+        package let hasName: Bool
     }
 
     package let file: any VaultFile

@@ -207,4 +207,30 @@ struct CopyMatchingTests {
         try test.vault.add(Item.generic("s", "new", "x", [.accessible: "ck"]))
         #expect(try test.vault.delete(matching: Query(.genericPassword, account: "unlocked")) == 1)
     }
+
+    @Test func `a number is no text to look for, whatever its bytes spell`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(Item(.genericPassword(service: "numbers"), attributes: [.account: 97, .label: .real(2.5)]))
+        try vault.add(Item(.genericPassword(service: "numbers", account: "a")))
+        var query = Query(.genericPassword)
+        for (text, count) in [("a", 1), ("@", 0), ("\u{4}", 0), ("num", 2)] {
+            query.text = text
+            #expect(vault.count(query) == count, "\(text)")
+        }
+    }
+
+    @Test func `the oldest item that matches is the one of a query for one, in whatever order they came`() throws {
+        let vault = try Vault.inMemory()
+        for account in ["c", "a", "b"] { try vault.add(.generic("one", account, account)) }
+        try vault.update(
+            matching: Query(.genericPassword, service: "one", account: "c"),
+            with: ItemChanges(attributes: [.label: "l"]))
+        for query in [Query(.genericPassword), Query(.genericPassword, service: "one")] {
+            var query = query
+            query.limit = .one
+            #expect(try vault.copyMatching(query).map { $0[.account] } == ["c"])
+            query.limit = .count(2)
+            #expect(try vault.copyMatching(query).map { $0[.account] } == ["c", "a"])
+        }
+    }
 }

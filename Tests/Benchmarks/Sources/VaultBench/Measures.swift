@@ -12,7 +12,7 @@ final class Measures {
     private let world: World
     private let sizes: [Int]
     private var suites: [BenchmarkSuite] = []
-    private var changed: [String: Vault] = [:]
+    private var changes: Set<String> = []
     private var results: [String: [Double]] = [:]
     private var next = 10_000_000
 
@@ -30,8 +30,9 @@ final class Measures {
                 var runner = BenchmarkRunner(
                     suites: [suite], settings: [Quiet(true), Format(.none), WarmupIterations(round == 0 ? 1 : 0)])
                 try runner.run()
-                // Its marks would be settled a second later, in the middle of another measure.
-                changed[suite.name]?.close()
+                // The vault settles its marks after a second without a change, and not in the middle of another
+                // measure.
+                if changes.contains(suite.name) { Thread.sleep(forTimeInterval: 1.2) }
                 for result in runner.results {
                     let sorted = result.measurements.sorted()
                     results[result.benchmarkName, default: []].append(sorted[sorted.count / 2])
@@ -43,10 +44,10 @@ final class Measures {
 
     /// One measure: how often in a round, and what; a part of it is timed alone between `start` and `end` of the state.
     private func measure(
-        _ name: String, _ iterations: Int, changing vault: Vault? = nil,
+        _ name: String, _ iterations: Int, changesVault: Bool = false,
         _ body: @escaping (inout BenchmarkState) throws -> Void
     ) {
-        changed[name] = vault
+        if changesVault { changes.insert(name) }
         let suite = BenchmarkSuite(name: name)
         suite.benchmark(name, settings: Iterations(iterations), function: body)
         suites.append(suite)
@@ -84,22 +85,22 @@ final class Measures {
         let vault = try world.make(size)
         let secret = try World.secret()
         try vault.compact()
-        measure("vault: add \(size)", 40, changing: vault) { _ in
+        measure("vault: add \(size)", 40, changesVault: true) { _ in
             self.next += 1
             try vault.add(World.item(self.next, secret))
         }
-        measure("vault: update \(size)", 40, changing: vault) { _ in
+        measure("vault: update \(size)", 40, changesVault: true) { _ in
             try vault.update(matching: World.query(Int.random(in: 0..<size)), with: ItemChanges(secret: secret))
         }
         var deleted = size
-        measure("vault: delete \(size)", 20, changing: vault) { state in
+        measure("vault: delete \(size)", 20, changesVault: true) { state in
             deleted += 1
             try vault.add(World.item(20_000_000 + deleted, secret))
             state.start()
             try vault.delete(matching: World.query(20_000_000 + deleted))
             try state.end()
         }
-        measure("vault: 8 threads adding \(size)", 2, changing: vault) { state in
+        measure("vault: 8 threads adding \(size)", 2, changesVault: true) { state in
             let first = self.next
             self.next += 400
             let failures = Counter()
@@ -122,7 +123,7 @@ final class Measures {
             try state.end()
             guard failures.count.load(ordering: .relaxed) == 0 else { throw Failure(what: "8 threads") }
         }
-        measure("vault: batch of 10000 \(size)", 1, changing: vault) { state in
+        measure("vault: batch of 10000 \(size)", 1, changesVault: true) { state in
             self.next += 10_000
             let items = (self.next - 9_999...self.next).map { World.item($0, secret) }
             state.start()
