@@ -7,7 +7,7 @@ extension Vault {
     /// Makes every `SecItem…` call of this process use the vault.
     ///
     /// Without a call to this, the first `SecItem…` call opens the vault at ``defaultPath`` with
-    /// ``UnlockingSecret/ofProcess()``.
+    /// `UnlockingSecret.ofProcess()`.
     ///
     /// - Parameters:
     ///   - vault: nil goes back to what the environment says, and the next call opens it.
@@ -25,7 +25,7 @@ extension Vault {
         try DefaultVault.$ofTask.withValue(vault, operation: body)
     }
 
-    /// As ``withDefault(_:_:)-(_,()->R)``, for a body that waits.
+    /// As the other `withDefault`, for a body that waits.
     public nonisolated(nonsending) static func withDefault<R>(
         _ vault: Vault, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {

@@ -26,7 +26,7 @@ public final class Vault: OpenVault {
     ///
     /// - Parameters:
     ///   - path: its directory is made, mode 0700, when it does not exist.
-    ///   - recoveryCode: opens the vault as well; see ``RecoveryCode``.
+    ///   - recoveryCode: opens the vault as well; see `RecoveryCode`.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,

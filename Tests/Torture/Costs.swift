@@ -66,6 +66,9 @@ struct Costs {
                     return false
                 }
             }
+        case "compact":
+            let vault = try open()
+            for _ in 0..<count { try vault.compact() }
         default: return false
         }
         // The marks and the rest of an orderly end are not the verb's.

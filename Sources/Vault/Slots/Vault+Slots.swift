@@ -48,7 +48,7 @@ extension Vault {
 
     /// Takes a way to unlock away. With the last slot for a passphrase go the items that are bound to there being one.
     ///
-    /// - Parameter slotID: the 16 bytes of ``KeySlot/slotID``.
+    /// - Parameter slotID: the 16 bytes of `KeySlot.slotID`.
     /// - Returns: how many items went.
     /// - Throws: `.storage(.slot(.lastForPeople))` when no person could open the vault any more.
     @discardableResult
