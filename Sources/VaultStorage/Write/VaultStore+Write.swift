@@ -53,7 +53,7 @@ extension VaultStore {
             isWriting = true
             defer {
                 isWriting = false
-                unwritten = [:]
+                unwritten.removeAll(keepingCapacity: unwritten.capacity <= 64)
             }
             var session = WriteSession(self)
             body(&session)
