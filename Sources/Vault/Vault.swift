@@ -4,6 +4,19 @@ public import VaultCrypto
 internal import VaultFormat
 public import VaultStorage
 
+/// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a
+/// whole.
+public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
+    /// How many of the items that match cannot be read now, since the vault is locked.
+    func lockedCount(matching query: Query) throws(VaultError) -> Int
+
+    /// Writes the file anew without what was deleted or replaced.
+    func compact() throws(VaultError)
+
+    /// Checks every byte of the file, and when `deep` opens every value.
+    func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
+}
+
 /// An unlocked vault: the items of one file, for any number of threads.
 ///
 /// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they

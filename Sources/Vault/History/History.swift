@@ -14,6 +14,47 @@ public struct ItemVersion: Sendable {
     }
 }
 
+/// Older versions of items, and what was deleted.
+public protocol ItemHistory: AnyObject {
+    /// The versions of each item that matches, the newest first.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    func versions(matching query: Query) throws(VaultError) -> [ItemVersion]
+
+    /// The last version of each deleted item that matches.
+    ///
+    /// - Throws: `.itemNotFound` rather than returning none.
+    func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion]
+
+    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call
+    /// takes the first one back.
+    ///
+    /// - Parameter version: nil: the one before.
+    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key
+    ///   that this one had.
+    @discardableResult
+    func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item
+
+    /// Adds a deleted item again as it was, under its old identifier.
+    ///
+    /// - Throws: `.itemNotFound`; `.duplicateItem` when another item has its key by now.
+    @discardableResult
+    func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item
+
+    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application
+    /// leaves behind. The device identifiers of the group's name go with it.
+    ///
+    /// - Returns: how many items went; those that had been deleted before do not count.
+    /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
+    func forget(accessGroup group: String) throws(VaultError) -> Int
+}
+
+extension ItemHistory {
+    /// As ``undo(_:to:)``, to the version before.
+    @discardableResult
+    public func undo(_ record: ItemRecord) throws(VaultError) -> Item { try undo(record, to: nil) }
+}
+
 extension Vault {
     /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the
     /// next compaction.

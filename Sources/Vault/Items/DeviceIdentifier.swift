@@ -6,6 +6,26 @@ internal import VaultFormat
 // Identifiers of the device: random, made once, and then always the same. They live in the vault, so they outlast the
 // application.
 
+/// A place where a device's identifiers survive every reinstall.
+public protocol DeviceIdentifying: AnyObject {
+    /// The device's identifier under this name, made now if there is none: a random version-4 UUID (RFC 9562).
+    ///
+    /// It is a generic password of the service `device-identifier`, whose account is the name, readable after the first
+    /// unlock, in the access group `device-identifiers`: one for all programs, whichever groups they have, however many
+    /// threads and processes ask for it first.
+    ///
+    /// - Parameters:
+    ///   - name: the application's, such as its bundle identifier; empty for the device's own.
+    ///   - thisDeviceOnly: another identifier of the same name, bound to this machine: in a copy of the vault on
+    ///     another one it is absent, and a new one is made.
+    /// - Throws: `.notADeviceIdentifier` when something else is stored in its place.
+    func deviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
+
+    /// Makes a new identifier under this name.
+    @discardableResult
+    func resetDeviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
+}
+
 extension Vault {
     public func deviceIdentifier(for name: String = "", thisDeviceOnly: Bool = false) throws(VaultError) -> UUID {
         let which = DeviceIdentifier(name: name, isBound: thisDeviceOnly)
