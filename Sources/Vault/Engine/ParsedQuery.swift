@@ -5,7 +5,7 @@ internal import VaultStorage
 /// A query whose values were checked against the class, ready to be compared with records.
 struct ParsedQuery {
     /// An attribute that a record must have.
-    private struct Filter {
+    struct Filter {
         let attribute: Attribute
         /// Nil: a record has a field of its own for it.
         let tag: AttributeTag?
@@ -16,21 +16,21 @@ struct ParsedQuery {
 
     let itemClass: ItemClass
     /// Each attribute once.
-    private var filters: [Filter] = []
-    private var keys: [UInt8] = []
+    private(set) var filters: [Filter] = []
+    private(set) var keys: [UInt8] = []
     /// Whether every attribute of the primary key is among them.
-    private var namesPrimaryKey = false
+    private(set) var namesPrimaryKey = false
     let userFilters: [String: String]
     let reference: ItemID?
     let limit: Query.Limit
     let text: String?
     let hostOrSubdomain: String?
     /// The access groups that may be seen; nil: all.
-    private var groups: [[UInt8]]?
+    private(set) var groups: [[UInt8]]?
     /// The access group that the query names.
     private var namedGroup: String?
-    private var matchesSynchronizable: Bool
-    private var matchesTombstones = false
+    private(set) var matchesSynchronizable: Bool
+    private(set) var matchesTombstones = false
 
     /// - Parameter flaw: what a door found wrong that has no form in a query. It is thrown in its turn.
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
@@ -147,206 +147,5 @@ struct ParsedQuery {
         guard name != "apls" else { throw .noSuchClass }
         guard let itemClass = ItemClass(rawValue: name) else { throw .parameter(.persistentReference) }
         return (itemClass, ItemID(bytes.span.extracting(4..<20)))
-    }
-
-    // MARK: Comparing
-
-    /// - Parameter record: encoded.
-    func matches(_ record: Span<UInt8>) -> Bool {
-        guard Operation.itemClass(of: record) == itemClass, reference == nil || Operation.id(of: record) == reference
-        else { return false }
-        let attributes = record.extracting(Operation.attributes(of: record))
-        // One look at each attribute of the record: there may be many records to compare.
-        var (rest, isOther) = (filters.count, false)
-        var (isTombstone, isSynchronizable, group) = (false, false, 0..<0)
-        let (tombstone, synchronizable) = (ParsedQuery.tombstone, ParsedQuery.synchronizable)
-        let accessGroup = ParsedQuery.accessGroup
-        EncodedAttributes.visit(attributes) { tag, encodedKind, payload in
-            if let filter = filters.first(where: { $0.tag == tag }) {
-                let key = keys.span.extracting(filter.key)
-                rest -= 1
-                isOther = !MatchKey.isKey(key, of: encodedKind, attributes.extracting(payload), kind: filter.kind)
-            }
-            switch tag {
-            case tombstone: isTombstone = attributes.isOne(encodedKind, payload)
-            case synchronizable: isSynchronizable = attributes.isOne(encodedKind, payload)
-            case accessGroup: group = payload
-            default: break
-            }
-            return !isOther
-        }
-        guard !isOther, matchesTombstones || !isTombstone, matchesSynchronizable || !isSynchronizable else {
-            return false
-        }
-        // An item without the attribute is in the group without a name.
-        let own = attributes.extracting(group)
-        if let groups, !groups.contains(where: { $0.span.elementsEqual(own) }) { return false }
-        if rest > 0, !matchesWithoutAttributes(record) { return false }
-        return matchesRest(attributes)
-    }
-
-    private static let tombstone = Attribute.tombstone.tag
-    private static let synchronizable = Attribute.synchronizable.tag
-    private static let accessGroup = Attribute.accessGroup.tag
-
-    /// Whether the record fulfils the filters for which it has no attribute.
-    private func matchesWithoutAttributes(_ record: Span<UInt8>) -> Bool {
-        let attributes = record.extracting(Operation.attributes(of: record))
-        for filter in filters {
-            if let tag = filter.tag, EncodedAttributes.payload(of: tag, in: attributes) != nil { continue }
-            guard let value = filter.attribute.field(of: record) ?? filter.attribute.absentValue else { return false }
-            var key: [UInt8] = []
-            MatchKey.append(filter.kind, value, to: &key)
-            guard key.span.elementsEqual(keys.span.extracting(filter.key)) else { return false }
-        }
-        return true
-    }
-
-    /// What is no attribute of the class.
-    private func matchesRest(_ attributes: Span<UInt8>) -> Bool {
-        for (wanted, value) in userFilters {
-            var isHere = false
-            EncodedAttributes.visitUser(attributes) { name, range in
-                // By its bytes: strings that only look alike are not the same value.
-                if name == wanted { isHere = Array(value.utf8).span.elementsEqual(attributes.extracting(range)) }
-            }
-            guard isHere else { return false }
-        }
-        if let host = hostOrSubdomain {
-            guard let server = Attribute.server.text(in: attributes),
-                server.utf8.elementsEqual(host.utf8)
-                    || server.utf8.reversed().starts(with: ("." + host).utf8.reversed())
-            else { return false }
-        }
-        guard let text else { return true }
-        let visible: [Attribute] = [.service, .server, .account, .label]
-        return visible.contains { $0.text(in: attributes)?.lowercased().contains(text) == true }
-    }
-
-    // MARK: Finding
-
-    /// The records that match, in the order of their creation; no more than the limit.
-    func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
-        let maximum: Int
-        switch limit {
-        case .one: maximum = 1
-        case .all: maximum = .max
-        case .count(let count): maximum = count < 0 ? .max : count
-        }
-        guard maximum > 0 else { return [] }
-        if maximum == 1 { return try first(in: records, index).map { [$0] } ?? [] }
-        // What is encoded is sorted, since records are large to move.
-        var matching: [Match] = []
-        forEachMatch(in: records, index) { matching.append($0) }
-        if matching.count > 1 {
-            // A chain of the index has the newest first: the other way round there is next to nothing left to sort.
-            matching.reverse()
-            matching.sort { $0.ordinal < $1.ordinal }
-        }
-        var found: [Record] = []
-        found.reserveCapacity(min(matching.count, maximum))
-        for match in matching {
-            guard found.count < maximum else { break }
-            let record = Record(checked: match.encoded.span)
-            if try !records.isAbsentHere(record) { found.append(record) }
-        }
-        return found
-    }
-
-    private struct Match {
-        let ordinal: UInt64
-        let encoded: ArraySlice<UInt8>
-    }
-
-    private func forEachMatch(in records: some RecordSource, _ index: ItemIndex, _ body: (Match) -> Void) {
-        for place in candidates(in: records, index) {
-            guard let encoded = records.encodedRecord(at: place), matches(encoded.span) else { continue }
-            body(Match(ordinal: Operation.ordinal(of: encoded.span), encoded: encoded))
-        }
-    }
-
-    /// The oldest record that matches and is not absent here.
-    private func first(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> Record? {
-        var absent: UInt64?
-        while true {
-            var best: Match?
-            forEachMatch(in: records, index) { match in
-                guard absent.map({ $0 < match.ordinal }) ?? true else { return }
-                if match.ordinal < best?.ordinal ?? .max { best = match }
-            }
-            guard let best else { return nil }
-            let record = Record(checked: best.encoded.span)
-            if try !records.isAbsentHere(record) { return record }
-            absent = best.ordinal
-        }
-    }
-
-    /// Attributes that nearly every item shares: an index over them proposes nearly everything.
-    private static let unselective: Set<Attribute> = [
-        .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
-    ]
-
-    private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
-        if let reference { return Places(records.place(of: reference)) }
-        if namesPrimaryKey {
-            var hash = index.primaryKeyHash(of: itemClass)
-            for filter in filters where Attribute.primaryKey(of: itemClass).contains(filter.attribute) {
-                hash.combine(filter.attribute, keys.span.extracting(filter.key))
-            }
-            return index.candidates(hash, in: records).places
-        }
-        var best: Candidates?
-        func offer(_ candidates: Candidates) { if candidates.count < best?.count ?? .max { best = candidates } }
-        for filter in filters where !ParsedQuery.unselective.contains(filter.attribute) {
-            offer(index.candidates(filter.attribute, keys.span.extracting(filter.key), itemClass, in: records))
-        }
-        for (name, value) in userFilters { offer(index.candidates(user: name, value, itemClass, in: records)) }
-        if best == nil {
-            for filter in filters where filter.attribute.isEncoded {
-                offer(index.candidates(filter.attribute, keys.span.extracting(filter.key), itemClass, in: records))
-            }
-        }
-        return best?.places ?? Places(0..<records.recordEnd)
-    }
-}
-
-extension Attribute {
-    /// The value of an attribute that has a field of its own in a record.
-    fileprivate func field(of record: Span<UInt8>) -> EncodedValue? {
-        switch self {
-        case .accessible: .string(Operation.protection(of: record).rawValue)
-        case .creationDate: .date(Operation.created(of: record))
-        case .modificationDate: .date(Operation.modified(of: record))
-        default: nil
-        }
-    }
-
-    func text(in attributes: Span<UInt8>) -> String? {
-        // A number is no text, whatever its bytes spell.
-        guard let (encodedKind, range) = EncodedAttributes.payload(of: tag, in: attributes), encodedKind <= 2,
-            let text = try? UTF8Span(validating: attributes.extracting(range))
-        else { return nil }
-        return String(copying: text)
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether the value of the file that lies there is the integer 1.
-    fileprivate func isOne(_ encodedKind: UInt8, _ payload: Range<Int>) -> Bool {
-        encodedKind == 3 && integer(at: payload.lowerBound, as: UInt64.self) == 1
-    }
-}
-
-extension Record {
-    func text(of attribute: Attribute) -> String? { attribute.text(in: attributes.bytes.span) }
-
-    var isTombstone: Bool { attributes.isOne(Attribute.tombstone.tag) }
-
-    var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }
-
-    /// An item without the attribute is in the group without a name.
-    func isInGroup(_ name: [UInt8]) -> Bool {
-        guard let (_, range) = attributes.payload(of: Attribute.accessGroup.tag) else { return name.isEmpty }
-        return attributes.bytes.span.extracting(range).elementsEqual(name.span)
     }
 }
