@@ -11,8 +11,8 @@ package struct Frame: Sendable {
     package static let headLength = 16
     /// The largest body; whatever is longer goes in several frames.
     package static let longestBody = 256 << 10
-    /// The most bytes of secrets in one frame: a value of 16 MiB, and then some.
-    package static let longestSecrets = 17 << 20
+    /// The most bytes of secrets in one frame: the longest value, and then some.
+    package static let longestSecrets = Layout.valueLimit + (1 << 20)
     static let longest = headLength + longestBody + longestSecrets
     static let version: UInt8 = 1
 
