@@ -102,7 +102,7 @@ public struct WriteSession: ~Copyable {
 
     private mutating func closeTransaction() {
         guard !draft.open.isEmpty else { return }
-        let (open, places) = (draft.open, draft.places)
+        let (store, open, places) = (store, draft.open, draft.places)
         draft.frames.append(open, keys: store.log.keys, random: store.environment.random) { index, offset in
             if let place = places[index] { return store.records.setOffset(offset, at: place) }
             let operation = open[index].operation
