@@ -13,14 +13,10 @@ struct Answers: Sendable {
 
     func answer(_ request: some VaultRequest, of caller: Caller) -> [any AgentReply] {
         do throws(VaultError) {
-            do throws(VaultError) {
-                try caller.check(request)
-                return try request.replies(to: caller, from: self)
-            } catch {
-                audit?.noteRefusal(of: caller, error)
-                throw error
-            }
+            try caller.check(request)
+            return try request.replies(to: caller, from: self)
         } catch {
+            audit?.noteRefusal(of: caller, error)
             return [FailureReply(error)]
         }
     }
@@ -31,7 +27,7 @@ struct Answers: Sendable {
             try caller.check(request)
             return try request.repliesAtOnce(to: caller, from: self)
         } catch {
-            if error == .agent(.refused) { audit?.noteRefusal(of: caller, error) }
+            audit?.noteRefusal(of: caller, error)
             return [FailureReply(error)]
         }
     }

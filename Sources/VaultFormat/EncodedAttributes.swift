@@ -166,8 +166,14 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     /// Whether the attribute is the integer 1.
     public func isOne(_ tag: AttributeTag) -> Bool {
-        guard let (kind, range) = payload(of: tag), kind == 3 else { return false }
-        return bytes.span.integer(at: range.lowerBound, as: UInt64.self) == 1
+        guard let (kind, range) = payload(of: tag) else { return false }
+        return EncodedAttributes.isOne(kind, range, in: bytes.span)
+    }
+
+    /// Whether a payload of attributes that were checked is the integer 1.
+    @inlinable
+    public static func isOne(_ kind: UInt8, _ payload: Range<Int>, in bytes: Span<UInt8>) -> Bool {
+        kind == 3 && bytes.integer(at: payload.lowerBound, as: UInt64.self) == 1
     }
 
     /// The value of an attribute that is none of the user's.

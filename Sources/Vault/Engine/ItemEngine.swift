@@ -138,7 +138,7 @@ final class ItemEngine<Records: RecordSource> {
     private func known(like parsed: ParsedItem) -> [Record] {
         var hash = index.primaryKeyHash(of: parsed.itemClass)
         for attribute in Attribute.primaryKey(of: parsed.itemClass) {
-            guard let value = parsed.values[attribute.tag] ?? attribute.absentValue else { continue }
+            guard let value = parsed.values[attribute.tag] else { continue }
             hash.combine(attribute) { MatchKey.append(attribute.kind, value, to: &$0) }
         }
         var found: [Record] = []

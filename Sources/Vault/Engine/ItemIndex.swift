@@ -80,7 +80,7 @@ final class ItemIndex: RecordObserver {
         var bytes = [itemClass.number]
         switch key {
         case .attribute(let tag):
-            guard let attribute = Attribute(tag), append(attribute, of: itemClass, attributes, to: &bytes) else {
+            guard let attribute = Attribute(tag), MatchKey.append(attribute, of: attributes, to: &bytes) else {
                 return nil
             }
         case .user(let name):
@@ -106,33 +106,16 @@ final class ItemIndex: RecordObserver {
         }
         return hash.value
     }
-
-    /// Appends the comparable value of an attribute. Returns false for a record that does not have it.
-    private func append(
-        _ attribute: Attribute, of itemClass: ItemClass, _ attributes: Span<UInt8>, to bytes: inout [UInt8]
-    ) -> Bool {
-        let kind = attribute.kind
-        if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
-            MatchKey.append(kind, encodedKind, attributes.extracting(range), to: &bytes)
-        } else if let value = attribute.absentValue {
-            MatchKey.append(kind, value, to: &bytes)
-        } else {
-            return false
-        }
-        return true
-    }
 }
 
 /// The hash of the class's own part of a primary key: its values may come in any order.
 struct PrimaryKeyHash {
     private let hash: ShortHash
-    private let itemClass: ItemClass
     private var bytes: [UInt8] = []
     private(set) var value: UInt64
 
     fileprivate init(_ itemClass: ItemClass, _ hash: ShortHash) {
         self.hash = hash
-        self.itemClass = itemClass
         value = UInt64(itemClass.number)
         bytes.reserveCapacity(128)
     }

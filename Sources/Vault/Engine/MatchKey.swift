@@ -24,6 +24,18 @@ enum MatchKey {
         }
     }
 
+    /// Appends the key of an attribute of a record. Returns false for a record that does not have it.
+    static func append(_ attribute: Attribute, of attributes: Span<UInt8>, to output: inout [UInt8]) -> Bool {
+        if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
+            append(attribute.kind, encodedKind, attributes.extracting(range), to: &output)
+        } else if let value = attribute.absentValue {
+            append(attribute.kind, value, to: &output)
+        } else {
+            return false
+        }
+        return true
+    }
+
     /// Whether a value of the file has this key.
     ///
     /// - Parameter payload: the value's bytes in the file.

@@ -24,8 +24,8 @@ extension ParsedQuery {
                 isOther = !MatchKey.isKey(key, of: encodedKind, attributes.extracting(payload), kind: filter.kind)
             }
             switch tag {
-            case tombstone: isTombstone = attributes.isOne(encodedKind, payload)
-            case synchronizable: isSynchronizable = attributes.isOne(encodedKind, payload)
+            case tombstone: isTombstone = EncodedAttributes.isOne(encodedKind, payload, in: attributes)
+            case synchronizable: isSynchronizable = EncodedAttributes.isOne(encodedKind, payload, in: attributes)
             case accessGroup: group = payload
             default: break
             }
@@ -144,9 +144,10 @@ extension ParsedQuery {
 
     private func candidates(in records: some RecordSource, _ index: ItemIndex) -> Places {
         if let reference { return Places(records.place(of: reference)) }
-        if namesPrimaryKey {
+        let primaryKey = Attribute.primaryKey(of: itemClass)
+        if filters.count(where: { primaryKey.contains($0.attribute) }) == primaryKey.count {
             var hash = index.primaryKeyHash(of: itemClass)
-            for filter in filters where Attribute.primaryKey(of: itemClass).contains(filter.attribute) {
+            for filter in filters where primaryKey.contains(filter.attribute) {
                 hash.combine(filter.attribute, keys.span.extracting(filter.key))
             }
             return index.candidates(hash, in: records).places
@@ -183,13 +184,6 @@ extension Attribute {
             let text = try? UTF8Span(validating: attributes.extracting(range))
         else { return nil }
         return String(copying: text)
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether the value of the file that lies there is the integer 1.
-    fileprivate func isOne(_ encodedKind: UInt8, _ payload: Range<Int>) -> Bool {
-        encodedKind == 3 && integer(at: payload.lowerBound, as: UInt64.self) == 1
     }
 }
 

@@ -18,8 +18,6 @@ struct ParsedQuery {
     /// Each attribute once.
     private(set) var filters: [Filter] = []
     private(set) var keys: [UInt8] = []
-    /// Whether every attribute of the primary key is among them.
-    private(set) var namesPrimaryKey = false
     let userFilters: [String: String]
     let reference: ItemID?
     let limit: Query.Limit
@@ -27,8 +25,6 @@ struct ParsedQuery {
     let hostOrSubdomain: String?
     /// The access groups that may be seen; nil: all.
     private(set) var groups: [[UInt8]]?
-    /// The access group that the query names.
-    private var namedGroup: String?
     private(set) var matchesSynchronizable: Bool
     private(set) var matchesTombstones = false
 
@@ -56,11 +52,11 @@ struct ParsedQuery {
             throw .parameter(.attributesWithReference)
         }
         if let flaw { throw flaw }
-        if let namedGroup {
+        if let named = query.attributes[.accessGroup]?.text {
             // They are the device's, and a query that names their group may read them.
-            if namedGroup == DeviceIdentifier.accessGroup {
+            if named == DeviceIdentifier.accessGroup {
                 self.groups = nil
-            } else if !groups.allows(namedGroup) {
+            } else if !groups.allows(named) {
                 throw .accessGroupDenied
             }
         }
@@ -72,8 +68,6 @@ struct ParsedQuery {
         guard !attributes.isEmpty else { return }
         keys.reserveCapacity(128)
         filters.reserveCapacity(attributes.count)
-        let primaryKey = Attribute.primaryKey(of: itemClass)
-        var missing = primaryKey.count
         for (attribute, value) in attributes {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
             if attribute == .synchronizable {
@@ -82,11 +76,8 @@ struct ParsedQuery {
                 if value == .string("syna") { continue }
             }
             if attribute == .tombstone { matchesTombstones = true }
-            if attribute == .accessGroup { namedGroup = value.text }
             try take(attribute, value)
-            if primaryKey.contains(attribute) { missing -= 1 }
         }
-        namesPrimaryKey = missing == 0
     }
 
     private mutating func take(_ attribute: Attribute, _ value: AttributeValue) throws(VaultError) {

@@ -60,16 +60,9 @@ struct PrimaryKey: Equatable {
     }
 
     init(of record: Record, _ itemClass: ItemClass) {
-        let attributes = record.attributes
+        let attributes = record.attributes.bytes
         for attribute in Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey {
-            appendFramed { bytes in
-                if let (encodedKind, range) = attributes.payload(of: attribute.tag) {
-                    let payload = attributes.bytes.span.extracting(range)
-                    MatchKey.append(attribute.kind, encodedKind, payload, to: &bytes)
-                } else if let value = attribute.absentValue {
-                    MatchKey.append(attribute.kind, value, to: &bytes)
-                }
-            }
+            appendFramed { bytes in _ = MatchKey.append(attribute, of: attributes.span, to: &bytes) }
         }
     }
 

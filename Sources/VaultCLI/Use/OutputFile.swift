@@ -49,9 +49,9 @@ struct OutputFile {
             let made = try DurableFile(name, in: directory, SystemRandom(), needsLock: false)
             try made.file.writeAll(bytes, at: 0)
             // What takes long comes before the last look for an interruption.
-            try made.file.synchronize()
+            try made.synchronize()
             try interruptions.check()
-            try made.finish(replacing: isThere)
+            try made.giveName(replacing: isThere)
         } catch {
             let failure = error as? DurableFile.Failure
             if failure?.hasName == true, !durably { return }

@@ -43,8 +43,18 @@ package struct DurableFile: ~Copyable {
     deinit { if !hasName { try? directory.remove(temporaryName) } }
 
     /// Makes its content durable, gives it its name, and makes that durable.
-    package consuming func finish(replacing: Bool) throws(Failure) {
+    consuming func finish(replacing: Bool) throws(Failure) {
+        try synchronize()
+        try giveName(replacing: replacing)
+    }
+
+    /// Makes its content durable, which takes long.
+    package borrowing func synchronize() throws(Failure) {
         try step(.synchronize) { () throws(Errno) in try file.synchronize() }
+    }
+
+    /// Gives what is on the disk its name, and makes that durable.
+    package consuming func giveName(replacing: Bool) throws(Failure) {
         try step(.rename) { () throws(Errno) in
             try directory.install(file, temporaryName: temporaryName, as: name, replacing: replacing)
         }
