@@ -106,6 +106,8 @@ extension VaultError {
         case .locked: errSecInteractionNotAllowed
         case .unimplemented: errSecUnimplemented
         case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: errSecInternal
+        case .valueMismatch: errSecDecode
+        case .cancelled: errSecUserCanceled
         case .closed: errSecNotAvailable
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement

@@ -106,5 +106,5 @@ public struct DamagedVault: Sendable {
 
 /// Of the items of a report, which lie nowhere that could be asked.
 private final class NoSecrets: SecretSource {
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret? { throw .unimplemented }
+    func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? { throw .unimplemented }
 }

@@ -152,16 +152,16 @@ public final class Vault: OpenVault {
         try core.read { engine throws(VaultError) in try engine.lockedCount(matching: query, self.accessGroups) }
     }
 
-    public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
+    public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
         try core.lookAt { engine throws(VaultError) in
-            try engine.secret(of: record.itemID, valueVersion: record.valueVersion)
+            try engine.secret(of: record.itemID, valueVersion: record.valueVersion, field: field)
         }
     }
 
-    func secret(ofVisible id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
+    func secret(ofVisible id: ItemID, valueVersion: UInt64, field: String?) throws(VaultError) -> Secret? {
         try core.read { engine throws(VaultError) in
             guard engine.isVisible(id, to: self.accessGroups) else { throw .itemNotFound }
-            return try engine.secret(of: id, valueVersion: valueVersion)
+            return try engine.secret(of: id, valueVersion: valueVersion, field: field)
         }
     }
 

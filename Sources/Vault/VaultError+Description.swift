@@ -20,6 +20,11 @@ extension VaultError: LocalizedError {
         case .itemChanged: "The item has another value than when it was found."
         case .closed: "The vault was closed."
         case .insideTransaction: "The vault was called inside a transaction of its own: call the transaction instead."
+        case .valueMismatch(let path):
+            path.isEmpty
+                ? "The value is of another shape than what was asked for."
+                : "The value is of another shape than what was asked for, at '\(path)'."
+        case .cancelled: "The task was cancelled before the call began."
         case .storage(let error): error.errorDescription
         case .agent(let flaw): "The agent cannot be asked: \(flaw.phrase)."
         }
@@ -38,6 +43,7 @@ extension ParameterFlaw {
         case .key(let name):
             name.isEmpty ? "a key is out of place" : "the key '\(name)' is out of place, or its value is"
         case .userAttributeName: "the name of a user attribute has 1 to 255 bytes"
+        case .fieldName: "the name of a field has 1 to 255 bytes and no control characters"
         }
     }
 }

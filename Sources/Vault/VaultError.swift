@@ -31,6 +31,11 @@ public enum VaultError: Error, Equatable, Sendable {
     /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the
     /// transaction.
     case insideTransaction
+    /// The value is of another shape than the type that was asked for: errSecDecode, -26275. The path leads to the first
+    /// part that does not fit, such as `servers[2].port`; empty: the value itself.
+    case valueMismatch(path: String)
+    /// The task was cancelled before the call began, and nothing was done: errSecUserCanceled, -128.
+    case cancelled
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)
     /// The agent that keeps the vault open cannot be asked, or will not answer: errSecNotAvailable, -25291.
@@ -67,6 +72,8 @@ public enum ParameterFlaw: Equatable, Sendable {
     case key(String)
     /// A user attribute's name has 1 to 255 bytes.
     case userAttributeName
+    /// A field's name has 1 to 255 bytes and no control characters.
+    case fieldName
 }
 
 extension VaultError {

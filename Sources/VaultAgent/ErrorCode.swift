@@ -16,6 +16,8 @@ enum ErrorCode: UInt16, CaseIterable {
     case insideTransaction = 11
     case noSuchAttribute = 12
     case agent = 13
+    case valueMismatch = 14
+    case cancelled = 15
     // What is wrong with a query or an item.
     case classMissing = 20
     case attributeValue = 21
@@ -25,6 +27,7 @@ enum ErrorCode: UInt16, CaseIterable {
     case matchKey = 25
     case key = 26
     case userAttributeName = 27
+    case fieldName = 28
     // What is wrong with the file, or with what was to open it.
     case noVault = 40
     case alreadyExists = 41

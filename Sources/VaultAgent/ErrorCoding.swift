@@ -74,7 +74,9 @@ extension MessageWriter {
         case .notADeviceIdentifier: put(code: .notADeviceIdentifier)
         case .closed: put(code: .closed)
         case .insideTransaction: put(code: .insideTransaction)
+        case .cancelled: put(code: .cancelled)
         case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
+        case .valueMismatch(let path): put(code: .valueMismatch, path)
         case .agent(let flaw):
             put(code: .agent, flaw)
         case .parameter(let flaw): put(parameter: flaw)
@@ -92,6 +94,7 @@ extension MessageWriter {
         case .matchKey: put(code: .matchKey)
         case .key(let name): put(code: .key, name)
         case .userAttributeName: put(code: .userAttributeName)
+        case .fieldName: put(code: .fieldName)
         }
     }
 
@@ -183,7 +186,9 @@ extension MessageReader {
         case .notADeviceIdentifier: return .notADeviceIdentifier
         case .closed: return .closed
         case .insideTransaction: return .insideTransaction
+        case .cancelled: return .cancelled
         case .noSuchAttribute: return .noSuchAttribute(try read())
+        case .valueMismatch: return .valueMismatch(path: try read())
         case .agent: return .agent(try read())
         case .classMissing: return .parameter(.classMissing)
         case .attributeValue: return .parameter(.attributeValue(try read()))
@@ -193,6 +198,7 @@ extension MessageReader {
         case .matchKey: return .parameter(.matchKey)
         case .key: return .parameter(.key(try read()))
         case .userAttributeName: return .parameter(.userAttributeName)
+        case .fieldName: return .parameter(.fieldName)
         case .noVault: return .storage(.noVault)
         case .alreadyExists: return .storage(.alreadyExists)
         case .wrongPassphrase: return .storage(.wrongPassphrase)

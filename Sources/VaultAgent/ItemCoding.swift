@@ -64,6 +64,11 @@ extension MessageWriter {
             put(value)
         }
     }
+
+    fileprivate mutating func put(someNames names: [String: some MessageValue]) {
+        put(!names.isEmpty)
+        if !names.isEmpty { put(names: names) }
+    }
 }
 
 extension MessageReader {
@@ -103,6 +108,14 @@ extension MessageReader {
     fileprivate mutating func nothing() throws(MessageError) {
         guard try !read(Bool.self) else { throw .invalid }
     }
+
+    /// Names after a byte that says whether there are any.
+    fileprivate mutating func someNames<Value: MessageValue>() throws(MessageError) -> [String: Value] {
+        guard try read(Bool.self) else { return [:] }
+        let names: [String: Value] = try names()
+        guard !names.isEmpty else { throw .invalid }
+        return names
+    }
 }
 
 /// An item that a client wants to store.
@@ -112,14 +125,14 @@ extension Item: MessageValue {
         writer.put(attributes)
         writer.put(names: userAttributes)
         writer.put(secret)
-        writer.put(false)
+        writer.put(someNames: fields)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Item {
         let key = ItemKey(try reader.read(), try reader.attributes())
         var item = Item(key, userAttributes: try reader.names())
         item.secret = try reader.read()
-        try reader.nothing()
+        item.fields = try reader.someNames()
         return item
     }
 }
@@ -137,6 +150,7 @@ extension StoredItem: MessageValue {
         writer.put(modified)
         writer.put(hasSecret)
         writer.put(secret)
+        writer.put(someNames: fields)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> StoredItem {
@@ -144,7 +158,7 @@ extension StoredItem: MessageValue {
             itemClass: try reader.read(), accessibility: try reader.read(), attributes: try reader.bytes(),
             id: try reader.itemID(), version: try reader.read(), valueVersion: try reader.read(),
             created: try reader.read(), modified: try reader.read(), hasSecret: try reader.read(),
-            secret: try reader.read())
+            secret: try reader.read(), fields: try reader.someNames())
         guard item.isWellFormed else { throw .invalid }
         return item
     }
@@ -226,7 +240,7 @@ extension ItemChanges: MessageValue {
         writer.put(names: userAttributes)
         writer.put(secret)
         writer.put(version)
-        writer.put(false)
+        writer.put(someNames: fields)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> ItemChanges {
@@ -234,7 +248,7 @@ extension ItemChanges: MessageValue {
         changes.userAttributes = try reader.names()
         changes.secret = try reader.read()
         changes.version = try reader.read()
-        try reader.nothing()
+        changes.fields = try reader.someNames()
         return changes
     }
 }

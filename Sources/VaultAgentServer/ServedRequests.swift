@@ -130,8 +130,8 @@ extension SecretRequest: VaultRequest {
     }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SecretReply] {
-        let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: value) }
-        try answers.audit?.note(caller.verbForSecrets, value.id, by: caller)
+        let secret = try answers.use(caller) { vault throws(VaultError) in try vault.secret(of: item, field: field) }
+        try answers.audit?.note(caller.verbForSecrets, item.id, by: caller)
         return [SecretReply(secret)]
     }
 }

@@ -92,7 +92,10 @@ extension CommandError {
                 .failure, "what is stored in the place of the device identifier is none",
                 hint: "'vault device-id --reset' makes a new one")
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
+        case .valueMismatch(let path):
+            self.init(.failure, "the value is of another shape\(path.isEmpty ? "" : ", at '\(path)'")")
         case .closed, .insideTransaction: self.init(.failure, "the vault was used out of turn")
+        case .cancelled: self.init(.cancelled, "cancelled")
         case .storage(let error): self.init(error)
         case .agent(let flaw): self.init(flaw)
         }
@@ -125,6 +128,7 @@ extension CommandError {
         case .limit: self.init(.usage, "a change is for every item that matches")
         case .matchKey, .key: self.init(.usage, "not a key for this call")
         case .userAttributeName: self.init(.usage, "the name of an attribute has 1 to 255 bytes")
+        case .fieldName: self.init(.usage, "the name of a field has 1 to 255 bytes and no control characters")
         }
     }
 

@@ -13,7 +13,7 @@ struct ItemOutput: Encodable {
 
     private enum Key: String, CodingKey {
         case itemClass = "class"
-        case service, account, label, comment, description, attributes, accessible, group, created, modified, version
+        case service, account, label, comment, description, attributes, fields, accessible, group, created, modified, version
         case id, isCurrent
         case protocolName = "protocol"
         case port, path, domain
@@ -28,6 +28,7 @@ struct ItemOutput: Encodable {
         try container.encode(item[.comment]?.displayText, forKey: .comment)
         try container.encodeIfPresent(item[.itemDescription]?.displayText, forKey: .description)
         try container.encode(item.userAttributes, forKey: .attributes)
+        try container.encode(item.fieldNames, forKey: .fields)
         try container.encode(item.accessibleName, forKey: .accessible)
         try container.encode(item[.accessGroup]?.text, forKey: .group)
         try container.encode(item.record?.created.formattedTime, forKey: .created)

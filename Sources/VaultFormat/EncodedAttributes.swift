@@ -9,9 +9,13 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     /// Tag 4000: a name and a value of the user's own, any number of times.
     public static let user = AttributeTag(rawValue: 0x4000)
 
+    /// Tag 8060: how the value is divided, ``ValueFields``. It belongs to the value's box and goes with it.
+    public static let fields = AttributeTag(rawValue: 0x8060)
+
     /// Whether this version defines the tag.
     public var isKnown: Bool {
-        rawValue < AttributeTag.known.count ? AttributeTag.known[Int(rawValue)] : self == .user
+        rawValue < AttributeTag.known.count
+            ? AttributeTag.known[Int(rawValue)] : self == .user || self == .fields
     }
 
     /// Every record that is read asks, for each of its attributes.
@@ -111,7 +115,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         var cursor = AttributeCursor(source, range)
         var last: (tag: AttributeTag, name: Range<Int>)?
         while let field = try cursor.next() {
-            let name = try EncodedAttributes.check(field, in: span)
+            let name = try EncodedAttributes.check(field, in: source)
             if let last {
                 let isLater =
                     field.tag > last.tag
@@ -214,6 +218,20 @@ public struct EncodedAttributes: Hashable, Sendable {
 
     /// The same attributes with those of `other` whose tags this version does not know.
     public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
+        merging(other, { _ in true }, { !$0.isKnown })
+    }
+
+    /// These attributes for a box that another version of the item had.
+    ///
+    /// - Parameter other: that version's attributes; none for no box.
+    public func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
+        merging(other, { $0 != .fields }, { $0 == .fields })
+    }
+
+    /// Those of these attributes, and those of the others, that are wanted.
+    private func merging(
+        _ other: EncodedAttributes, _ isWanted: (AttributeTag) -> Bool, _ isWantedOfOther: (AttributeTag) -> Bool
+    ) -> EncodedAttributes {
         var fields: [(AttributeTag, Int, ArraySlice<UInt8>)] = []
         func collect(_ source: EncodedAttributes, _ wanted: (AttributeTag) -> Bool) {
             source.forEach { tag, _, payload in
@@ -225,10 +243,10 @@ public struct EncodedAttributes: Hashable, Sendable {
                     ))
             }
         }
-        collect(self) { _ in true }
-        let known = fields.count
-        collect(other) { !$0.isKnown }
-        guard fields.count > known else { return self }
+        collect(self, isWanted)
+        let own = fields.reduce(0) { $0 + $1.2.count }
+        collect(other, isWantedOfOther)
+        guard fields.reduce(0, { $0 + $1.2.count }) > own || own < bytes.count else { return self }
         fields.sort { ($0.0, $0.1) < ($1.0, $1.1) }
         return EncodedAttributes(sorted: Array(fields.map(\.2).joined()))
     }
@@ -248,8 +266,9 @@ public struct EncodedAttributes: Hashable, Sendable {
     }
 
     /// Returns where a user attribute's name lies.
-    private static func check(_ field: AttributeCursor.Field, in span: Span<UInt8>) throws(FormatError) -> Range<Int> {
+    private static func check(_ field: AttributeCursor.Field, in source: [UInt8]) throws(FormatError) -> Range<Int> {
         let payload = field.payload
+        let span = source.span
         guard field.tag.isKnown else {
             guard !field.tag.isCritical else { throw .unsupported(.attributeTag) }
             return payload.lowerBound..<payload.lowerBound
@@ -266,6 +285,10 @@ public struct EncodedAttributes: Hashable, Sendable {
             }
             if field.kind == 5, Int64(exactly: number) != nil { throw .invalid(.attributeValue) }
         default: throw .invalid(.attributeKind)
+        }
+        if field.tag == .fields {
+            guard field.kind == 2 else { throw .invalid(.attributeKind) }
+            _ = try ValueFields(parsing: source, payload)
         }
         guard field.tag == .user else { return payload.lowerBound..<payload.lowerBound }
         guard field.kind == 1, payload.count >= 1 else { throw .invalid(.attributeKind) }

@@ -20,5 +20,5 @@ public enum FormatField: String, Sendable {
     case slotType, slotKeyDerivation, slotFlags, slotPasses, slotMemory, slotName, slotExternal, annex
     case mark, frameLength, frameFlags, frameVersion, frameSequence, metadataLength, valueLength, padding
     case metadata, operationCount, operationKind, itemClass, protection, operationFlags, itemID, version, date, value
-    case attributes, attributeOrder, attributeKind, attributeValue, attributeTag, anchor
+    case attributes, attributeOrder, attributeKind, attributeValue, attributeTag, fields, anchor
 }

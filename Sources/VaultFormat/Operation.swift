@@ -73,6 +73,7 @@ public struct Operation: Equatable, Sendable {
     public var created: Double
     public var modified: Double
     public var value: ValueLocation?
+    public var hasValue: Bool { value != nil }
     /// The first 16 bytes of the device secret's hash; zeros unless this device only.
     public var deviceID: [16 of UInt8]
     public var attributes: EncodedAttributes
@@ -174,6 +175,9 @@ public struct Operation: Equatable, Sendable {
         guard protection.isThisDeviceOnly || bytes.isZero(start + 92..<start + 108) else { throw .invalid(.protection) }
         let attributes = try reader.take(attributesLength, .attributes)
         try EncodedAttributes.check(source, attributes)
+        guard hasValue == 1 || EncodedAttributes.payload(of: .fields, in: bytes.extracting(attributes)) == nil else {
+            throw .invalid(.fields)
+        }
         guard kind != .delete || (hasValue == 0 && attributesLength == 0) else { throw .invalid(.operationKind) }
         return start..<attributes.upperBound
     }

@@ -29,6 +29,29 @@ struct ClientTests {
         #expect(throws: VaultError.parameter(.classMissing)) { try client.copyMatching(Query(nil)) }
     }
 
+    @Test func `fields go through an agent, each opened alone or all with their item`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        var item = try Item.generic("mail", "s3cret")
+        item.fields = ["otp": try Secret(text: "seed"), "pin": try Secret(text: "1")]
+        try client.add(item)
+        var query = Query(.genericPassword, service: "mail")
+        let found = try #require(try client.copyMatching(query).first)
+        #expect(found.fieldNames == ["otp", "pin"] && found.fields.isEmpty)
+        #expect(try found.openedSecret(field: "otp")?.text == "seed" && found.openedSecret()?.text == "s3cret")
+        #expect(try found.openedSecret(field: "none") == nil)
+        try client.update(
+            matching: query, with: ItemChanges(fields: ["pin": nil, "code": try Secret(text: "c")]))
+        query.returnsSecrets = true
+        let changed = try #require(try client.copyMatching(query).first)
+        #expect(changed.secret?.text == "s3cret")
+        #expect(changed.fields.mapValues { $0.text } == ["otp": "seed", "code": "c"])
+        #expect(throws: VaultError.parameter(.fieldName)) {
+            try client.update(matching: query, with: ItemChanges(fields: ["": nil, "\n": "x"]))
+        }
+        #expect(throws: VaultError.itemChanged) { try found.openedSecret(field: "otp") }
+    }
+
     @Test func `more items than fit into one message go and come in several`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()

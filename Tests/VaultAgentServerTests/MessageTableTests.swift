@@ -60,7 +60,7 @@ struct MessageTableTests {
                 ProgramHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)), StatusRequest(), TurnRequest(),
                 LockRequest(), StopRequest(), IdleLimitRequest(1), CompactRequest(), VerifyRequest(deep: true),
                 AuditRequest(), CopyMatchingRequest(.init(.key)), LockedCountRequest(.init(.key)),
-                SecretRequest(.init(id: [], valueVersion: 1)), UpdateRequest(.init(.key), .init()),
+                SecretRequest(.init(id: [], valueVersion: 1), field: nil), UpdateRequest(.init(.key), .init()),
                 DeleteRequest(.init(.key)), StoreRequest([], replacing: true, isLast: true),
                 AddRequest(.init(.genericPassword(service: "s"))), SetRequest(.init(.genericPassword(service: "s"))),
                 VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),

@@ -34,7 +34,7 @@ enum FuzzedMessage {
                     .creationDate: .date(Date(timeIntervalSinceReferenceDate: 1.5)),
                 ],
                 userAttributes: ["team": "web", "b": ""], accessible: .afterFirstUnlock,
-                secret: try Secret(text: "s3cret"))
+                secret: try Secret(text: "s3cret"), fields: ["otp": try Secret(text: "seed"), "pin": ""])
             var query = Query(.genericPassword, service: "s", userAttributes: ["k": "v"], limit: .count(-3))
             query.conditions = [.trustedOnly, .policy]
             query.returnsSecrets = true
@@ -43,7 +43,7 @@ enum FuzzedMessage {
             query.text = "t"
             let changes = ItemChanges(
                 attributes: [.isInvisible: true, .type: .real(1.5)], userAttributes: ["a": nil, "b": "c"],
-                secret: try Secret(text: ""), version: 9)
+                secret: try Secret(text: ""), fields: ["gone": nil, "otp": try Secret(text: "new")], version: 9)
             let bare = Item(.key(applicationLabel: [1]))
             let key = StoredItem.Key(id: [UInt8](repeating: 3, count: 16), valueVersion: 5)
             let unlocking: [UnlockingSecret] = [
@@ -61,7 +61,7 @@ enum FuzzedMessage {
                 StatusRequest(), TurnRequest(), LockRequest(), AddRequest(item), SetRequest(bare),
                 CopyMatchingRequest(query), CopyMatchingRequest(Query(persistentReference: [1, 2])),
                 UpdateRequest(Query(.key), changes), DeleteRequest(Query(.certificate, label: "x")),
-                StoreRequest([bare, item], replacing: true, isLast: false), SecretRequest(key), CompactRequest(),
+                StoreRequest([bare, item], replacing: true, isLast: false), SecretRequest(key, field: nil), SecretRequest(key, field: "otp"), CompactRequest(),
                 VerifyRequest(deep: true), AuditRequest(),
                 VersionsRequest(Query(.genericPassword, service: "s"), deleted: true),
                 UndoRequest(key, to: 4), UndoRequest(key, to: nil), RestoreRequest(key),

@@ -67,7 +67,7 @@ struct MessageTests {
     private static let errors: [VaultError] = [
         .parameter(.classMissing), .parameter(.attributeValue("acct")), .parameter(.persistentReference),
         .parameter(.attributesWithReference), .parameter(.limit), .parameter(.matchKey), .parameter(.key("x")),
-        .parameter(.userAttributeName),
+        .parameter(.userAttributeName), .parameter(.fieldName), .valueMismatch(path: "a.b[2]"), .cancelled,
         .noSuchAttribute("svce"), .noSuchClass, .duplicateItem, .itemNotFound, .accessGroupDenied, .locked,
         .unimplemented,
         .versionMismatch,

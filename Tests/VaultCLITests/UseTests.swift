@@ -76,11 +76,11 @@ struct SecretReferenceTests {
         ("vault://a%2Fb/%c3%a9/x%20y", "a/b", "é", "x y"), ("vault://é/%25", "é", "%", nil),
         ("vault://\u{301}x", "\u{301}x", nil, nil),
     ])
-    func `a reference has a service, an account and an attribute`(
-        _ text: String, _ service: String, _ account: String?, _ attribute: String?
+    func `a reference has a service, an account and the name of a field or an attribute`(
+        _ text: String, _ service: String, _ account: String?, _ name: String?
     ) throws {
         let reference = try #require(SecretReference(text))
-        #expect(reference.service == service && reference.account == account && reference.attribute == attribute)
+        #expect(reference.service == service && reference.account == account && reference.name == name)
     }
 
     @Test(arguments: [

@@ -30,10 +30,10 @@ struct AttributeTableTests {
         #expect(try Self.documented == built)
     }
 
-    @Test func `a tag is known when it is an attribute's or the user's`() {
+    @Test func `a tag is known when it is an attribute's, the user's or that of the fields`() {
         for number in UInt16.min...UInt16.max {
             let tag = AttributeTag(rawValue: number)
-            #expect(tag.isKnown == (Attribute(tag) != nil || tag == .user))
+            #expect(tag.isKnown == (Attribute(tag) != nil || tag == .user || tag == .fields))
         }
         #expect(Attribute.allCases.filter(\.isEncoded).allSatisfy { $0.tag.isKnown && !$0.tag.isCritical })
         #expect(Attribute.allCases.filter { !$0.isEncoded }.allSatisfy { !$0.tag.isKnown })

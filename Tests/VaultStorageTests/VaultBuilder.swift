@@ -199,6 +199,23 @@ struct VaultBuilder: Sendable {
     mutating func rewriteLastOperation(_ change: @escaping (inout [UInt8], _ start: Int) -> Void) throws {
         try rewriteLastFrame { plain, _, _ in change(&plain, 4 + Layout.metadataHeadLength) }
     }
+
+    /// Gives the only operation of the last frame one more attribute, behind those that it has.
+    mutating func appendToLastOperation(_ tag: AttributeTag, kind: UInt8, _ payload: [UInt8]) throws {
+        try rewriteLastFrame { plain, _, _ in
+            var content = Array(plain[4..<4 + Int(plain.span.integer(at: 0, as: UInt32.self))])
+            content.append(integer: tag.rawValue)
+            content.append(kind)
+            content.append(integer: UInt32(payload.count))
+            content += payload
+            let length = UInt32(content.count - Layout.metadataHeadLength - Layout.operationLength)
+            for index in 0..<4 {
+                content[Layout.metadataHeadLength + 4 + index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * index))
+            }
+            plain = []
+            Padding.append(content.span, minimum: Layout.metadataMinimum, to: &plain)
+        }
+    }
 }
 
 extension VaultBuilder {

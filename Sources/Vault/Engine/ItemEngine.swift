@@ -29,7 +29,7 @@ final class ItemEngine<Records: RecordSource> {
                 throw .locked
             }
             items.append(Item(record, source))
-            if query.returnsSecrets { items[items.count - 1].secret = try records.secret(of: record) }
+            if query.returnsSecrets { try open(&items[items.count - 1], of: record) }
         }
         guard !items.isEmpty else { throw .itemNotFound }
         return items
@@ -54,14 +54,23 @@ final class ItemEngine<Records: RecordSource> {
             || record.isInGroup(DeviceIdentifier.accessGroupName)
     }
 
-    func secret(of id: ItemID, valueVersion: UInt64) throws(VaultError) -> Secret? {
+    /// Gives an item its secrets, all of one moment.
+    func open(_ item: inout Item, of record: Record) throws(VaultError) {
+        guard let value = try records.value(of: record) else { return }
+        let parts = try ItemValue(value, dividedBy: record.attributes.fields)
+        (item.secret, item.fields) = (parts.main, parts.fields)
+    }
+
+    /// - Parameter field: nil: the secret itself.
+    func secret(of id: ItemID, valueVersion: UInt64, field: String?) throws(VaultError) -> Secret? {
         guard let place = records.place(of: id), let record = records.record(at: place),
             try !records.isAbsentHere(record)
         else {
             throw .itemNotFound
         }
         guard record.valueVersion == valueVersion else { throw .itemChanged }
-        return try records.secret(of: record)
+        guard let value = try records.value(of: record) else { return nil }
+        return try ItemValue.part(field, of: value, record.attributes.fields)
     }
 
     // MARK: Adding
@@ -70,14 +79,13 @@ final class ItemEngine<Records: RecordSource> {
         _ item: Item, _ groups: AccessGroups, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        let parsed = try parse(item, groups)
+        var parsed = try parse(item, groups)
         let twins = try twins(of: parsed)
-        if let twin = twins.own {
-            guard twin.isTombstone else { throw .duplicateItem }
-            return try revive(twin, as: parsed, item.secret, source, in: &session)
-        }
+        if let twin = twins.own, !twin.isTombstone { throw .duplicateItem }
+        let value = try value(of: item, in: &parsed)
+        if let grave = twins.own { return try revive(grave, as: parsed, value, source, in: &session) }
         try removeForeign(twins.foreign, in: &session)
-        return try insert(parsed, item.secret, source, in: &session)
+        return try insert(parsed, value, source, in: &session)
     }
 
     /// Adds, or updates the item with the same primary key.
@@ -91,6 +99,7 @@ final class ItemEngine<Records: RecordSource> {
         }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
+        for (name, field) in item.fields { changes.fields[name] = .some(field) }
         let changed = try update(twin, with: changes, groups, in: &session)
         return Item(changed, source)
     }
@@ -150,7 +159,7 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     private func insert(
-        _ parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
+        _ parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let now = records.now
@@ -160,12 +169,12 @@ final class ItemEngine<Records: RecordSource> {
             valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
             deviceID: try deviceID(for: parsed.protection, in: session),
             attributes: parsed.encoded)
-        return Item(try session.stage(record, secret.map(ValueChange.set) ?? .none), source)
+        return Item(try session.stage(record, value), source)
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
     private func revive(
-        _ tombstone: Record, as parsed: ParsedItem, _ secret: Secret?, _ source: any SecretSource,
+        _ tombstone: Record, as parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let now = modificationDate(after: tombstone)
@@ -177,7 +186,7 @@ final class ItemEngine<Records: RecordSource> {
         record.created = now
         record.modified = now
         record.attributes = parsed.encoded
-        return Item(try session.stage(record, secret.map(ValueChange.set) ?? .none), source)
+        return Item(try session.stage(record, value), source)
     }
 
     // MARK: Updating
@@ -208,6 +217,7 @@ final class ItemEngine<Records: RecordSource> {
         try parsed.apply(changes)
         try parsed.check(groups)
         try checkKey(of: parsed)
+        let value = try value(changes, old, in: &parsed)
         var new = old
         new.version += 1
         new.modified = modificationDate(after: old)
@@ -228,17 +238,41 @@ final class ItemEngine<Records: RecordSource> {
             // A device that merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old, in: &session) }
         }
-        let value = try valueChange(changes.secret, old, new)
         try remember(old, in: &session)
         return try session.stage(new, value)
     }
 
-    private func valueChange(_ secret: Secret?, _ old: Record, _ new: Record) throws(VaultError) -> ValueChange {
-        if let secret { return .set(secret) }
-        guard old.value != nil else { return .none }
-        // Another protection class is another key: the value is sealed again.
-        guard new.protection == old.protection else { return try records.secret(of: old).map(ValueChange.set) ?? .none }
-        return .keep
+    /// The value of a new item; the attributes learn how it is divided.
+    private func value(of item: Item, in parsed: inout ParsedItem) throws(VaultError) -> ValueChange {
+        guard !item.fields.isEmpty else { return item.secret.map(ValueChange.set) ?? .none }
+        let value = try ItemValue(main: item.secret, fields: item.fields)
+        parsed.divide(by: value.division)
+        return .set(try value.joined())
+    }
+
+    /// What becomes of an item's value; the attributes learn how the new one is divided.
+    private func value(
+        _ changes: ItemChanges, _ old: Record, in parsed: inout ParsedItem
+    ) throws(VaultError) -> ValueChange {
+        let division = old.attributes.fields
+        if changes.fields.isEmpty, changes.secret == nil || division == nil {
+            if let secret = changes.secret { return .set(secret) }
+            guard old.hasValue else { return .none }
+            // Another protection class is another key: the value is sealed again.
+            guard parsed.protection != old.protection else { return .keep }
+            return try records.value(of: old).map(ValueChange.set) ?? .none
+        }
+        // What is not changed of the value goes on as it was.
+        let before = try records.value(of: old).map { value throws(VaultError) in
+            try ItemValue(value, dividedBy: division)
+        }
+        var fields = before?.fields ?? [:]
+        for (name, field) in changes.fields { fields[name] = field }
+        let main = changes.secret ?? before?.main
+        guard main != nil || !fields.isEmpty else { return .none }
+        let after = try ItemValue(main: main, fields: fields)
+        parsed.divide(by: after.division)
+        return .set(try after.joined())
     }
 
     /// Modification dates of an item rise by a millisecond at least.

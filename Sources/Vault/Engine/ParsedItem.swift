@@ -37,6 +37,11 @@ struct ParsedItem {
         try check(groups)
     }
 
+    /// Notes the parts of the value that the item will have.
+    mutating func divide(by fields: ValueFields?) {
+        values[.fields] = fields.map { .data($0.encoded) }
+    }
+
     var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
 
     /// What the item must fulfil before it is written, whether it is new or changed.

@@ -45,10 +45,10 @@ package protocol RecordSource: AnyObject {
     /// Makes sure that what ``isAbsentHere(_:)`` says is known and not only feared.
     func requireKnownDevice() throws(VaultError)
 
-    /// Opens the value of a record; nil: it has none.
+    /// Opens the whole value of a record, its fields included; nil: it has none.
     ///
     /// - Throws: `.itemChanged` when the value was replaced since the record was found.
-    func secret(of record: Record) throws(VaultError) -> Secret?
+    func value(of record: Record) throws(VaultError) -> Secret?
 }
 
 /// The one way to change records: what is staged shows at once, and becomes durable with all the rest of the session.
@@ -72,7 +72,7 @@ extension VaultStore: RecordSource {
         try stored(checkDeviceIsKnown())
     }
 
-    package func secret(of record: Record) throws(VaultError) -> Secret? {
+    package func value(of record: Record) throws(VaultError) -> Secret? {
         do throws(StorageError) {
             guard let bytes = try openValue(of: record) else { return nil }
             return Secret(bytes)

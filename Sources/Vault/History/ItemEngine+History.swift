@@ -64,7 +64,7 @@ extension ItemEngine {
     ) throws(VaultError) -> ItemVersion {
         guard records.canUse(record.protection) else { throw .locked }
         var item = Item(record, source)
-        if query.returnsSecrets { item.secret = try records.secret(of: record) }
+        if query.returnsSecrets { try open(&item, of: record) }
         return ItemVersion(item: item, isCurrent: isCurrent)
     }
 

@@ -51,17 +51,20 @@ public struct Item: Sendable {
     public let itemClass: ItemClass
     /// The secret to store; of an item that was found, only if the query asked for it.
     public var secret: Secret?
+    /// More secrets of the item, by name, which are sealed with the first: to store, or if the query asked for them. A
+    /// name has 1 to 255 bytes and no control characters.
+    public var fields: [String: Secret]
     /// What the store knows of an item that was found or added.
     public internal(set) var record: ItemRecord?
     /// What the caller gave or changed; nil: as they are in the record, taken apart when a caller asks.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
-    let stored: EncodedAttributes
+    private var stored: EncodedAttributes { record?.attributes ?? EncodedAttributes() }
     let protection: Accessibility
 
     public init(
         _ key: ItemKey, attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String] = [:],
-        accessible: Accessibility? = nil, secret: Secret? = nil
+        accessible: Accessibility? = nil, secret: Secret? = nil, fields: [String: Secret] = [:]
     ) {
         itemClass = key.itemClass
         var given = attributes.isEmpty ? key.attributes : key.attributes.merging(attributes) { $1 }
@@ -69,19 +72,19 @@ public struct Item: Sendable {
         self.given = given
         givenToUser = userAttributes
         self.secret = secret
-        stored = EncodedAttributes()
+        self.fields = fields
         protection = .whenUnlocked
     }
 
     /// The item of a record, without its secret.
     init(_ record: Record, _ source: any SecretSource) {
         let itemClass = record.itemClass ?? .genericPassword
-        self.init(itemClass, record.attributes, record.protection, ItemRecord(record, itemClass, source))
+        self.init(itemClass, record.protection, ItemRecord(record, itemClass, source))
     }
 
-    init(_ itemClass: ItemClass, _ attributes: EncodedAttributes, _ protection: Accessibility, _ record: ItemRecord) {
+    init(_ itemClass: ItemClass, _ protection: Accessibility, _ record: ItemRecord) {
         self.itemClass = itemClass
-        stored = attributes
+        fields = [:]
         self.protection = protection
         self.record = record
     }
@@ -125,15 +128,34 @@ public struct Item: Sendable {
         }
     }
 
-    /// Lends the secret of an item that was found: opened now, wiped on return.
+    /// The names of its fields, known without opening anything.
+    public var fieldNames: [String] { record?.fieldNames ?? fields.keys.sorted() }
+
+    /// The secret, or a field of it: what the item brought, or opened now.
     ///
-    /// - Returns: nil when the item has no secret, which differs from an empty one.
+    /// - Parameter field: its name; nil: the secret itself.
+    /// - Returns: nil when the item has no secret, which differs from an empty one, or no such field.
     /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`,
     ///   `.storage(.damaged)`.
-    public func withSecret<R>(_ body: (Span<UInt8>) throws -> R) throws -> R? {
-        if let secret { return try secret.withBytes(body) }
-        guard let record, record.hasSecret else { return nil }
-        return try record.source.secret(of: record)?.withBytes(body)
+    public func openedSecret(field: String? = nil) throws(VaultError) -> Secret? {
+        if let brought = field.map({ fields[$0] }) ?? secret { return brought }
+        return try record?.secret(field: field)
+    }
+
+    /// Lends the secret, or a field of it: opened now if need be, wiped on return.
+    ///
+    /// - Returns: nil when there is none, which differs from an empty one.
+    /// - Throws: as ``openedSecret(field:)``.
+    public func withSecret<R>(
+        field: String? = nil, _ body: (Span<UInt8>) throws(VaultError) -> R
+    ) throws(VaultError) -> R? {
+        try openedSecret(field: field)?.withBytes(body)
+    }
+
+    /// As ``withSecret(field:_:)``, for a body that also throws errors of its own.
+    @_disfavoredOverload
+    public func withSecret<R>(field: String? = nil, _ body: (Span<UInt8>) throws -> R) throws -> R? {
+        try openedSecret(field: field)?.withBytes(body)
     }
 }
 
@@ -149,6 +171,7 @@ public struct ItemRecord: Sendable {
     public let modified: Date
     public let hasSecret: Bool
     let valueVersion: UInt64
+    let attributes: EncodedAttributes
     let source: any SecretSource
 
     init(_ record: Record, _ itemClass: ItemClass, _ source: any SecretSource) {
@@ -157,9 +180,22 @@ public struct ItemRecord: Sendable {
         version = record.version
         created = Date(timeIntervalSinceReferenceDate: record.created)
         modified = Date(timeIntervalSinceReferenceDate: record.modified)
-        hasSecret = record.value != nil
+        hasSecret = record.hasValue
+        attributes = record.attributes
         valueVersion = record.valueVersion
         self.source = source
+    }
+
+    /// The names of the item's fields, in the order of their bytes.
+    public var fieldNames: [String] { attributes.fields?.fields.map(\.name) ?? [] }
+
+    /// Opens the secret, or a field of it.
+    ///
+    /// - Parameter field: its name; nil: the secret itself.
+    /// - Returns: nil when there is none.
+    /// - Throws: as ``SecretSource/secret(of:field:)``.
+    public func secret(field: String? = nil) throws(VaultError) -> Secret? {
+        hasSecret ? try source.secret(of: self, field: field) : nil
     }
 
     /// 4 bytes of class and the 16 of the identifier: stable over every update.

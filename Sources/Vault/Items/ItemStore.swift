@@ -3,11 +3,18 @@ public import VaultCrypto
 
 /// What a record keeps of where it was found: it opens the item's secret when a caller wants it.
 public protocol SecretSource: AnyObject, Sendable {
-    /// Opens the secret of an item that was found.
+    /// Opens the secret of an item that was found, or a field of it.
     ///
+    /// - Parameter field: its name; nil: the secret itself.
+    /// - Returns: nil when the item has no secret, or no such field.
     /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`,
     ///   `.storage(.damaged)`.
-    func secret(of record: ItemRecord) throws(VaultError) -> Secret?
+    func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret?
+}
+
+extension SecretSource {
+    /// Opens the secret itself.
+    public func secret(of record: ItemRecord) throws(VaultError) -> Secret? { try secret(of: record, field: nil) }
 }
 
 /// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; code that takes an `ItemStore`

@@ -94,18 +94,21 @@ public struct ItemChanges: Sendable {
     public var attributes: [Attribute: AttributeValue]
     /// User attributes that get a new value, or go where it is nil.
     public var userAttributes: [String: String?]
-    /// The new secret; nil keeps the old one.
+    /// The new secret; nil keeps the old one. The fields stay in either case.
     public var secret: Secret?
+    /// Fields that get a new value, or go where it is nil. The secret itself and the other fields stay.
+    public var fields: [String: Secret?]
     /// The version that each item must have.
     public var version: UInt64?
 
     public init(
         attributes: [Attribute: AttributeValue] = [:], userAttributes: [String: String?] = [:], secret: Secret? = nil,
-        version: UInt64? = nil
+        fields: [String: Secret?] = [:], version: UInt64? = nil
     ) {
         self.attributes = attributes
         self.userAttributes = userAttributes
         self.secret = secret
+        self.fields = fields
         self.version = version
     }
 }

@@ -35,11 +35,12 @@ package struct StoredItem: Sendable {
     package let modified: Date
     package let hasSecret: Bool
     package let secret: Secret?
+    package let fields: [String: Secret]
 
     package init(
         itemClass: ItemClass, accessibility: Accessibility, attributes: [UInt8], id: [UInt8], version: UInt64,
         valueVersion: UInt64,
-        created: Date, modified: Date, hasSecret: Bool, secret: Secret?
+        created: Date, modified: Date, hasSecret: Bool, secret: Secret?, fields: [String: Secret]
     ) {
         self.itemClass = itemClass
         self.accessibility = accessibility
@@ -51,6 +52,7 @@ package struct StoredItem: Sendable {
         self.modified = modified
         self.hasSecret = hasSecret
         self.secret = secret
+        self.fields = fields
     }
 
     /// Nil: the item was never stored.
@@ -58,9 +60,9 @@ package struct StoredItem: Sendable {
         guard let record = item.record else { return nil }
         let key = Key(record)
         self.init(
-            itemClass: item.itemClass, accessibility: item.protection, attributes: item.stored.bytes, id: key.id,
+            itemClass: item.itemClass, accessibility: item.protection, attributes: record.attributes.bytes, id: key.id,
             version: record.version, valueVersion: key.valueVersion, created: record.created, modified: record.modified,
-            hasSecret: record.hasSecret, secret: item.secret)
+            hasSecret: record.hasSecret, secret: item.secret, fields: item.fields)
     }
 
     /// Whether the attributes are what a file could hold.
@@ -75,14 +77,16 @@ extension Item {
         guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else {
             return nil
         }
-        self.init(item.itemClass, attributes, item.accessibility, ItemRecord(item, source))
+        self.init(item.itemClass, item.accessibility, ItemRecord(item, attributes, source))
         secret = item.secret
+        fields = item.fields
     }
 }
 
 extension ItemRecord {
-    fileprivate init(_ item: StoredItem, _ source: any SecretSource) {
+    fileprivate init(_ item: StoredItem, _ attributes: EncodedAttributes, _ source: any SecretSource) {
         itemClass = item.itemClass
+        self.attributes = attributes
         itemID = ItemID(item.id.span)
         version = item.version
         created = item.created
@@ -94,11 +98,11 @@ extension ItemRecord {
 }
 
 extension Vault {
-    /// Opens the value that the key names.
+    /// Opens the value that the key names, or a field of it.
     ///
-    /// - Throws: as ``secret(of:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have
+    /// - Throws: as ``secret(of:field:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have
     ///   guessed the key.
-    package func secret(of key: StoredItem.Key) throws(VaultError) -> Secret? {
-        try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion)
+    package func secret(of key: StoredItem.Key, field: String?) throws(VaultError) -> Secret? {
+        try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion, field: field)
     }
 }

@@ -100,14 +100,29 @@ package struct StoreRequest: AgentRequest {
     }
 }
 
-/// Opens the secret of an item that was found.
-package struct SecretRequest: AgentRequest, ValueMessage {
+/// Opens the secret of an item that was found, or a field of it.
+package struct SecretRequest: AgentRequest {
     package typealias Reply = SecretReply
     package static let kind: UInt8 = 12
     package static let onlyReads = true
-    package let value: StoredItem.Key
+    package let item: StoredItem.Key
+    /// Nil: the secret itself.
+    package let field: String?
 
-    package init(_ value: StoredItem.Key) { self.value = value }
+    package init(_ item: StoredItem.Key, field: String?) {
+        self.item = item
+        self.field = field
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(item)
+        writer.put(field)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        item = try reader.read()
+        field = try reader.read()
+    }
 }
 
 /// How many of the items that match a locked vault leaves out.
@@ -141,8 +156,8 @@ extension AgentClient {
         _ = try exchange(StoreRequest.parts(of: items, replacing: replacing))
     }
 
-    public func secret(of record: ItemRecord) throws(VaultError) -> Secret? {
-        try ask(SecretRequest(StoredItem.Key(record))).value
+    public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
+        try ask(SecretRequest(StoredItem.Key(record), field: field)).value
     }
 
     public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }

@@ -16,11 +16,12 @@ struct Add: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
     @OptionGroup var details: ItemDescription
+    @OptionGroup var part: FieldOption
     @OptionGroup var input: SecretOptions
 
     func run() throws {
         try SetItem.store(
-            vault, selection, details, input,
+            vault, selection, details, part, input,
             beforePrompt: { vault in
                 // Before a person types a secret for nothing.
                 var query = Query(selection.key)
@@ -44,13 +45,17 @@ struct SetItem: ParsableCommand {
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
     @OptionGroup var details: ItemDescription
+    @OptionGroup var part: FieldOption
     @OptionGroup var input: SecretOptions
 
-    func run() throws { try SetItem.store(vault, selection, details, input) { vault, item in try vault.set(item) } }
+    func run() throws {
+        try SetItem.store(vault, selection, details, part, input) { vault, item in try vault.set(item) }
+    }
 
     /// Makes the item of the options and hands it to the verb.
     static func store(
-        _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ input: SecretOptions,
+        _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
+        _ input: SecretOptions,
         beforePrompt: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
@@ -60,10 +65,12 @@ struct SetItem: ParsableCommand {
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
             if early == nil { try beforePrompt(vault) }
-            let secret = try early ?? input.secret()
+            let (secret, fields) = part.parts(try early ?? input.secret())
             try verb(
                 vault,
-                Item(selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret))
+                Item(
+                    selection.key, attributes: details.attributes(), userAttributes: details.user, secret: secret,
+                    fields: fields))
         }
     }
 

@@ -7,7 +7,7 @@ internal import VaultAgent
 /// and without an agent there is nothing to offer.
 enum ItemCompletion {
     static let services = CompletionKind.custom { arguments, _, prefix in
-        offered(names(arguments) { $0.serviceName }, prefix)
+        offered(names(arguments) { [$0.serviceName] }, prefix)
     }
 
     static let accounts = CompletionKind.custom { arguments, index, prefix in
@@ -16,19 +16,25 @@ enum ItemCompletion {
         let typed = words.last ?? ""
         let services = [typed, unquoted(typed)]
         return offered(
-            names(arguments) { services.contains($0.serviceName) ? $0[.account]?.displayText ?? "" : "" }, prefix)
+            names(arguments) { services.contains($0.serviceName) ? [$0[.account]?.displayText ?? ""] : [] }, prefix)
+    }
+
+    /// Of the items that the words before name.
+    static let fields = CompletionKind.custom { arguments, _, prefix in
+        let words = Set(arguments + arguments.map(unquoted))
+        return offered(names(arguments) { words.contains($0.serviceName) ? $0.fieldNames : [] }, prefix)
     }
 
     static let references = CompletionKind.custom { arguments, _, prefix in
         offered(
             names(arguments) { item in
-                item[.account].map {
-                    "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped($0.displayText))"
-                } ?? ""
+                guard let account = item[.account]?.displayText else { return [] }
+                let secret = "\(SecretReference.scheme)\(escaped(item.serviceName))/\(escaped(account))"
+                return [secret] + item.fieldNames.map { "\(secret)/\(escaped($0))" }
             }, prefix)
     }
 
-    private static func names(_ arguments: [String], _ name: (Item) -> String) -> [String] {
+    private static func names(_ arguments: [String], _ names: (Item) -> [String]) -> [String] {
         let given = arguments.firstIndex(of: "--vault").flatMap { $0 + 1 < arguments.count ? arguments[$0 + 1] : nil }
         guard let path = given.map({ FilePath($0) }) ?? Vault.defaultPath, let locked = try? LockedVault(at: path),
             let client = try? AgentClient(vault: locked.path, accessGroups: .named(nil))
@@ -38,7 +44,7 @@ enum ItemCompletion {
             query.leavesOutLocked = true
             query.synchronizableAny = true
             return (try? client.allMatching(query)) ?? []
-        }.map(name)
+        }.flatMap(names)
     }
 
     /// bash and zsh hand over the words as they stand in the line, fish what they mean.

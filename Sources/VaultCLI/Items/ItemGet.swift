@@ -12,6 +12,7 @@ struct Get: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
+    @OptionGroup var part: FieldOption
 
     @Option(
         name: .customLong("attr"), help: ArgumentHelp("Print this attribute instead of the secret.", valueName: "name"))
@@ -27,13 +28,15 @@ struct Get: ParsableCommand {
     var force = false
 
     func validate() throws {
-        guard !json || attribute == nil else { throw ValidationError("--attr and --json exclude each other") }
+        guard [json, attribute != nil, part.field != nil].filter({ $0 }).count <= 1 else {
+            throw ValidationError("--attr, --field and --json exclude each other")
+        }
         guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
     }
 
     func run() throws {
         try vault.access(selection.groups, onlyReads: true).withVault { vault in
-            let needsSecret = attribute == nil && (!json || reveal)
+            let needsSecret = attribute == nil && part.field == nil && (!json || reveal)
             let item = try selection.only(in: vault, secrets: needsSecret)
             if let attribute {
                 guard let value = item.attribute(named: attribute) else {
@@ -46,8 +49,7 @@ struct Get: ParsableCommand {
                 }
                 try Output.write("\n")
             } else {
-                guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
-                try secret.show(force: force)
+                try part.secret(of: item).show(force: force)
             }
         }
     }

@@ -7,11 +7,14 @@ struct Update: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change an item.",
-        discussion: "With --secret the new secret comes from --file, --fd, --generate, standard input or a prompt.")
+        discussion: """
+            With --secret, or --field, the new secret comes from --file, --fd, --generate, standard input or a prompt.
+            """)
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
     @OptionGroup var details: ItemDescription
+    @OptionGroup var part: FieldOption
     @OptionGroup var input: SecretOptions
 
     @Option(help: ArgumentHelp("The new account.", valueName: "account"))
@@ -28,6 +31,11 @@ struct Update: ParsableCommand {
         help: ArgumentHelp("Take an attribute of your own away; may be repeated.", valueName: "name"))
     var removedAttributes: [String] = []
 
+    @Option(
+        name: .customLong("remove-field"),
+        help: ArgumentHelp("Take a field away; may be repeated.", valueName: "name"), completion: ItemCompletion.fields)
+    var removedFields: [String] = []
+
     @Flag(help: "Replace the secret.")
     var secret = false
 
@@ -41,27 +49,39 @@ struct Update: ParsableCommand {
     }
 
     /// Naming a source says that there is a secret to replace.
-    private var replacesSecret: Bool { secret || input.file != nil || input.fd != nil || input.generate != nil }
+    private var replacesSecret: Bool {
+        secret || part.field != nil || input.file != nil || input.fd != nil || input.generate != nil
+    }
 
     func run() throws {
         if replacesSecret { try SetItem.checkStandardInput(vault, input) }
         var changes = ItemChanges(attributes: try details.attributes(), version: ifVersion)
         for (name, value) in details.user { changes.userAttributes[name] = .some(value) }
         for name in removedAttributes { changes.userAttributes.updateValue(nil, forKey: name) }
+        for name in removedFields { changes.fields.updateValue(nil, forKey: name) }
         changes.attributes[.accessGroup] = newGroup.map(AttributeValue.string)
         changes.attributes[.account] = newAccount.map(AttributeValue.string)
         if let newService {
             changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService)
         }
-        guard replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty else {
+        guard
+            replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty || !changes.fields.isEmpty
+        else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
         // A caller that moves an item into a group has to belong to that as well.
         let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
-        if replacesSecret, !input.prompts { changes.secret = try input.secret() }
+        let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in
             let item = try selection.only(in: vault)
-            if replacesSecret, changes.secret == nil { changes.secret = try input.secret() }
+            for name in removedFields where !item.fieldNames.contains(name) {
+                throw CommandError(.notFound, "the item has no such field")
+            }
+            if replacesSecret {
+                let (secret, fields) = part.parts(try early ?? input.secret())
+                changes.secret = secret
+                for (name, field) in fields { changes.fields[name] = .some(field) }
+            }
             guard let reference = item.record?.persistentReference else { throw VaultError.itemNotFound }
             try vault.update(matching: Query(persistentReference: reference), with: changes)
         }

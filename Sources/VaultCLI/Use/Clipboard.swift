@@ -84,6 +84,7 @@ struct Copy: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
+    @OptionGroup var part: FieldOption
 
     @Option(help: ArgumentHelp("Clear it after so long, such as 45s or 2m; 0 for never.", valueName: "time"))
     var clearAfter = "45s"
@@ -101,9 +102,7 @@ struct Copy: ParsableCommand {
         let access = try vault.access(selection.groups, onlyReads: true)
         guard !Clipboard.candidates.isEmpty else { throw Clipboard.missing }
         try access.withVault { vault in
-            guard let secret = try selection.only(in: vault, secrets: true).secret else {
-                throw CommandError(.notFound, "the item has no secret")
-            }
+            let secret = try part.secret(of: selection.only(in: vault))
             guard force || !secret.withBytes({ OneTimePassword.isURI($0) }) else {
                 throw CommandError.usage(
                     "the secret is the seed of one-time passwords",

@@ -133,7 +133,7 @@ struct Otp: ParsableCommand {
         commandName: "otp",
         abstract: "Print the one-time password of now.",
         discussion: """
-            The item's secret is an otpauth://totp/… URI, or a key in base32, which then means SHA-1, 6 digits and 30
+            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which then means SHA-1, 6 digits and 30
             seconds (RFC 6238). On a terminal it is said how long the password is good for.
             """)
 
@@ -152,7 +152,8 @@ struct Otp: ParsableCommand {
 
     func run() throws {
         let secret = try vault.access(selection.groups, onlyReads: true).withVault { vault in
-            try selection.only(in: vault, secrets: true).secret
+            let item = try selection.only(in: vault)
+            return try item.openedSecret(field: item.fieldNames.contains("otp") ? "otp" : nil)
         }
         guard let secret else { throw CommandError(.notFound, "the item has no secret") }
         let password = try secret.withBytes { try OneTimePassword($0) }

@@ -3,16 +3,16 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
 
-/// `vault://SERVICE[/ACCOUNT[/ATTRIBUTE]]`: names a secret, or an attribute, and is none itself. Each part is
-/// percent-encoded (RFC 3986).
+/// `vault://SERVICE[/ACCOUNT[/NAME]]`: names a secret, a field or else an attribute of its item, and is none itself. Each
+/// part is percent-encoded (RFC 3986).
 struct SecretReference: Equatable {
     static let scheme = "vault://"
 
     let service: String
     /// Nil: any.
     let account: String?
-    /// Nil: the secret.
-    let attribute: String?
+    /// Of a field or an attribute; nil: the secret itself.
+    let name: String?
 
     /// Nil: the text is no reference, or not a well-formed one. It may be a secret that a person typed, and is repeated
     /// nowhere.
@@ -25,8 +25,8 @@ struct SecretReference: Equatable {
         guard (1...3).contains(parts.count), decoded.count == parts.count, !decoded[0].isEmpty else { return nil }
         service = decoded[0]
         account = decoded.count > 1 ? decoded[1] : nil
-        attribute = decoded.count > 2 ? decoded[2] : nil
-        guard attribute?.isEmpty != true else { return nil }
+        name = decoded.count > 2 ? decoded[2] : nil
+        guard name?.isEmpty != true else { return nil }
     }
 
     private static func decode(_ part: Substring.UTF8View) -> String? {
@@ -64,13 +64,15 @@ struct SecretReference: Equatable {
             if items.isEmpty { items = try find(in: store, nil) }
             guard !items.isEmpty else { throw CommandError(VaultError.itemNotFound) }
             let item = try items.only()
-            if let attribute {
-                guard let value = item.attribute(named: attribute) else {
-                    throw CommandError(.notFound, "the item has no such attribute")
+            if let name, !item.fieldNames.contains(name) {
+                guard let value = item.attribute(named: name) else {
+                    throw CommandError(.notFound, "the item has no such field or attribute")
                 }
                 return Secret(try SecretBytes(copying: Array(value.utf8).span))
             }
-            guard let secret = item.secret else { throw CommandError(.notFound, "the item has no secret") }
+            guard let secret = try item.openedSecret(field: name) else {
+                throw CommandError(.notFound, "the item has no secret")
+            }
             return secret
         } catch let error as CommandError {
             guard let purpose else { throw error }
@@ -91,7 +93,7 @@ struct SecretReference: Equatable {
         attributes[.accessGroup] = group.map(AttributeValue.string)
         var query = Query(itemClass, attributes: attributes)
         query.synchronizableAny = true
-        query.returnsSecrets = attribute == nil
+        query.returnsSecrets = self.name == nil
         do throws(VaultError) { return try store.allMatching(query) } catch {
             // An agent may let this program see other groups alone.
             guard error == .accessGroupDenied, group != nil else { throw error }

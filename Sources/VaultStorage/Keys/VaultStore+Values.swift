@@ -43,6 +43,9 @@ extension VaultStore {
         } catch {
             throw .damaged(.value(operation.id))
         }
+        if let fields = operation.attributes.fields, fields.length > content.count {
+            throw .damaged(.value(operation.id))
+        }
         return padded.narrowed(to: content)
     }
 

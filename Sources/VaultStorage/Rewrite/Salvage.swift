@@ -255,10 +255,12 @@ private struct Salvager: ~Copyable {
             guard older.protection == last.protection, let box = try wholeBox(of: older) else { continue }
             result.damaged.append((last, .newestValue))
             (last.value, last.valueVersion) = (older.value, older.valueVersion)
+            last.attributes = last.attributes.takingFields(of: older.attributes)
             return kept + [(last, box)]
         }
         result.damaged.append((last, .value))
         (last.value, last.valueVersion) = (nil, 0)
+        last.attributes = last.attributes.takingFields(of: EncodedAttributes())
         return kept + [(last, [])]
     }
 

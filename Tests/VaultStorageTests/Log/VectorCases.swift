@@ -9,7 +9,7 @@ private let slot = Layout.slotsOffset
 private let good = "success one again, two, three"
 
 extension VectorCase {
-    static let all: [VectorCase] = wholeFile + headers + slots + marks + frames + metadata
+    static let all: [VectorCase] = wholeFile + headers + slots + marks + frames + metadata + fields
 
     private static let wholeFile: [VectorCase] = [
         VectorCase("success", good) { _ in },
@@ -387,6 +387,63 @@ extension VectorCase {
             "attribute-not-utf8", "damaged frame 4 invalid(VaultFormat.FormatField.attributeValue)", 115, UInt8(0xff)),
         operationCase("attribute-unknown-tag", good, 108, UInt16(0x0fff)),
     ]
+
+    /// The last operation's value is "one again": its main part is what the fields leave of it.
+    private static let fields: [VectorCase] = [
+        fieldsCase("fields", "success one again, two, three", [("otp", 2), ("pin", 3)]),
+        fieldsCase("fields-all-of-the-value", "success one again, two, three", [("otp", 9)]),
+        fieldsCase("fields-beyond-the-value", "damaged value", [("otp", 2), ("pin", 8)]),
+        fieldsCase("fields-length-max", "damaged value", [("otp", UInt32.max), ("pin", UInt32.max)]),
+        fieldsCase("fields-unsorted", badFields, [("pin", 2), ("otp", 3)]),
+        fieldsCase("fields-doubled", badFields, [("otp", 2), ("otp", 3)]),
+        fieldsCase("fields-one-text-twice", badFields, [("e\u{301}", 1), ("\u{e9}", 1)]),
+        fieldsCase("fields-name-empty", badFields, [("", 2)]),
+        fieldsCase("fields-name-control-character", badFields, [("a\nb", 2)]),
+        fieldsCase("fields-name-c1-control-character", badFields, [("a\u{9b}b", 2)]),
+        fieldsCase("fields-none", badFields, []),
+        VectorCase("fields-name-not-utf8", badFields) { builder in
+            try builder.appendToLastOperation(.fields, kind: 2, [1, 0xff, 1, 0, 0, 0])
+        },
+        VectorCase("fields-cut-short", "damaged frame 4 truncated(VaultFormat.FormatField.fields)") { builder in
+            try builder.appendToLastOperation(.fields, kind: 2, [3, 0x6f, 0x74, 0x70, 1, 0, 0])
+        },
+        VectorCase("fields-kind", "damaged frame 4 invalid(VaultFormat.FormatField.attributeKind)") { builder in
+            try builder.appendToLastOperation(.fields, kind: 1, encoded([("otp", 2)]))
+        },
+        VectorCase("fields-without-a-value", badFields) { builder in
+            try builder.appendToLastOperation(.fields, kind: 2, encoded([("otp", 0)]))
+            try builder.rewriteLastFrame { plain, _, area in
+                let start = 4 + Layout.metadataHeadLength
+                plain[start + 3] = 0
+                for offset in [start + 32..<start + 40, start + 64..<start + 92].joined() { plain[offset] = 0 }
+                area = []
+            }
+        },
+        // Of this device only: sealed under the secret of a device that the reader is not.
+        VectorCase("fields-of-another-device", "noStateDirectory") { builder in
+            try builder.appendToLastOperation(.fields, kind: 2, encoded([("otp", 2)]))
+            try builder.rewriteLastOperation { plain, start in
+                plain[start + 2] = Accessibility.whenUnlockedThisDeviceOnly.number
+                for offset in start + 92..<start + 108 { plain[offset] = 7 }
+            }
+        },
+    ]
+
+    private static let badFields = "damaged frame 4 invalid(VaultFormat.FormatField.fields)"
+
+    private static func encoded(_ fields: [(String, UInt32)]) -> [UInt8] {
+        fields.flatMap { name, length in
+            var bytes = [UInt8(name.utf8.count)] + name.utf8
+            bytes.append(integer: length)
+            return bytes
+        }
+    }
+
+    private static func fieldsCase(_ name: String, _ expect: String, _ fields: [(String, UInt32)]) -> VectorCase {
+        VectorCase(name, expect) { builder in
+            try builder.appendToLastOperation(.fields, kind: 2, encoded(fields))
+        }
+    }
 
     private static func operationCase<I: FixedWidthInteger & UnsignedInteger & Sendable>(
         _ name: String, _ expect: String, _ offset: Int, _ value: I

@@ -109,6 +109,35 @@ struct SalvageTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `an older value brings its own fields, and no value has none`(hasOlder: Bool) throws {
+        let home = Home("fields")
+        let store = try home.create()
+        func attributes(_ fields: [String: Int]) throws -> EncodedAttributes {
+            EncodedAttributes(
+                [.fields: .data(try #require(ValueFields(fields)).encoded), AttributeTag(rawValue: 0x10): .string("a")],
+                user: [:])
+        }
+        for (text, fields) in hasOlder ? [("mainone", ["one": 3]), ("m", ["two": 1])] : [("m", ["two": 1])] {
+            let (secret, attributes) = (try Secret(text: text), try attributes(fields))
+            try store.change { (session: inout WriteSession) throws(StorageError) in
+                var operation = Operation(
+                    kind: .put, itemClass: .genericPassword, protection: .whenUnlocked,
+                    id: ItemID(high: 0x4000, low: 1 << 63), version: 1, valueVersion: 0, ordinal: session.nextOrdinal, created: 1, modified: 1, value: nil,
+                    deviceID: .init(repeating: 0), attributes: attributes)
+                operation.version = (store.records.sorted.first?.version ?? 0) + 1
+                try session.stage(operation, value: .set(secret))
+            }
+        }
+        try store.settleMarks()
+        try damage(home) { bytes, frames in bytes[frames[frames.count - 1].upperBound - 40] ^= 1 }
+        let (salvage, values) = try salvage(home)
+        #expect(values == (hasOlder ? ["mainone"] : []) && salvage.damaged.count == 1)
+        let record = try #require(try home.open("new", number: 40).records.sorted.first)
+        #expect(record.attributes.fields?.fields.map(\.name) == (hasOlder ? ["one"] : nil))
+        #expect(record.attributes[AttributeTag(rawValue: 0x10)] == .string("a"))
+    }
+
     @Test func `a file that was cut gives what is left, and says what is missing`() throws {
         let home = Home("cut")
         _ = try makeVault(home)

@@ -44,7 +44,7 @@ struct RecordSourceTests {
         var hasPassphrase: Bool { true }
         func isAbsentHere(_ record: Record) -> Bool { false }
         func requireKnownDevice() {}
-        func secret(of record: Record) -> Secret? { record.value.flatMap { state.values[$0.offset] } }
+        func value(of record: Record) -> Secret? { record.value.flatMap { state.values[$0.offset] } }
 
         /// All of the body's changes, or none.
         func write<R>(_ body: (inout MemorySession) throws(VaultError) -> R) throws(VaultError) -> R {
@@ -98,7 +98,7 @@ struct RecordSourceTests {
 
     /// Items name no source of secrets here: they are compared by what the query gave them.
     private final class NoSource: SecretSource {
-        func secret(of record: ItemRecord) -> Secret? { nil }
+        func secret(of record: ItemRecord, field: String?) -> Secret? { nil }
     }
 
     private func outcome(_ body: () throws(VaultError) -> [Item]) -> [String] {

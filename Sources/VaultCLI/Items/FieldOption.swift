@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Which of an item's secrets: the one that it is about, or a named field that is sealed with it.
+struct FieldOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Not the secret itself, but this field of the item.", valueName: "name"),
+        completion: ItemCompletion.fields)
+    var field: String?
+
+    func validate() throws {
+        guard field.map(ValueFields.isName) ?? true else {
+            throw ValidationError("the name of a field has 1 to 255 bytes and no control characters")
+        }
+    }
+
+    /// - Throws: code 10 when the item has none.
+    func secret(of item: Item) throws -> Secret {
+        guard let secret = try item.openedSecret(field: field) else {
+            throw CommandError(.notFound, field == nil ? "the item has no secret" : "the item has no such field")
+        }
+        return secret
+    }
+
+    /// The secret and the fields of an item that gets this one.
+    func parts(_ secret: Secret) -> (secret: Secret?, fields: [String: Secret]) {
+        field.map { (nil, [$0: secret]) } ?? (secret, [:])
+    }
+}

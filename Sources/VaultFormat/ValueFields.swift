@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The named fields of a value: the parts that lie behind the main one, in one box with it.
+///
+/// The attribute ``AttributeTag/fields`` has them as a list, sorted by name bytewise: `length of the name u8, name,
+/// length of the field u32`. The main part is what they leave of the value.
+public struct ValueFields: Equatable, Sendable {
+    public struct Field: Equatable, Sendable {
+        public let name: String
+        /// In bytes.
+        public let length: Int
+    }
+
+    /// One or more, each name once.
+    public let fields: [Field]
+
+    /// Puts lengths in order. Nil for none: an item without fields has no such attribute.
+    ///
+    /// - Parameter lengths: by name, which ``isName(_:)`` found good.
+    public init?(_ lengths: [String: Int]) {
+        guard !lengths.isEmpty else { return nil }
+        fields = lengths.map { Field(name: $0, length: $1) }
+            .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    }
+
+    /// - Throws: for anything but what ``encoded`` makes.
+    public init(parsing bytes: [UInt8], _ range: Range<Int>) throws(FormatError) {
+        var reader = ByteReader(bytes, range)
+        var fields: [Field] = []
+        while reader.remaining > 0 {
+            let nameLength = Int(try reader.integer(UInt8.self, .fields))
+            let place = try reader.take(nameLength, .fields)
+            guard let text = try? UTF8Span(validating: bytes.span.extracting(place)) else { throw .invalid(.fields) }
+            let field = Field(name: String(copying: text), length: Int(try reader.integer(UInt32.self, .fields)))
+            guard ValueFields.isName(field.name),
+                fields.last.map({ $0.name.utf8.lexicographicallyPrecedes(field.name.utf8) }) ?? true
+            else { throw .invalid(.fields) }
+            fields.append(field)
+        }
+        // Names that compare as one text would be one field to every reader, and lose the other.
+        guard !fields.isEmpty, Set(fields.map(\.name)).count == fields.count else { throw .invalid(.fields) }
+        self.fields = fields
+    }
+
+    /// The attribute's bytes.
+    public var encoded: [UInt8] {
+        var output: [UInt8] = []
+        for field in fields {
+            output.append(UInt8(field.name.utf8.count))
+            output += field.name.utf8
+            output.append(integer: UInt32(field.length))
+        }
+        return output
+    }
+
+    /// How many bytes of a value the fields take.
+    public var length: Int { fields.reduce(0) { $0 + $1.length } }
+
+    /// Where a field lies in a value of `count` bytes.
+    ///
+    /// - Parameter name: nil: the main part.
+    /// - Returns: nil when there is no such field, or the value is shorter than its fields.
+    public func range(of name: String?, in count: Int) -> Range<Int>? {
+        var start = count - length
+        guard start >= 0 else { return nil }
+        guard let name else { return 0..<start }
+        for field in fields {
+            if field.name == name { return start..<start + field.length }
+            start += field.length
+        }
+        return nil
+    }
+
+    /// Whether a field can be called so: 1 to 255 bytes, no control characters.
+    public static func isName(_ name: String) -> Bool {
+        (1...255).contains(name.utf8.count)
+            && !name.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
+    }
+}
+
+extension EncodedAttributes {
+    /// How the value is divided; nil: it is all one.
+    public var fields: ValueFields? {
+        guard let range = payload(of: .fields)?.range else { return nil }
+        return try? ValueFields(parsing: bytes, range)
+    }
+}
