@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -360,4 +361,19 @@ _Noreturn void clinux_end_as(int status) {
         _exit(128 + number);
     }
     _exit(WEXITSTATUS(status));
+}
+
+// What another process does to the files of a directory; struct inotify_event ends with an array of no length.
+long clinux_watch_directory(const char *path) {
+    int descriptor = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (descriptor < 0) return -(long)errno;
+    uint32_t events = IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF;
+    if (inotify_add_watch(descriptor, path, events | IN_ONLYDIR) >= 0) return descriptor;
+    long error = -(long)errno;
+    close(descriptor);
+    return error;
+}
+void clinux_discard_input(int descriptor) {
+    char events[4096];
+    while (read(descriptor, events, sizeof events) > 0) continue;
 }

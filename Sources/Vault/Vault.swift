@@ -142,8 +142,9 @@ public final class Vault: OpenVault {
         }
     }
 
-    public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
+    public func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError) {
         try transaction { (transaction: inout Transaction) throws(VaultError) in
+            for query in queries { try transaction.deleteAll(query) }
             for item in items { _ = replacing ? try transaction.set(item) : try transaction.add(item) }
         }
     }
@@ -169,32 +170,57 @@ public final class Vault: OpenVault {
     @discardableResult
     public func transaction<R>(_ body: (inout Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            var transaction = Transaction(engine, self.accessGroups, self, session)
-            do throws(VaultError) {
-                let result = try body(&transaction)
-                session = transaction.end(of: engine)
-                return result
-            } catch {
-                session = transaction.end(of: engine)
-                throw error
-            }
+            try self.transact(engine, &session, body)
         }
     }
 
-    /// As ``transaction(_:)-(_)``, for a body that also throws errors of its own: any of them takes everything back.
-    @_disfavoredOverload
+    /// As ``transaction(_:)-(_)``, for a body that throws errors of the caller's own type, which can be a `VaultError`
+    /// too. Whatever it throws takes everything back.
     @discardableResult
-    public func transaction<R>(_ body: (inout Transaction) throws -> R) throws -> R {
-        var own: (any Error)?
+    public func transaction<R, E: TransactionError>(
+        _ body: (inout Transaction) throws(E) -> R
+    ) throws(E) -> R {
+        var own: E?
         do throws(VaultError) {
-            return try transaction { (transaction: inout Transaction) throws(VaultError) in
-                do { return try body(&transaction) } catch {
-                    own = error
-                    throw error as? VaultError ?? .itemChanged
+            return try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+                try self.transact(engine, &session) { (transaction: inout Transaction) throws(VaultError) in
+                    do throws(E) { return try body(&transaction) } catch {
+                        own = error
+                        throw .itemChanged
+                    }
                 }
             }
         } catch {
-            throw own ?? error
+            // A commit that failed is first: what the body saw may have been taken back with it.
+            throw error == .itemChanged ? own ?? E(error) : E(error)
+        }
+    }
+
+    /// As ``transaction(_:)-(_)``, for a body that throws errors of any type.
+    @_disfavoredOverload
+    @discardableResult
+    public func transaction<R>(_ body: (inout Transaction) throws -> R) throws -> R {
+        do throws(AnyTransactionError) {
+            return try transaction { (transaction: inout Transaction) throws(AnyTransactionError) in
+                do { return try body(&transaction) } catch { throw AnyTransactionError(own: error) }
+            }
+        } catch {
+            throw error.own
+        }
+    }
+
+    func transact<R>(
+        _ engine: ItemEngine<VaultStore>, _ session: inout WriteSession,
+        _ body: (inout Transaction) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        var transaction = Transaction(engine, accessGroups, self, session)
+        do throws(VaultError) {
+            let result = try body(&transaction)
+            session = transaction.end(of: engine)
+            return result
+        } catch {
+            session = transaction.end(of: engine)
+            throw error
         }
     }
 

@@ -55,8 +55,8 @@ extension UnlockingSecret {
         return try keyFileOfProcess().map { .keyFile($0) }
     }
 
-    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine
-    /// keeps for it.
+    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise
+    /// ``Vault/Vault/defaultKeyFile`` or what this machine keeps for it.
     ///
     /// - Throws: also `.storage(.machineSecret)`.
     public static func ofProcess(for vault: LockedVault) throws(VaultError) -> UnlockingSecret? {
@@ -68,6 +68,7 @@ extension UnlockingSecret {
             return .passphraseAndKeyFile(passphrase, keyFile)
         }
         if let secret = try ofProcess() { return secret }
+        if kinds.contains(.keyFile), let keyFile = try defaultKeyFile() { return .keyFile(keyFile) }
         return try vault.machineSecret(with: SystemCredential(device: Directories.variable("VAULT_TPM2_DEVICE")))
     }
 
@@ -78,9 +79,18 @@ extension UnlockingSecret {
         return FileManager.default.fileExists(atPath: credential.string) ? try passphrase(in: credential) : nil
     }
 
-    private static func keyFileOfProcess() throws(VaultError) -> KeyFile? {
-        guard let file = Directories.variable("VAULT_KEY_FILE") else { return nil }
-        return try from(FilePath(file), limit: KeyFile.longest) { content throws(CryptoError) in try KeyFile(content) }
+    static func keyFileOfProcess() throws(VaultError) -> KeyFile? {
+        try Directories.variable("VAULT_KEY_FILE").map { file throws(VaultError) in try keyFile(in: FilePath(file)) }
+    }
+
+    /// The key file that nobody had to name; nil: there is none.
+    static func defaultKeyFile() throws(VaultError) -> KeyFile? {
+        guard let file = Vault.defaultKeyFile, FileManager.default.fileExists(atPath: file.string) else { return nil }
+        return try keyFile(in: file)
+    }
+
+    private static func keyFile(in file: FilePath) throws(VaultError) -> KeyFile {
+        try from(file, limit: KeyFile.longest) { content throws(CryptoError) in try KeyFile(content) }
     }
 
     private static func passphrase(in file: FilePath) throws(VaultError) -> Passphrase {

@@ -94,6 +94,17 @@ extension StorageError: LocalizedError {
     }
 }
 
+extension ItemRecord: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The class, the identifier and the version.
+    public var description: String {
+        "ItemRecord(\(itemClass.rawValue), \(id.uuidString.lowercased()), version: \(version))"
+    }
+
+    public var debugDescription: String { description }
+
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
 extension Item: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The class, what the item is called and its version; never the secret.
     public var description: String {

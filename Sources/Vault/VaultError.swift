@@ -31,8 +31,8 @@ public enum VaultError: Error, Equatable, Sendable {
     /// The vault was called inside a transaction of its own, which would wait for itself for ever. Call the
     /// transaction.
     case insideTransaction
-    /// The value is of another shape than the type that was asked for: errSecDecode, -26275. The path leads to the first
-    /// part that does not fit, such as `servers[2].port`; empty: the value itself.
+    /// The value is of another shape than the type that was asked for: errSecDecode, -26275. The path leads to the
+    /// first part that does not fit, such as `servers[2].port`; empty: the value itself.
     case valueMismatch(path: String)
     /// The task was cancelled before the call began, and nothing was done: errSecUserCanceled, -128.
     case cancelled

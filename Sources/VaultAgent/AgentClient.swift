@@ -141,6 +141,11 @@ public final class AgentClient: OpenVault {
     /// The connection, or a new one: the agent may have been restarted.
     private func usable(_ connection: consuming AgentConnection?) throws(VaultError) -> AgentConnection {
         if let connection, connection.isUsable { return connection }
+        return try connect()
+    }
+
+    /// A connection of its own.
+    func connect() throws(VaultError) -> AgentConnection {
         guard var another = try AgentConnection.open(address) else { throw .agent(.notRunning) }
         _ = try AgentClient.greet(hello, on: &another)
         return another

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
@@ -9,6 +10,8 @@ internal import VaultCrypto
 /// nothing else.
 struct AgentConnection: ~Copyable {
     private let descriptor: Int32
+    /// What ends the connection from another thread.
+    let line: Line
     /// In which process it was opened: a forked child must not speak in the middle of its parent's sentences.
     private let process = ForkMark.process
     private var number: UInt32 = 0
@@ -48,9 +51,25 @@ struct AgentConnection: ~Copyable {
     private init(_ descriptor: Int32, _ inbox: consuming Inbox) {
         self.descriptor = descriptor
         self.inbox = inbox
+        line = Line(descriptor)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        line.end()
+        close(descriptor)
+    }
+
+    /// Lets another thread end a connection that one waits on. The number of a descriptor that was closed may be
+    /// another's already, and is not used any more then.
+    final class Line: Sendable {
+        private let descriptor: Mutex<Int32?>
+
+        fileprivate init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
+
+        func hangUp() { descriptor.withLock { if let number = $0 { _ = shutdown(number, Int32(SHUT_RDWR)) } } }
+
+        func end() { descriptor.withLock { $0 = nil } }
+    }
 
     /// Whether a request can be sent: the agent may have ended since the last one.
     var isUsable: Bool { process == ForkMark.process && clinux_is_out_of_step(descriptor) == 0 }

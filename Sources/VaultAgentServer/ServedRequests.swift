@@ -10,7 +10,8 @@ enum ServedRequests {
         SetRequest.self, CopyMatchingRequest.self, UpdateRequest.self, DeleteRequest.self, StoreRequest.self,
         SecretRequest.self, CompactRequest.self, VerifyRequest.self, AuditRequest.self, StopRequest.self,
         VersionsRequest.self, UndoRequest.self, RestoreRequest.self, ForgetRequest.self, DeviceIdentifierRequest.self,
-        LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self,
+        LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self, WatchRequest.self,
+        SequenceRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -41,6 +42,11 @@ extension TurnRequest: ServedRequest {
 }
 
 extension StopRequest: ServedRequest {}
+
+/// It tells which items there are, as a query does that opens nothing.
+extension WatchRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+}
 
 // MARK: Locking
 
@@ -155,7 +161,9 @@ extension DeleteRequest: VaultRequest {
 /// A session has put the parts together before.
 extension StoreRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
-        try answers.use(caller) { vault throws(VaultError) in try vault.store(items, replacing: replacing) }
+        try answers.use(caller) { vault throws(VaultError) in
+            try vault.store(items, replacing: replacing, deleting: deleted)
+        }
         try answers.afterwards { audit throws(VaultError) in try audit.note(.import, count: items.count, by: caller) }
         return [DoneReply()]
     }
@@ -166,6 +174,14 @@ extension LockedCountRequest: VaultRequest {
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
         [CountReply(try answers.use(caller) { vault throws(VaultError) in try vault.lockedCount(matching: value) })]
+    }
+}
+
+extension SequenceRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        [CountReply(Int(clamping: try answers.use(caller) { vault throws(VaultError) in try vault.sequence }))]
     }
 }
 

@@ -19,6 +19,8 @@ final class Session: ChannelInboundHandler {
         case ready
         /// A request is being answered.
         case busy
+        /// Changes are told, and nothing else is.
+        case watching(ChangeSequence)
         case closed
     }
 
@@ -31,6 +33,7 @@ final class Session: ChannelInboundHandler {
     private var turnEnd: Scheduled<Void>?
     /// The parts of a store that is not complete, which wait for the next one no longer than ``patienceForFrame``.
     private var staged: [Item] = []
+    private var stagedDeletes: [Query] = []
     private var stagedBytes = 0 {
         didSet { server.noteStaged(stagedBytes - oldValue) }
     }
@@ -68,7 +71,7 @@ final class Session: ChannelInboundHandler {
     /// The vault was locked: what it was to store is plaintext that nobody may keep for it.
     func dropStaged() {
         guard isStaging else { return }
-        (staged, stagedBytes, stagingFailure) = ([], 0, .locked)
+        (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, .locked)
     }
 
     // MARK: Reading
@@ -91,7 +94,7 @@ final class Session: ChannelInboundHandler {
         phase = .closed
         deadline?.cancel()
         turnEnd?.cancel()
-        (staged, stagedBytes) = ([], 0)
+        (staged, stagedDeletes, stagedBytes) = ([], [], 0)
         server.closed(self)
     }
 
@@ -109,6 +112,7 @@ final class Session: ChannelInboundHandler {
         while true {
             switch phase {
             case .busy, .closed: return
+            case .watching: return inbox.count > 0 ? close(context) : ()
             case .new, .ready: break
             }
             do throws(MessageError) {
@@ -133,7 +137,8 @@ final class Session: ChannelInboundHandler {
     private func readOrNot(_ context: ChannelHandlerContext) {
         let reads =
             switch phase {
-            case .new, .ready: true
+            // A client that goes is noticed by reading alone.
+            case .new, .ready, .watching: true
             case .busy, .closed: false
             }
         guard reads != isReading else { return }
@@ -170,6 +175,7 @@ final class Session: ChannelInboundHandler {
             try? server.answers.audit?.note(.stop, by: caller)
             reply([DoneReply()], number, context)
             server.settings.stop()
+        case let request as WatchRequest: watch(request, caller, number, context)
         case let part as StoreRequest: stage(part, size, number, context)
         case let request as any VaultRequest: answer(request, number, context)
         // A second greeting.
@@ -217,21 +223,64 @@ final class Session: ChannelInboundHandler {
                 stagingFailure = .agent(.busy)
             } else {
                 staged += part.items
+                stagedDeletes += part.deleted
                 stagedBytes += size
             }
         }
-        if stagingFailure != nil { (staged, stagedBytes) = ([], 0) }
+        if stagingFailure != nil { (staged, stagedDeletes, stagedBytes) = ([], [], 0) }
         guard part.isLast else {
             phase = .ready
             return
         }
-        let (all, failure) = (staged, stagingFailure)
-        (staged, stagedBytes, stagingFailure) = ([], 0, nil)
+        let (all, deleted, failure) = (staged, stagedDeletes, stagingFailure)
+        (staged, stagedDeletes, stagedBytes, stagingFailure) = ([], [], 0, nil)
         if let failure {
             reply([FailureReply(failure)], number, context)
         } else {
-            answer(StoreRequest(all, replacing: part.replacing, isLast: true), number, context)
+            answer(StoreRequest(all, replacing: part.replacing, deleting: deleted, isLast: true), number, context)
         }
+    }
+
+    // MARK: Watching
+
+    private func watch(_ request: WatchRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext) {
+        let answers = server.answers
+        let work = server.pool.runIfActive(eventLoop: context.eventLoop) { () -> Result<ChangeSequence, VaultError> in
+            do throws(VaultError) {
+                return .success(
+                    try answers.use(caller) { vault throws(VaultError) in
+                        vault.changes(matching: request.query, from: request.sequence)
+                    })
+            } catch { return .failure(error) }
+        }
+        work.assumeIsolated().whenComplete { result in
+            guard case .busy = self.phase, case .success(let watched) = result else { return }
+            switch watched {
+            case .failure(let error): self.reply([FailureReply(error)], number, context)
+            case .success(let changes):
+                self.phase = .watching(changes)
+                self.readOrNot(context)
+                self.tell([], number, context)
+            }
+        }
+    }
+
+    /// Tells changes, and the next ones when these are out: for a client that does not read they become fewer.
+    private func tell(_ changes: [ItemChange], _ number: UInt32, _ context: ChannelHandlerContext) {
+        write(ChangesReply(changes).frame(number), context).assumeIsolated().whenComplete { result in
+            guard case .success = result else { return self.close(context) }
+            self.tellNext(number, context)
+        }
+    }
+
+    private func tellNext(_ number: UInt32, _ context: ChannelHandlerContext) {
+        guard case .watching(let changes) = phase else { return }
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        let next = changes.take { [loop = context.eventLoop] in
+            loop.execute { here.value.session.tellNext(number, here.value.context) }
+        }
+        guard let next else { return close(context) }
+        if !next.isEmpty { tell(next, number, context) }
     }
 
     // MARK: Answering

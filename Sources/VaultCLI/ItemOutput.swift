@@ -13,7 +13,8 @@ struct ItemOutput: Encodable {
 
     private enum Key: String, CodingKey {
         case itemClass = "class"
-        case service, account, label, comment, description, attributes, fields, accessible, group, created, modified, version
+        case service, account, label, comment, description, attributes, fields, accessible, group, created, modified,
+            version
         case id, isCurrent
         case protocolName = "protocol"
         case port, path, domain

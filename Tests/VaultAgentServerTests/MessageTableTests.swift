@@ -11,7 +11,7 @@ import VaultFormat
 struct MessageTableTests {
     private static let replies: [any AgentReply.Type] = [
         DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
-        VerificationReply.self, AuditReply.self, IdentifierReply.self,
+        VerificationReply.self, AuditReply.self, IdentifierReply.self, ChangesReply.self,
     ]
 
     /// The rows of the table: number, message, answered by.
@@ -28,7 +28,7 @@ struct MessageTableTests {
     }
 
     private static func row<Request: AgentRequest>(_ type: Request.Type) -> [String] {
-        ["\(type.kind)", "\(type)", "\(Request.Reply.self)"]
+        ["\(type.kind)", "\(type)", "\(Request.Reply.self)" + (type is WatchRequest.Type ? ", again and again" : "")]
     }
 
     @Test func `the documentation has every message, with its number and its reply`() throws {
@@ -66,11 +66,12 @@ struct MessageTableTests {
                 VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),
                 RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(""),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),
+                WatchRequest(nil, from: nil), SequenceRequest(),
             ]
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
         }
         #expect(permitted(.none) == [1, 2, 24])
-        #expect(permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24])
-        #expect(permitted(.full).count == 23)
+        #expect(permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26])
+        #expect(permitted(.full).count == 25)
     }
 }

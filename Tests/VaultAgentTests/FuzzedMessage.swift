@@ -61,13 +61,15 @@ enum FuzzedMessage {
                 StatusRequest(), TurnRequest(), LockRequest(), AddRequest(item), SetRequest(bare),
                 CopyMatchingRequest(query), CopyMatchingRequest(Query(persistentReference: [1, 2])),
                 UpdateRequest(Query(.key), changes), DeleteRequest(Query(.certificate, label: "x")),
-                StoreRequest([bare, item], replacing: true, isLast: false), SecretRequest(key, field: nil), SecretRequest(key, field: "otp"), CompactRequest(),
+                StoreRequest([bare, item], replacing: true, deleting: [query, Query(.key)], isLast: false),
+                SecretRequest(key, field: nil), SecretRequest(key, field: "otp"), CompactRequest(),
                 VerifyRequest(deep: true), AuditRequest(),
                 VersionsRequest(Query(.genericPassword, service: "s"), deleted: true),
                 UndoRequest(key, to: 4), UndoRequest(key, to: nil), RestoreRequest(key),
                 ForgetRequest("g"),
                 DeviceIdentifierRequest(name: "com.example", thisDeviceOnly: true, reset: false),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
+                WatchRequest(query, from: 7), WatchRequest(nil, from: nil), SequenceRequest(),
                 IdleLimitRequest(600), StopRequest(),
             ]
         }
@@ -91,6 +93,11 @@ enum FuzzedMessage {
                 StatusReply(status), CountReply(7),
                 ItemsReply([StoredItem(found), StoredItem(bare)].compactMap { $0 }, isLast: true), SecretReply(secret),
                 SecretReply(nil), VerificationReply(result), IdentifierReply(UUID()),
+                ChangesReply([]),
+                ChangesReply([
+                    ItemChange(.added, itemClass: .key, id: UUID(), sequence: 1), ItemChange(.many, sequence: 2),
+                    ItemChange(.failed(.storage(.noVault)), sequence: .max), ItemChange(.locked, sequence: 3),
+                ]),
                 AuditReply(entries: 3, firstChanged: nil), AuditReply(entries: 3, firstChanged: 2),
             ]
         }

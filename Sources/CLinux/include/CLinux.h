@@ -67,6 +67,8 @@ long clinux_logind_open(void);
 long clinux_logind_next(void);
 void clinux_logind_delay_sleep(void);
 void clinux_logind_let_sleep(void);
+long clinux_watch_directory(const char *path);
+void clinux_discard_input(int descriptor);
 _Noreturn void clinux_end_as(int status);
 
 #endif

@@ -7,7 +7,7 @@ internal import Synchronization
 /// One thread at a time leads: it carries out what waits, its own change and those of others, and hands the lead to the
 /// first that came meanwhile.
 final class CommitQueue<Change>: Sendable {
-    /// A change that waits; its thread waits with it.
+    /// A change that waits; its thread, or its task, waits with it.
     ///
     /// Unchecked: the thread that leads carries the change out while the one that it belongs to waits.
     private final class Waiting: @unchecked Sendable {
@@ -16,13 +16,26 @@ final class CommitQueue<Change>: Sendable {
         var change: Change?
         private let turn = DispatchSemaphore(value: 0)
 
-        init(_ change: Change) { self.change = change }
+        /// What a task has in the place of a thread that waits: how it leads, and how it learns that it is done.
+        private let task: (lead: @Sendable (Waiting) -> Void, finish: @Sendable () -> Void)?
+
+        init(_ change: Change, _ task: (lead: @Sendable (Waiting) -> Void, finish: @Sendable () -> Void)? = nil) {
+            self.change = change
+            self.task = task
+        }
 
         func wait() { turn.wait() }
 
         func wait(atMost patience: Duration) { _ = turn.wait(timeout: .now() + patience / .seconds(1)) }
 
-        func wake() { turn.signal() }
+        /// There are as many as it waits for.
+        func hurry() { turn.signal() }
+
+        /// Its change was not carried out: it leads.
+        func lead() { if let task { task.lead(self) } else { turn.signal() } }
+
+        /// Its change was carried out.
+        func finish() { if let task { task.finish() } else { turn.signal() } }
     }
 
     private struct State {
@@ -55,16 +68,45 @@ final class CommitQueue<Change>: Sendable {
             return
         }
         let own = Waiting(change)
-        let (leads, gatherer) = state.withLock { state in
+        let (leads, gatherer) = enter(own)
+        gatherer?.hurry()
+        if !leads { own.wait() }
+        // A thread that wakes before its change was carried out leads.
+        if state.withLock({ _ in own.change != nil }) { lead(own, carryOut) }
+    }
+
+    /// As ``run(_:carryOut:)``, for a task: no thread waits with it.
+    ///
+    /// - Parameters:
+    ///   - executor: whose thread leads when it is the task's turn.
+    ///   - done: called when the change was carried out.
+    func run(
+        _ change: sending Change, on executor: VaultExecutor, carryOut: @escaping @Sendable ([Change]) -> Void,
+        then done: @escaping @Sendable () -> Void
+    ) {
+        let own = Waiting(
+            change,
+            (
+                lead: { own in
+                    executor.submit {
+                        self.lead(own, carryOut)
+                        done()
+                    }
+                }, finish: done
+            ))
+        let (leads, gatherer) = enter(own)
+        gatherer?.hurry()
+        if leads { own.lead() }
+    }
+
+    /// - Returns: whether it leads, and the one that has all that it waits for now.
+    private func enter(_ own: Waiting) -> (leads: Bool, gatherer: Waiting?) {
+        state.withLock { state in
             state.waiting.append(own)
             defer { state.isLed = true }
             let isComplete = state.isGathering && state.waiting.count == state.expected
             return (!state.isLed, isComplete ? state.waiting.first : nil)
         }
-        gatherer?.wake()
-        if !leads { own.wait() }
-        // A thread that wakes before its change was carried out leads.
-        if state.withLock({ _ in own.change != nil }) { lead(own, carryOut) }
     }
 
     /// How many changes wait.
@@ -79,7 +121,7 @@ final class CommitQueue<Change>: Sendable {
         let start = ContinuousClock.now
         carryOut(batch.compactMap(\.change))
         handOver(after: batch.count, since: start) { for waiting in batch { waiting.change = nil } }
-        for waiting in batch.dropFirst() { waiting.wake() }
+        for waiting in batch.dropFirst() { waiting.finish() }
     }
 
     /// Ends a lead. Who comes next is woken first, so that the disk does not wait.
@@ -91,7 +133,7 @@ final class CommitQueue<Change>: Sendable {
             if state.expected > 1 { state.patience = (ContinuousClock.now - start) / 4 }
             return state.waiting.first
         }
-        next?.wake()
+        next?.lead()
     }
 
     /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them,

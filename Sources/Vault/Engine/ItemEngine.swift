@@ -9,11 +9,12 @@ internal import VaultStorage
 /// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around those that change something.
 final class ItemEngine<Records: RecordSource> {
     let records: Records
-    let index = ItemIndex()
+    let observer = EngineObserver()
+    var index: ItemIndex { observer.index }
 
     init(_ records: Records) {
         self.records = records
-        records.observer = index
+        records.observer = observer
     }
 
     // MARK: Finding

@@ -2,6 +2,23 @@
 package import FoundationEssentials
 internal import VaultStorage
 
+/// What the body of a transaction may throw: `VaultError`, and errors of a program's own that have a case for one.
+public protocol TransactionError: Error {
+    init(_ error: VaultError)
+}
+
+extension VaultError: TransactionError {
+    public init(_ error: VaultError) { self = error }
+}
+
+/// An error of any type on its way through a transaction.
+struct AnyTransactionError: TransactionError {
+    let own: any Error
+
+    init(own: any Error) { self.own = own }
+    init(_ error: VaultError) { own = error }
+}
+
 /// The verbs inside a transaction: each sees what those before it did. It is lent to the transaction's body, and cannot
 /// be kept.
 public struct Transaction: ~Copyable {
@@ -64,6 +81,17 @@ public struct Transaction: ~Copyable {
     public mutating func delete(matching query: Query) throws(VaultError) -> Int {
         try step { (engine, groups, session) throws(VaultError) in
             try engine.delete(matching: query, groups, in: &session)
+        }
+    }
+
+    /// Deletes what matches, if anything does.
+    ///
+    /// - Returns: how many items, 0 or more.
+    @discardableResult
+    public mutating func deleteAll(_ query: Query) throws(VaultError) -> Int {
+        do throws(VaultError) { return try delete(matching: query) } catch {
+            guard error == .itemNotFound else { throw error }
+            return 0
         }
     }
 

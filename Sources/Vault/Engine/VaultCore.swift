@@ -13,12 +13,28 @@ final class VaultCore: Sendable {
         /// Whether the marks are brought up to date once nobody changes anything any more.
         var isSettling = false
         var isCompactionDue = false
+        /// While there are readers of changes.
+        var watch: DirectoryWatch?
 
         init(_ engine: ItemEngine<VaultStore>) { self.engine = engine }
 
         var store: VaultStore { engine.records }
 
         func check() throws(VaultError) { if isClosed { throw .closed } }
+
+        func refresh() throws(VaultError) {
+            try check()
+            try stored(store.refresh())
+            tellChanges()
+        }
+
+        var feed: ChangeFeed { engine.observer.feed }
+
+        /// Tells those who asked for it what has changed.
+        func tellChanges() {
+            guard feed.hasReaders else { return }
+            feed.publish(store.sequence) { record in (try? store.isAbsentHere(record)) ?? false }
+        }
     }
 
     private let opened: Guarded<Opened>
@@ -48,7 +64,9 @@ final class VaultCore: Sendable {
     // MARK: Reading and changing
 
     /// What several threads bring to one commit.
-    private final class Change {
+    ///
+    /// Unchecked: the thread that leads has it while the one that brought it waits.
+    private final class Change: @unchecked Sendable {
         let body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void
         /// First: what the change found may have been the work of another that was taken back with it.
         var failure: VaultError?
@@ -84,8 +102,7 @@ final class VaultCore: Sendable {
     private static func read<R>(_ opened: Opened, _ body: (ItemEngine<VaultStore>) throws(VaultError) -> R)
         throws(VaultError) -> R
     {
-        try opened.check()
-        try stored(opened.store.refresh())
+        try opened.refresh()
         return try body(opened.engine)
     }
 
@@ -107,8 +124,28 @@ final class VaultCore: Sendable {
         return try result.get()
     }
 
+    /// As the other `change`, for a task.
+    func change<R: Sendable>(
+        _ body: @escaping @Sendable (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> R
+    ) async throws(VaultError) -> R {
+        let outcome = Outcome<R>()
+        let change = Change { (engine, session: inout WriteSession) throws(VaultError) in
+            try outcome.carryOut { () throws(VaultError) in try body(engine, &session) }
+        }
+        await outcome.whenDone { done in
+            queue.run(
+                change, on: .shared, carryOut: { batch in self.opened.withLock { self.carryOut(batch, in: $0) } },
+                then: done)
+        }
+        if let failure = change.failure { throw failure }
+        return try outcome.get()
+    }
+
     private func carryOut(_ batch: [Change], in opened: Opened) {
-        guard !opened.isClosed else { return }
+        guard !opened.isClosed else {
+            for change in batch { change.failure = .closed }
+            return
+        }
         let (engine, store) = (opened.engine, opened.store)
         do throws(StorageError) {
             try store.write { session in
@@ -125,6 +162,7 @@ final class VaultCore: Sendable {
         } catch {
             for change in batch { change.failure = VaultError(error) }
         }
+        opened.tellChanges()
         settleSoon(opened)
     }
 
@@ -132,6 +170,7 @@ final class VaultCore: Sendable {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in
             try opened.check()
+            defer { opened.tellChanges() }
             return try stored(body(opened.store))
         }
     }
@@ -143,6 +182,7 @@ final class VaultCore: Sendable {
         try checkOutside()
         return try opened.withLock { (opened) throws(VaultError) in
             try opened.check()
+            defer { opened.tellChanges() }
             var selected: Result<VaultStore.Purge, VaultError> = .success(VaultStore.Purge())
             do throws(StorageError) {
                 try opened.store.purge {
@@ -167,6 +207,7 @@ final class VaultCore: Sendable {
     /// Wipes the keys at once, and then removes what they had opened and was replaced.
     func lock() throws(VaultError) {
         try manage { store throws(StorageError) in store.lockKeys() }
+        tell(.locked)
         try? compact { $0.store.isWorthCompacting(isLeaving: true) }
     }
 
@@ -179,6 +220,7 @@ final class VaultCore: Sendable {
             // It is there: the body is called once.
             if let keys = unlocked.take() { try store.unlockKeys(keys) }
         }
+        tell(.unlocked)
     }
 
     func close() {
@@ -188,6 +230,8 @@ final class VaultCore: Sendable {
         opened.withLock { opened in
             _ = VaultCore.settle(opened.store, patience: nil)
             opened.isClosed = true
+            opened.feed.end(opened.store.sequence)
+            opened.watch = nil
         }
     }
 
@@ -202,6 +246,47 @@ final class VaultCore: Sendable {
             _ = VaultCore.settle(opened.store, patience: .zero)
         }
         if isAlone { compaction.signal() }
+    }
+
+    // MARK: Changes
+
+    /// - Parameter sequence: the commit that the reader knows; nil: the newest.
+    func subscribe(
+        _ buffer: ChangeBuffer, _ queries: [ParsedQuery], from sequence: UInt64?
+    ) throws(VaultError) -> UInt64 {
+        try opened.look { (opened) throws(VaultError) in
+            if opened.store.isWriting { try opened.check() } else { try opened.refresh() }
+            if opened.watch == nil {
+                // A directory that cannot be watched is looked at whenever this process does something.
+                opened.watch = opened.store.watch { [weak self] in self?.lookAgain() }
+            }
+            if let sequence, sequence < opened.store.sequence {
+                buffer.offer(ItemChange(.many, sequence: opened.store.sequence))
+            }
+            return opened.feed.add(buffer, queries)
+        }
+    }
+
+    func unsubscribe(_ reader: UInt64) {
+        opened.look { opened in
+            opened.feed.remove(reader)
+            if !opened.feed.hasReaders { opened.watch = nil }
+        }
+    }
+
+    var hasReaders: Bool { opened.look { $0.feed.hasReaders } }
+
+    /// Something happened in the vault's directory.
+    private func lookAgain() {
+        guard !isForked else { return }
+        opened.withLock { opened in
+            guard opened.feed.hasReaders, !opened.isClosed else { return }
+            do throws(VaultError) { try opened.refresh() } catch { opened.feed.fail(error, opened.store.sequence) }
+        }
+    }
+
+    private func tell(_ kind: ItemChange.Kind) {
+        opened.withLock { $0.feed.publish(kind, $0.store.sequence) }
     }
 
     // MARK: Compaction
@@ -226,7 +311,10 @@ final class VaultCore: Sendable {
         guard let compactor = wanted.take() else { return }
         var failure: StorageError?
         do throws(StorageError) { try compactor.compact() } catch { failure = error }
-        opened.withLock { $0.store.rejoin(compactor, after: failure) }
+        opened.withLock { opened in
+            opened.store.rejoin(compactor, after: failure)
+            opened.tellChanges()
+        }
         if let failure { throw VaultError(failure) }
     }
 

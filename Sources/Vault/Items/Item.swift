@@ -199,10 +199,22 @@ public struct ItemRecord: Sendable {
     }
 
     /// 4 bytes of class and the 16 of the identifier: stable over every update.
-    public var persistentReference: [UInt8] {
+    public var persistentReference: [UInt8] { ItemRecord.reference(itemClass, itemID) }
+
+    static func reference(_ itemClass: ItemClass, _ id: ItemID) -> [UInt8] {
         var reference = Array(itemClass.rawValue.utf8)
-        reference.append(itemID.bytes)
+        reference.append(id.bytes)
         return reference
+    }
+}
+
+extension ItemID {
+    init(_ id: UUID) {
+        let u = id.uuid
+        let bytes = [
+            u.0, u.1, u.2, u.3, u.4, u.5, u.6, u.7, u.8, u.9, u.10, u.11, u.12, u.13, u.14, u.15,
+        ]
+        self.init(bytes.span)
     }
 }
 

@@ -48,6 +48,24 @@ public protocol ItemStore: SecretSource {
     @discardableResult
     func delete(matching query: Query) throws(VaultError) -> Int
 
+    /// Deletes what matches, if anything does, and adds or sets all of the items, in one transaction, or nothing of it.
+    func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError)
+
+    /// The changes of what matches, from now on or from a commit on: those of this process and of all others.
+    ///
+    /// - Parameters:
+    ///   - query: nil, or one without a class: of every class. Its limit means nothing here.
+    ///   - sequence: a commit that the caller knew when it looked; what came since is told, at least as `many`.
+    /// - Returns: a sequence that says itself what is wrong with the query.
+    func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence
+
+    /// The number of the newest commit: what was found after it was read is no older.
+    var sequence: UInt64 { get throws(VaultError) }
+}
+
+extension ItemStore {
     /// Adds or sets all of the items in one transaction, or none.
-    func store(_ items: [Item], replacing: Bool) throws(VaultError)
+    public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
+        try store(items, replacing: replacing, deleting: [])
+    }
 }

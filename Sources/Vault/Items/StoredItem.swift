@@ -100,8 +100,8 @@ extension ItemRecord {
 extension Vault {
     /// Opens the value that the key names, or a field of it.
     ///
-    /// - Throws: as ``secret(of:field:)``; `.itemNotFound` for an item of a group that is not the caller's, who may only have
-    ///   guessed the key.
+    /// - Throws: as ``secret(of:field:)``; `.itemNotFound` for an item of a group that is not the caller's, who may
+    ///   only have guessed the key.
     package func secret(of key: StoredItem.Key, field: String?) throws(VaultError) -> Secret? {
         try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion, field: field)
     }

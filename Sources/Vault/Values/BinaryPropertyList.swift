@@ -18,6 +18,8 @@ struct BinaryPropertyListReader {
     private let tableOffset: Int
     /// Objects that may still be made: few bytes can unfold to very many.
     private var left = SecretValue.mostObjects
+    /// Bytes that may still be copied: a long text can be named very often.
+    private var bytesLeft: Int
 
     static func read(_ bytes: [UInt8]) throws(ValueFormatError) -> SecretValue {
         var (reader, root) = try BinaryPropertyListReader.open(bytes)
@@ -43,13 +45,16 @@ struct BinaryPropertyListReader {
         self.referenceSize = referenceSize
         self.count = count
         self.tableOffset = tableOffset
+        bytesLeft = bytes.count + 64 << 20
     }
 
     private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// Bytes of the objects, which end where the table begins.
-    private func take(_ length: UInt64, at offset: Int) throws(ValueFormatError) -> ArraySlice<UInt8> {
+    private mutating func take(_ length: UInt64, at offset: Int) throws(ValueFormatError) -> ArraySlice<UInt8> {
         guard offset <= tableOffset, length <= UInt64(tableOffset - offset) else { throw .malformed(offset: offset) }
+        guard length <= UInt64(bytesLeft) else { throw .tooLarge }
+        bytesLeft -= Int(length)
         return bytes[offset..<offset + Int(length)]
     }
 
@@ -107,7 +112,9 @@ struct BinaryPropertyListReader {
             let (start, length) = try length(low, at: offset)
             guard length <= UInt64(tableOffset) else { throw .malformed(offset: offset) }
             let run = try take(length * 2, at: start)
-            let units = stride(from: run.startIndex, to: run.endIndex, by: 2).map { UInt16(run[$0]) << 8 | UInt16(run[$0 + 1]) }
+            let units = stride(from: run.startIndex, to: run.endIndex, by: 2).map {
+                UInt16(Self.bigEndian(run[$0...$0 + 1]))
+            }
             guard let text = String(validating: units, as: UTF16.self) else { throw .malformed(offset: offset) }
             return .string(text)
         case 0xA:
@@ -132,7 +139,7 @@ struct BinaryPropertyListReader {
     }
 
     /// How long the object is whose marker stands at `offset`, and where it begins.
-    private func length(_ low: Int, at offset: Int) throws(ValueFormatError) -> (start: Int, length: UInt64) {
+    private mutating func length(_ low: Int, at offset: Int) throws(ValueFormatError) -> (start: Int, length: UInt64) {
         guard low == 15 else { return (offset + 1, UInt64(low)) }
         let marker = try take(1, at: offset + 1)[offset + 1]
         guard marker >> 4 == 1, marker & 15 <= 3 else { throw .malformed(offset: offset) }
@@ -140,12 +147,13 @@ struct BinaryPropertyListReader {
         return (offset + 2 + size, Self.bigEndian(try take(UInt64(size), at: offset + 2)))
     }
 
-    private func references(_ count: UInt64, at offset: Int) throws(ValueFormatError) -> [Int] {
+    private mutating func references(_ count: UInt64, at offset: Int) throws(ValueFormatError) -> [Int] {
         guard count <= UInt64(bytes.count) else { throw .malformed(offset: offset) }
         let run = try take(count * UInt64(referenceSize), at: offset)
         var references: [Int] = []
         for start in stride(from: run.startIndex, to: run.endIndex, by: referenceSize) {
-            guard let index = Int(exactly: Self.bigEndian(run[start..<start + referenceSize])), index < self.count else {
+            guard let index = Int(exactly: Self.bigEndian(run[start..<start + referenceSize])), index < self.count
+            else {
                 throw .malformed(offset: start)
             }
             references.append(index)
@@ -161,8 +169,9 @@ struct BinaryPropertyListWriter {
     private var offsets: [Int] = []
     private let referenceSize: Int
 
-    static func write(_ value: SecretValue) throws(ValueFormatError) -> [UInt8] {
-        let count = try value.checkedCount()
+    /// - Parameter allowsNull: writes it as the format's object of that name, which Apple's own readers refuse.
+    static func write(_ value: SecretValue, allowsNull: Bool = false) throws(ValueFormatError) -> [UInt8] {
+        let count = try value.checkedCount(allowsNull: allowsNull)
         var writer = BinaryPropertyListWriter(referenceSize: size(of: UInt64(count)))
         let root = writer.append(value)
         return writer.finished(root)
@@ -242,8 +251,8 @@ struct BinaryPropertyListWriter {
             append(marker: 0x4, length: data.count)
             bytes += data
         case .string(let string): append(string)
-        // Nulls were found before anything was written.
-        case .null, .array, .dictionary: break
+        case .null: bytes.append(0x00)
+        case .array, .dictionary: break
         }
         return index
     }
@@ -262,14 +271,14 @@ extension SecretValue {
     /// How many objects a property list of the value has.
     ///
     /// - Throws: for what no property list can say: `.unrepresentable` with the path, `.tooDeep`, `.tooLarge`.
-    func checkedCount() throws(ValueFormatError) -> Int {
+    func checkedCount(allowsNull: Bool = false) throws(ValueFormatError) -> Int {
         var count = 0
         func visit(_ value: SecretValue, _ path: [Step]) throws(ValueFormatError) {
             count += 1
             guard path.count <= SecretValue.deepest else { throw .tooDeep }
             guard count <= SecretValue.mostObjects else { throw .tooLarge }
             switch value {
-            case .null: throw .unrepresentable(path: path.path)
+            case .null: if !allowsNull { throw .unrepresentable(path: path.path) }
             case .date(let date):
                 guard date.timeIntervalSinceReferenceDate.isFinite else { throw .unrepresentable(path: path.path) }
             case .array(let array):

@@ -137,7 +137,8 @@ extension SecretValue {
         get { dictionary?[key] ?? .null }
         set {
             guard var members = isNull ? [:] : dictionary else { return }
-            members[key] = newValue.isNull ? nil : newValue
+            // Not 'nil' in one expression with a value, which would be null.
+            if newValue.isNull { members.removeValue(forKey: key) } else { members[key] = newValue }
             self = .dictionary(members)
         }
     }

@@ -64,23 +64,28 @@ package struct StoreRequest: AgentRequest {
     package static let kind: UInt8 = 11
     package let items: [Item]
     package let replacing: Bool
+    /// What goes in the same transaction; each part may bring some.
+    package let deleted: [Query]
     package let isLast: Bool
 
-    package init(_ items: [Item], replacing: Bool, isLast: Bool) {
+    package init(_ items: [Item], replacing: Bool, deleting queries: [Query] = [], isLast: Bool) {
         self.items = items
         self.replacing = replacing
+        deleted = queries
         self.isLast = isLast
     }
 
     package func write(to writer: inout MessageWriter) {
         writer.put(items)
         writer.put(replacing)
+        writer.put(deleted)
         writer.put(isLast)
     }
 
     package init(from reader: inout MessageReader) throws(MessageError) {
         items = try reader.read()
         replacing = try reader.read()
+        deleted = try reader.read()
         isLast = try reader.read()
     }
 
@@ -92,11 +97,22 @@ package struct StoreRequest: AgentRequest {
     }
 
     /// The items in as many parts as they need.
-    static func parts(of items: [Item], replacing: Bool) -> [StoreRequest] {
-        let parts = FrameParts.of(items, size: size)
-        return parts.enumerated().map { index, part in
-            StoreRequest(part, replacing: replacing, isLast: index == parts.count - 1)
+    static func parts(of items: [Item], replacing: Bool, deleting queries: [Query]) -> [StoreRequest] {
+        let items = FrameParts.of(items, size: size).map { StoreRequest($0, replacing: replacing, isLast: false) }
+        let deleted = FrameParts.of(queries, size: size).map {
+            StoreRequest([], replacing: replacing, deleting: $0, isLast: false)
         }
+        let parts = queries.isEmpty ? items : deleted + items
+        return parts.enumerated().map { index, part in
+            StoreRequest(
+                part.items, replacing: replacing, deleting: part.deleted, isLast: index == parts.count - 1)
+        }
+    }
+
+    private static func size(of query: Query) -> Int {
+        var writer = MessageWriter()
+        writer.put(query)
+        return writer.body.count
     }
 }
 
@@ -152,8 +168,8 @@ extension AgentClient {
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int { try count(DeleteRequest(query)) }
 
-    public func store(_ items: [Item], replacing: Bool) throws(VaultError) {
-        _ = try exchange(StoreRequest.parts(of: items, replacing: replacing))
+    public func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError) {
+        _ = try exchange(StoreRequest.parts(of: items, replacing: replacing, deleting: queries))
     }
 
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {

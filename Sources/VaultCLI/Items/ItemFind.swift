@@ -133,13 +133,3 @@ struct Find: ParsableCommand {
         try Output.write("]\n")
     }
 }
-
-extension ItemStore {
-    /// The items that match, or none.
-    func allMatching(_ query: Query) throws(VaultError) -> [Item] {
-        do throws(VaultError) { return try copyMatching(query) } catch {
-            guard error == .itemNotFound else { throw error }
-            return []
-        }
-    }
-}

@@ -3,8 +3,8 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
 
-/// `vault://SERVICE[/ACCOUNT[/NAME]]`: names a secret, a field or else an attribute of its item, and is none itself. Each
-/// part is percent-encoded (RFC 3986).
+/// `vault://SERVICE[/ACCOUNT[/NAME]]`: names a secret, a field or else an attribute of its item, and is none itself.
+/// Each part is percent-encoded (RFC 3986).
 struct SecretReference: Equatable {
     static let scheme = "vault://"
 

@@ -63,7 +63,7 @@ package struct DurableFile: ~Copyable {
     }
 
     /// Makes a file of these bytes.
-    static func write(
+    package static func write(
         _ bytes: Span<UInt8>, to name: String, in directory: any VaultDirectory, replacing: Bool,
         _ random: any RandomSource
     ) throws(Errno) {

@@ -101,6 +101,15 @@ public struct LinuxFileSystem: VaultFileSystem {
     }
 }
 
+extension LinuxFileSystem {
+    /// A descriptor that can be read when something happens to the files of a directory; the caller closes it. Nil: the
+    /// system gives none.
+    static func watch(_ directory: FilePath) -> Int32? {
+        let descriptor = unsafe clinux_watch_directory(directory.string)
+        return descriptor < 0 ? nil : Int32(descriptor)
+    }
+}
+
 /// A descriptor that is closed with its last owner.
 private final class Descriptor: Sendable {
     let number: Int32

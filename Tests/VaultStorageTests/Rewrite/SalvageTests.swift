@@ -115,7 +115,10 @@ struct SalvageTests {
         let store = try home.create()
         func attributes(_ fields: [String: Int]) throws -> EncodedAttributes {
             EncodedAttributes(
-                [.fields: .data(try #require(ValueFields(fields)).encoded), AttributeTag(rawValue: 0x10): .string("a")],
+                [
+                    .fields: .data(try #require(ValueFields(fields)).encoded),
+                    AttributeTag(rawValue: 0x10): .string("a"),
+                ],
                 user: [:])
         }
         for (text, fields) in hasOlder ? [("mainone", ["one": 3]), ("m", ["two": 1])] : [("m", ["two": 1])] {
@@ -123,7 +126,8 @@ struct SalvageTests {
             try store.change { (session: inout WriteSession) throws(StorageError) in
                 var operation = Operation(
                     kind: .put, itemClass: .genericPassword, protection: .whenUnlocked,
-                    id: ItemID(high: 0x4000, low: 1 << 63), version: 1, valueVersion: 0, ordinal: session.nextOrdinal, created: 1, modified: 1, value: nil,
+                    id: ItemID(high: 0x4000, low: 1 << 63), version: 1, valueVersion: 0, ordinal: session.nextOrdinal,
+                    created: 1, modified: 1, value: nil,
                     deviceID: .init(repeating: 0), attributes: attributes)
                 operation.version = (store.records.sorted.first?.version ?? 0) + 1
                 try session.stage(operation, value: .set(secret))

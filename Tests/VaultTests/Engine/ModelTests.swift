@@ -123,25 +123,25 @@ struct ConcurrencyTests {
                 group.addTask {
                     for index in 0..<25 {
                         let item = Item(.genericPassword(service: "thread \(thread)", account: "\(index)"), secret: "x")
-                        do { try vaults[thread % 2].add(item) } catch { Issue.record("\(error)") }
+                        do { try await vaults[thread % 2].add(item) } catch { Issue.record("\(error)") }
                     }
                 }
             }
         }
         for vault in vaults { #expect(vault.count(Query(.genericPassword)) == 200) }
-        #expect(try test.reopened(groups: .standard).verify(deep: true).opened == 200)
+        #expect(try await test.reopened(groups: .standard).verify(deep: true).opened == 200)
     }
 
     @Test func `a change that fails takes none of its neighbours along`() async throws {
         let test = try TestVault(groups: .standard)
-        try test.vault.add(Item.generic("s", "taken"))
+        try await test.vault.add(Item.generic("s", "taken"))
         let vault = test.vault
         let outcomes = await withTaskGroup(of: VaultError?.self) { group in
             for index in 0..<40 {
                 group.addTask {
                     let account = index % 4 == 0 ? "taken" : "\(index)"
                     do {
-                        try vault.add(Item(.genericPassword(service: "s", account: account), secret: "x"))
+                        try await vault.add(Item(.genericPassword(service: "s", account: account), secret: "x"))
                         return nil
                     } catch { return error as? VaultError }
                 }

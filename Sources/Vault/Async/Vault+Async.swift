@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+public import SystemPackage
+public import VaultCrypto
+internal import VaultFormat
+public import VaultStorage
+
+// What a vault has for tasks beyond the verbs of every store. Changes of many tasks share one sync, and none of them
+// has a thread that waits.
+
+extension Vault {
+    @discardableResult
+    public func add(_ item: Item) async throws(VaultError) -> Item {
+        try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.add(item, self.accessGroups, for: self, in: &session)
+        }
+    }
+
+    @discardableResult
+    public func set(_ item: Item) async throws(VaultError) -> Item {
+        try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.set(item, self.accessGroups, for: self, in: &session)
+        }
+    }
+
+    @discardableResult
+    public func update(matching query: Query, with changes: ItemChanges) async throws(VaultError) -> Int {
+        try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.update(matching: query, with: changes, self.accessGroups, in: &session)
+        }
+    }
+
+    @discardableResult
+    public func delete(matching query: Query) async throws(VaultError) -> Int {
+        try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.delete(matching: query, self.accessGroups, in: &session)
+        }
+    }
+
+    /// Runs several changes as one, on a thread of the vault's own; see ``transaction(_:)-(_)``.
+    @discardableResult
+    public func transaction<R: Sendable>(
+        _ body: @escaping @Sendable (inout Transaction) throws(VaultError) -> R
+    ) async throws(VaultError) -> R {
+        try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try self.transact(engine, &session, body)
+        }
+    }
+
+    /// As the other `transaction`, for a body that throws errors of the caller's own type.
+    @discardableResult
+    public func transaction<R: Sendable, E: TransactionError>(
+        _ body: @escaping @Sendable (inout Transaction) throws(E) -> R
+    ) async throws(E) -> R {
+        let own = Mutex<E?>(nil)
+        do throws(VaultError) {
+            return try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
+                try self.transact(engine, &session) { (transaction: inout Transaction) throws(VaultError) in
+                    do throws(E) { return try body(&transaction) } catch {
+                        own.withLock { $0 = error }
+                        throw .itemChanged
+                    }
+                }
+            }
+        } catch {
+            throw error == .itemChanged ? own.withLock { $0 } ?? E(error) : E(error)
+        }
+    }
+
+    /// As the other `transaction`, for a body that throws errors of any type.
+    @_disfavoredOverload
+    @discardableResult
+    public func transaction<R: Sendable>(
+        _ body: @escaping @Sendable (inout Transaction) throws -> R
+    ) async throws -> R {
+        do throws(AnyTransactionError) {
+            return try await transaction { (transaction: inout Transaction) throws(AnyTransactionError) in
+                do { return try body(&transaction) } catch { throw AnyTransactionError(own: error) }
+            }
+        } catch {
+            throw error.own
+        }
+    }
+
+    public func backUp(
+        to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false
+    ) async throws(VaultError) -> Int {
+        try await VaultExecutor.run { () throws(VaultError) in
+            try self.backUp(to: path, entries: entries, replacing: replacing)
+        }
+    }
+
+    public func lock() async throws(VaultError) {
+        try await VaultExecutor.run { () throws(VaultError) in try self.lock() }
+    }
+
+    public func unlock(with secret: UnlockingSecret) async throws(VaultError) {
+        try await VaultExecutor.run { () throws(VaultError) in try self.unlock(with: secret) }
+    }
+
+    public static func open(
+        at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
+        accessGroups: AccessGroups = .standard
+    ) async throws(VaultError) -> Vault {
+        try await VaultExecutor.run { () throws(VaultError) in
+            try open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: accessGroups)
+        }
+    }
+
+    public static func create(
+        at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
+        recoveryCode: RecoveryCode? = nil,
+        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
+    ) async throws(VaultError) -> Vault {
+        try await VaultExecutor.run { () throws(VaultError) in
+            try create(
+                at: path, passphrase: passphrase, cost: cost, recoveryCode: recoveryCode, environment: environment,
+                accessGroups: accessGroups)
+        }
+    }
+
+    public static func openDefault(
+        creating creation: Creation = .no, accessGroups: AccessGroups? = nil, environment: VaultEnvironment = .system
+    ) async throws(VaultError) -> Vault {
+        try await VaultExecutor.run { () throws(VaultError) in
+            try openDefault(creating: creation, accessGroups: accessGroups, environment: environment)
+        }
+    }
+}
+
+extension LockedVault {
+    public func unlock(
+        with secret: UnlockingSecret, accessGroups: AccessGroups = .standard
+    ) async throws(VaultError) -> Vault {
+        try await VaultExecutor.run { () throws(VaultError) in
+            try self.unlock(with: secret, accessGroups: accessGroups)
+        }
+    }
+}

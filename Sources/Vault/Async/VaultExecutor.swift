@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+
+/// Threads of the vault's own, for what waits for a disk, a lock, another process or a key derivation: none of it may
+/// hold up the few threads on which all tasks of a process run.
+final class VaultExecutor: Sendable {
+    static let shared = VaultExecutor(width: 16)
+
+    private struct State {
+        /// Queues whose threads have nothing to do; each has one of its own, also while others wait in the kernel.
+        var idle: [DispatchQueue]
+        var jobs: [@Sendable () -> Void] = []
+        /// Of the next job.
+        var next = 0
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter width: how many jobs run at once, at most.
+    init(width: Int) {
+        state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "vault.\($0)") }))
+    }
+
+    func submit(_ job: @escaping @Sendable () -> Void) {
+        let queue = state.withLock { state in
+            let queue = state.idle.popLast()
+            if queue == nil { state.jobs.append(job) }
+            return queue
+        }
+        queue?.async { self.work(on: queue, job) }
+    }
+
+    private func work(on queue: DispatchQueue?, _ first: @Sendable () -> Void) {
+        first()
+        while let job = take(orRest: queue) { job() }
+    }
+
+    private func take(orRest queue: DispatchQueue?) -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard state.next < state.jobs.count else {
+                state.jobs.removeAll(keepingCapacity: state.jobs.capacity <= 64)
+                state.next = 0
+                if let queue { state.idle.append(queue) }
+                return nil
+            }
+            defer { state.next += 1 }
+            return state.jobs[state.next]
+        }
+    }
+
+    /// Runs a call that may wait.
+    ///
+    /// - Throws: `.cancelled` when the task is before the call began: nothing has happened then. A call that has begun
+    ///   comes to its end.
+    static func run<R: Sendable>(
+        _ call: @escaping @Sendable () throws(VaultError) -> R
+    ) async throws(VaultError) -> R {
+        let outcome = Outcome<R>()
+        await outcome.whenDone { done in
+            shared.submit {
+                outcome.record { () throws(VaultError) in try call() }
+                done()
+            }
+        }
+        return try outcome.get()
+    }
+}
+
+/// What becomes of a call that runs elsewhere, for the task that waits for it.
+final class Outcome<R: Sendable>: Sendable {
+    private let result = Mutex<Result<R, VaultError>?>(nil)
+    private let isCancelled = Atomic(false)
+
+    /// Waits until `done` is called, which `begin` brings about.
+    func whenDone(_ begin: (_ done: @escaping @Sendable () -> Void) -> Void) async {
+        guard !Task.isCancelled else { return isCancelled.store(true, ordering: .relaxed) }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in begin { continuation.resume() } }
+        } onCancel: {
+            isCancelled.store(true, ordering: .relaxed)
+        }
+    }
+
+    /// Runs the call, unless its task was cancelled before.
+    ///
+    /// - Throws: what the call throws, which ``get()`` throws as well.
+    func carryOut(_ call: () throws(VaultError) -> R) throws(VaultError) {
+        record(call)
+        if case .failure(let error)? = result.withLock({ $0 }) { throw error }
+    }
+
+    func record(_ call: () throws(VaultError) -> R) {
+        guard !isCancelled.load(ordering: .relaxed) else { return }
+        let came: Result<R, VaultError>
+        do throws(VaultError) { came = .success(try call()) } catch { came = .failure(error) }
+        result.withLock { $0 = came }
+    }
+
+    func get() throws(VaultError) -> R {
+        guard let result = result.withLock({ $0 }) else { throw .cancelled }
+        return try result.get()
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultStorage
+
+extension ItemStore {
+    /// Every change that the caller may see.
+    public var changes: ChangeSequence { changes(matching: nil, from: nil) }
+
+    /// The changes of what matches, from now on.
+    public func changes(matching query: Query) -> ChangeSequence { changes(matching: query, from: nil) }
+}
+
+extension Vault {
+    /// The number of the newest commit, also of other processes: what was found after it was read is no older.
+    public var sequence: UInt64 { get throws(VaultError) { try core.read { $0.records.sequence } } }
+
+    public func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence {
+        let buffer = ChangeBuffer()
+        do throws(VaultError) {
+            let reader = try core.subscribe(
+                buffer, try ParsedQuery.each(of: query, groups: accessGroups), from: sequence)
+            // The reader holds the vault, which would else be closed under it.
+            return ChangeSequence(buffer) { [core] in
+                // A task that lets go of it does not wait for the vault.
+                VaultExecutor.shared.submit { core.unsubscribe(reader) }
+            }
+        } catch {
+            return ChangeSequence(failing: error)
+        }
+    }
+}
+
+extension ParsedQuery {
+    /// - Parameter query: nil, or one without a class: of every class.
+    fileprivate static func each(of query: Query?, groups: AccessGroups) throws(VaultError) -> [ParsedQuery] {
+        if let query, query.itemClass != nil || query.persistentReference != nil {
+            return [try ParsedQuery(query, groups: groups)]
+        }
+        var parsed: [ParsedQuery] = []
+        for itemClass in ItemClass.allCases {
+            var whole = query ?? Query(itemClass)
+            whole.itemClass = itemClass
+            whole.synchronizableAny = whole.synchronizableAny || query == nil
+            do throws(VaultError) { parsed.append(try ParsedQuery(whole, groups: groups)) } catch {
+                // An attribute that the class has not, and no item of it either.
+                guard case .noSuchAttribute = error else { throw error }
+            }
+        }
+        guard !parsed.isEmpty else { throw .parameter(.classMissing) }
+        return parsed
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the verbs are most often used for, in a word.
+
+extension ItemStore {
+    /// The first item that matches, by the order of creation; nil when none does.
+    public func first(_ query: Query) throws(VaultError) -> Item? {
+        var query = query
+        query.limit = .one
+        return try allMatching(query).first
+    }
+
+    /// The item with this key; nil when there is none.
+    public func first(_ key: ItemKey) throws(VaultError) -> Item? { try first(Query(key)) }
+
+    /// Whether an item matches.
+    public func contains(_ query: Query) throws(VaultError) -> Bool { try first(query) != nil }
+
+    /// Whether there is an item with this key.
+    public func contains(_ key: ItemKey) throws(VaultError) -> Bool { try contains(Query(key)) }
+
+    /// The items that match, or none.
+    public func allMatching(_ query: Query) throws(VaultError) -> [Item] {
+        do throws(VaultError) { return try copyMatching(query) } catch {
+            guard error == .itemNotFound else { throw error }
+            return []
+        }
+    }
+
+    /// Deletes what matches, if anything does.
+    ///
+    /// - Returns: how many items, 0 or more.
+    @discardableResult
+    public func deleteAll(_ query: Query) throws(VaultError) -> Int {
+        do throws(VaultError) { return try delete(matching: query) } catch {
+            guard error == .itemNotFound else { throw error }
+            return 0
+        }
+    }
+
+    /// Changes the item of a record, if it still is at the record's version.
+    ///
+    /// - Throws: `.versionMismatch` when it was changed since, `.itemNotFound` when it is gone.
+    public func update(_ record: ItemRecord, with changes: ItemChanges) throws(VaultError) {
+        var changes = changes
+        changes.version = record.version
+        try update(matching: Query(persistentReference: record.persistentReference), with: changes)
+    }
+
+    /// Writes an item that was found, and changed in memory, back: its attributes, and its secrets as far as it has
+    /// them.
+    ///
+    /// - Throws: `.versionMismatch` when it was changed since it was found, `.itemNotFound` when it is gone, or never
+    ///   was stored.
+    public func update(_ item: Item) throws(VaultError) {
+        guard let record = item.record else { throw .itemNotFound }
+        var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
+        // What goes with the protection class is made of it again.
+        changes.attributes[.accessControl] = nil
+        for name in record.attributes.user.keys { changes.userAttributes.updateValue(nil, forKey: name) }
+        for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
+        for (name, field) in item.fields { changes.fields[name] = .some(field) }
+        try update(record, with: changes)
+    }
+
+    /// Deletes the item of a record.
+    ///
+    /// - Throws: `.itemNotFound` when it is gone.
+    public func delete(_ record: ItemRecord) throws(VaultError) {
+        try delete(matching: Query(persistentReference: record.persistentReference))
+    }
+
+    /// Deletes an item that was found.
+    ///
+    /// - Throws: `.itemNotFound` when it is gone, or never was stored.
+    public func delete(_ item: Item) throws(VaultError) {
+        guard let record = item.record else { throw .itemNotFound }
+        try delete(record)
+    }
+}
+
+extension Item {
+    /// The service of a generic password, as text.
+    public var service: String? { self[.service]?.text }
+
+    /// The server of an internet password, as text.
+    public var server: String? { self[.server]?.text }
+
+    public var account: String? { self[.account]?.text }
+
+    public var label: String? { self[.label]?.text }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Synchronization
+
+/// A class or struct of a program's own whose ``Stored`` properties an ``AccountStore`` keeps.
+public protocol StoredFields {
+    init()
+}
+
+/// The fields of accounts, one item each: read from the vault, and saved when they are set.
+///
+/// There is no save to forget: `account.email = "…"` is durable when it returns, and what goes wrong is told by
+/// ``errors``. `try account.save { $0.email = "…" }` throws it, and saves several fields as one.
+///
+/// An account is a generic password; each field is one of its named fields. Processes that change different fields of
+/// one account take nothing from each other.
+@dynamicMemberLookup
+public final class AccountStore<Fields: StoredFields>: Sendable {
+    private let store: any ItemStore
+    private let service: String
+    private let name: Mutex<String>
+    private let failures: FieldFailures
+
+    /// - Parameters:
+    ///   - account: which account; one that does not exist yet is made with its first field.
+    ///   - service: of the items of all accounts; nil: the name of the type.
+    public init(
+        _ store: any ItemStore, account: String, of type: Fields.Type = Fields.self, service: String? = nil
+    ) {
+        self.store = store
+        self.service = service ?? String(describing: type)
+        name = Mutex(account)
+        failures = FieldFailures()
+    }
+
+    /// The account that the fields are of now. Setting it switches to another one.
+    public var account: String {
+        get { name.withLock { $0 } }
+        set { name.withLock { $0 = newValue } }
+    }
+
+    private var key: ItemKey { .genericPassword(service: service, account: account) }
+
+    // MARK: Fields
+
+    /// A field, read from the vault now, and saved now when it is set. What goes wrong is told by ``errors``; a field
+    /// that cannot be read has its default then.
+    public subscript<Value>(dynamicMember field: WritableKeyPath<Fields, Value>) -> Value {
+        get {
+            let context = StoredContext(store, key)
+            defer { if let failure = context.failure { failures.tell(failure) } }
+            return context.fields(Fields.self)[keyPath: field]
+        }
+        set {
+            do throws(VaultError) { try save { $0[keyPath: field] = newValue } } catch {
+                failures.tell(FieldFailure(account: account, error: error))
+            }
+        }
+    }
+
+    /// Reads fields as they are at one moment.
+    ///
+    /// - Throws: what kept one of them from being read: `.locked`, `.valueMismatch` with its name.
+    public func read<R>(_ body: (Fields) -> R) throws(VaultError) -> R {
+        let context = StoredContext(store, key)
+        let result = body(context.fields(Fields.self))
+        if let failure = context.failure { throw failure.error }
+        return result
+    }
+
+    /// Changes fields: all of them are durable when this returns, or none when it throws.
+    @discardableResult
+    public func save<R>(_ body: (inout Fields) throws(VaultError) -> R) throws(VaultError) -> R {
+        let context = StoredContext(store, key)
+        var fields = context.fields(Fields.self)
+        let result = try body(&fields)
+        try context.save()
+        return result
+    }
+
+    /// As the other `save`, for a body that throws errors of its own: nothing is changed then.
+    @_disfavoredOverload
+    @discardableResult
+    public func save<R>(_ body: (inout Fields) throws -> R) throws -> R {
+        let context = StoredContext(store, key)
+        var fields = context.fields(Fields.self)
+        let result = try body(&fields)
+        try context.save()
+        return result
+    }
+
+    // MARK: Accounts
+
+    /// The names of all accounts, sorted.
+    public func accounts() throws(VaultError) -> [String] {
+        try store.allMatching(Query(.genericPassword, service: service)).compactMap(\.account).sorted()
+    }
+
+    /// Removes the account with all of its fields. Returns false when there was none.
+    @discardableResult
+    public func remove() throws(VaultError) -> Bool { try store.deleteAll(Query(key)) > 0 }
+
+    // MARK: What happens
+
+    /// The changes of all accounts, of whatever process.
+    public var changes: ChangeSequence { store.changes(matching: Query(.genericPassword, service: service)) }
+
+    /// What went wrong where a field was set, or read, without a `try`. Nothing is swallowed: up to 64 of them wait for
+    /// a reader.
+    public var errors: AsyncStream<FieldFailure> { failures.stream }
+}
+
+/// A field that was not saved, or not read.
+public struct FieldFailure: Error, Equatable, Sendable {
+    public let account: String
+    public let error: VaultError
+}
+
+/// A field of an account, such as `@Stored("email") var email: String?`.
+///
+/// In an instance that no ``AccountStore`` made it is an ordinary property.
+@propertyWrapper
+public struct Stored<Value: Codable & Sendable>: Sendable {
+    private let name: String
+    private let context: StoredContext?
+    /// The value while nothing is stored.
+    private var initial: Value
+
+    public init(wrappedValue: Value, _ name: String) {
+        self.name = name
+        initial = wrappedValue
+        context = StoredContext.current
+    }
+
+    public init<Wrapped>(_ name: String) where Value == Wrapped? { self.init(wrappedValue: nil, name) }
+
+    public var wrappedValue: Value {
+        get {
+            guard let context else { return initial }
+            return context.read(Value.self, name) ?? initial
+        }
+        set {
+            if let context { context.write(newValue, name) } else { initial = newValue }
+        }
+    }
+}
+
+/// The item of an account while its fields are read and changed.
+final class StoredContext: Sendable {
+    private struct State {
+        /// Nil: not looked for yet. Empty: there is none.
+        var item: [Item]?
+        var changes: [String: Secret?] = [:]
+        var failure: FieldFailure?
+    }
+
+    /// Of the instance that is being made.
+    @TaskLocal static var current: StoredContext?
+
+    private let store: any ItemStore
+    private let key: ItemKey
+    private let state = Mutex(State())
+
+    init(_ store: any ItemStore, _ key: ItemKey) {
+        self.store = store
+        self.key = key
+    }
+
+    /// An instance whose fields are the item's.
+    func fields<Fields: StoredFields>(_ type: Fields.Type) -> Fields {
+        StoredContext.$current.withValue(self) { Fields() }
+    }
+
+    var failure: FieldFailure? { state.withLock { $0.failure } }
+
+    func read<Value: Decodable>(_ type: Value.Type, _ name: String) -> Value? {
+        do throws(VaultError) {
+            guard let secret = try secret(name) else { return nil }
+            let stored = StoredValue(secret.secretData())
+            do { return try stored.decoded(as: type) } catch { throw VaultError(shape: error, under: name) }
+        } catch {
+            note(error)
+            return nil
+        }
+    }
+
+    private func secret(_ name: String) throws(VaultError) -> Secret? {
+        let (changed, known) = state.withLock { ($0.changes[name], $0.item) }
+        if let changed { return changed }
+        if let known { return known.first?.fields[name] }
+        var query = Query(key)
+        query.returnsSecrets = true
+        let found = try store.allMatching(query)
+        state.withLock { $0.item = found }
+        return found.first?.fields[name]
+    }
+
+    func write(_ value: some Encodable, _ name: String) {
+        do throws(VaultError) {
+            // A nil takes the field away; what is stored has no null to stumble over.
+            let isNil = (value as? any OptionalValue)?.isNil ?? false
+            let secret = isNil ? nil : try StoredValue(value, .propertyList).secret()
+            state.withLock { _ = $0.changes.updateValue(secret, forKey: name) }
+        } catch { note(VaultError(shape: error, under: name)) }
+    }
+
+    private func note(_ error: VaultError) {
+        let account = key.attributes[.account]?.text ?? ""
+        state.withLock { state in
+            state.failure = state.failure ?? FieldFailure(account: account, error: error)
+        }
+    }
+
+    /// Writes the changes as one.
+    ///
+    /// - Throws: also what kept a field from being read or encoded: nothing is changed then.
+    func save() throws(VaultError) {
+        let (changes, failure) = state.withLock { ($0.changes, $0.failure) }
+        if let failure { throw failure.error }
+        guard !changes.isEmpty else { return }
+        do throws(VaultError) {
+            try store.update(matching: Query(key), with: ItemChanges(fields: changes))
+        } catch {
+            guard error == .itemNotFound else { throw error }
+            let fields = changes.compactMapValues { $0 }
+            guard !fields.isEmpty else { return }
+            let type = [ValueEncoding.attribute: ValueEncoding.propertyList.rawValue]
+            try store.set(Item(key, userAttributes: type, fields: fields))
+        }
+    }
+}
+
+/// Failures on their way to the reader of ``AccountStore/errors``.
+private final class FieldFailures: Sendable {
+    let stream: AsyncStream<FieldFailure>
+    private let continuation: AsyncStream<FieldFailure>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(64)) }
+
+    deinit { continuation.finish() }
+
+    func tell(_ failure: FieldFailure) { continuation.yield(failure) }
+}
+
+private protocol OptionalValue {
+    var isNil: Bool { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var isNil: Bool { self == nil }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import VaultCrypto
+
+// Values of any Codable type, one item each.
+
+/// How a value is written.
+public enum ValueEncoding: String, Sendable {
+    /// A binary property list.
+    case propertyList = "application/x-plist"
+    /// JSON (RFC 8259).
+    case json = "application/json"
+
+    /// The user attribute that says which it is.
+    static let attribute = "content-type"
+}
+
+/// How a value of an older shape becomes one of today's.
+public struct ValueMigration<Value>: Sendable {
+    let migrate: @Sendable (StoredValue) throws -> Value
+
+    /// - Parameter convert: what it throws ends the reading.
+    public init<Older: Decodable & SendableMetatype>(
+        from older: Older.Type, _ convert: @escaping @Sendable (Older) throws -> Value
+    ) {
+        migrate = { try convert(try $0.decoded(as: older)) }
+    }
+}
+
+extension ItemKey {
+    /// Where a value is that is known by a name alone: a generic password of the service `values`.
+    public static func value(_ name: String) -> ItemKey { .genericPassword(service: "values", account: name) }
+}
+
+extension ItemStore {
+    /// Stores a value under a key, whether there was one before or not. It is durable when this returns.
+    ///
+    /// - Throws: `.valueMismatch` with the path to what the encoding cannot say, such as a number that is not finite in
+    ///   JSON.
+    public func set(
+        _ value: some Encodable, for key: ItemKey, encoding: ValueEncoding = .propertyList
+    ) throws(VaultError) {
+        try set(try StoredValue(value, encoding).item(key))
+    }
+
+    /// Stores a value under a name.
+    public func set(
+        _ value: some Encodable, for name: String, encoding: ValueEncoding = .propertyList
+    ) throws(VaultError) {
+        try set(value, for: .value(name), encoding: encoding)
+    }
+
+    /// Reads a value.
+    ///
+    /// - Parameter older: shapes that it may still have, tried in turn when it has not this one. What is stored stays
+    ///   as it is until it is set again.
+    /// - Returns: nil when there is none.
+    /// - Throws: `.valueMismatch` with the path to what does not fit, never with what is there; `.locked`.
+    public func value<Value: Decodable>(
+        of type: Value.Type = Value.self, for key: ItemKey, migrating older: ValueMigration<Value>...
+    ) throws(VaultError) -> Value? {
+        try value(of: type, for: key, older)
+    }
+
+    /// Reads a value that has a name.
+    public func value<Value: Decodable>(
+        of type: Value.Type = Value.self, for name: String, migrating older: ValueMigration<Value>...
+    ) throws(VaultError) -> Value? {
+        try value(of: type, for: .value(name), older)
+    }
+
+    func value<Value: Decodable>(
+        of type: Value.Type = Value.self, for key: ItemKey, _ older: [ValueMigration<Value>]
+    ) throws(VaultError) -> Value? {
+        var query = Query(key)
+        query.returnsSecrets = true
+        guard let item = try first(query) else { return nil }
+        let stored = try StoredValue(item)
+        do { return try stored.decoded(as: type) } catch {
+            for migration in older {
+                do { return try migration.migrate(stored) } catch is DecodingError { continue } catch {
+                    throw VaultError.valueMismatch(path: "")
+                }
+            }
+            throw VaultError(shape: error)
+        }
+    }
+
+    /// Removes a value. Returns false when there was none.
+    @discardableResult
+    public func removeValue(for key: ItemKey) throws(VaultError) -> Bool { try deleteAll(Query(key)) > 0 }
+
+    /// Removes a value that has a name.
+    @discardableResult
+    public func removeValue(for name: String) throws(VaultError) -> Bool { try removeValue(for: .value(name)) }
+}
+
+/// A value as its item has it.
+struct StoredValue {
+    let encoding: ValueEncoding
+    let data: Data
+
+    init(_ value: some Encodable, _ encoding: ValueEncoding) throws(VaultError) {
+        self.encoding = encoding
+        do {
+            switch encoding {
+            case .json: data = try JSONEncoder().encode(value)
+            case .propertyList:
+                // Foundation's encoder takes no bare number or text: it gets them in an array.
+                let encoder = PropertyListEncoder()
+                encoder.outputFormat = .binary
+                let wrapped = try SecretValue(propertyList: try encoder.encode([value]))
+                data = try wrapped[0].propertyList()
+            }
+        } catch { throw VaultError(shape: error) }
+    }
+
+    init(_ value: SecretValue) throws(VaultError) {
+        encoding = .propertyList
+        do throws(ValueFormatError) {
+            data = Data(try BinaryPropertyListWriter.write(value, allowsNull: true))
+        } catch { throw VaultError(shape: error) }
+    }
+
+    /// The value of an item that was found with its secret.
+    ///
+    /// - Throws: `.valueMismatch` for an item that says of no value that it has one.
+    init(_ item: Item) throws(VaultError) {
+        guard let encoding = item.userAttributes[ValueEncoding.attribute].flatMap(ValueEncoding.init),
+            let data = try item.secretData()
+        else { throw .valueMismatch(path: "") }
+        self.init(data, encoding)
+    }
+
+    init(_ data: Data, _ encoding: ValueEncoding = .propertyList) {
+        self.encoding = encoding
+        self.data = data
+    }
+
+    func item(_ key: ItemKey) throws(VaultError) -> Item {
+        Item(key, userAttributes: [ValueEncoding.attribute: encoding.rawValue], secret: try secret())
+    }
+
+    func secret() throws(VaultError) -> Secret { try Secret(copying: data) }
+
+    func decoded<Value: Decodable>(as type: Value.Type) throws -> Value {
+        switch encoding {
+        case .json: return try JSONDecoder().decode(type, from: data)
+        case .propertyList:
+            // Foundation's decoder ends the process on what is nested deep enough.
+            _ = try SecretValue(propertyList: data)
+            return try PropertyListDecoder().decode(type, from: data)
+        }
+    }
+
+    var value: SecretValue {
+        get throws(VaultError) {
+            do throws(ValueFormatError) {
+                switch encoding {
+                case .json: return try SecretValue(json: data)
+                case .propertyList: return try SecretValue(propertyList: data)
+                }
+            } catch { throw VaultError(shape: error) }
+        }
+    }
+}
+
+extension VaultError {
+    /// Of a value that is not what was asked for. What a decoder says of it may quote it, and is left out.
+    ///
+    /// - Parameter name: of the field that it is the value of.
+    init(shape error: any Error, under name: String) {
+        self.init(shape: error)
+        guard case .valueMismatch(let path) = self else { return }
+        self = .valueMismatch(path: path.isEmpty || path.hasPrefix("[") ? name + path : name + "." + path)
+    }
+
+    /// Of a value that is not what was asked for.
+    init(shape error: any Error) {
+        let path: [any CodingKey] =
+            switch error {
+            case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+                DecodingError.dataCorrupted(let context):
+                context.codingPath
+            case EncodingError.invalidValue(_, let context): context.codingPath
+            case DecodingError.keyNotFound(let key, let context): context.codingPath + [key]
+            default: []
+            }
+        if case ValueFormatError.unrepresentable(let path) = error {
+            self = .valueMismatch(path: path)
+        } else {
+            let steps = path.map { $0.intValue.map(SecretValue.Step.index) ?? .key($0.stringValue) }
+            self = error as? VaultError ?? .valueMismatch(path: steps.path)
+        }
+    }
+}

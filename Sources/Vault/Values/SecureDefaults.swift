@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+internal import Synchronization
+
+/// Settings by key, as `UserDefaults` has them: encrypted, each durable when its call returns, seen by every process
+/// that has the vault.
+///
+/// One item a key: a generic password of the service that the suite is called, with the key as its account. Every call
+/// throws what the vault throws: a setting that cannot be read is not one that is absent.
+public final class SecureDefaults: Sendable {
+    private struct State {
+        var registered: [String: SecretValue] = [:]
+        /// Searched in this order, after the suite itself.
+        var otherSuites: [String] = []
+    }
+
+    /// The service of its items.
+    public let suite: String
+    private let store: any ItemStore
+    private let state = Mutex(State())
+
+    public init(suite: String, in store: any ItemStore) {
+        self.suite = suite
+        self.store = store
+    }
+
+    // MARK: Reading
+
+    /// The value of a key: the suite's own, else that of the first suite that was added and has it, else the registered
+    /// one.
+    public func value(forKey key: String) throws(VaultError) -> SecretValue? {
+        let state = state.withLock { $0 }
+        for suite in [suite] + state.otherSuites {
+            var query = Query(.genericPassword, service: suite, account: key)
+            query.returnsSecrets = true
+            if let item = try store.first(query) { return try StoredValue(item).value }
+        }
+        return state.registered[key]
+    }
+
+    /// The value of a key in the shape of a type; nil when there is none.
+    ///
+    /// - Throws: `.valueMismatch` with the path to what does not fit.
+    public func value<Value: Decodable>(
+        of type: Value.Type = Value.self, forKey key: String
+    ) throws(VaultError) -> Value? {
+        guard let value = try value(forKey: key) else { return nil }
+        let stored = try StoredValue(value)
+        do { return try stored.decoded(as: type) } catch { throw VaultError(shape: error) }
+    }
+
+    /// Also of a number or a date, as text; nil for anything else.
+    public func string(forKey key: String) throws(VaultError) -> String? { try value(forKey: key)?.lenientString }
+
+    /// 0 where there is none; also of a text that is a number, and of a bool.
+    public func integer(forKey key: String) throws(VaultError) -> Int { try value(forKey: key)?.lenientInt ?? 0 }
+
+    /// 0 where there is none.
+    public func double(forKey key: String) throws(VaultError) -> Double { try value(forKey: key)?.lenientReal ?? 0 }
+
+    /// 0 where there is none.
+    public func float(forKey key: String) throws(VaultError) -> Float { Float(try double(forKey: key)) }
+
+    /// False where there is none; also of 0 and 1, and of the words yes, no, true and false.
+    public func bool(forKey key: String) throws(VaultError) -> Bool { try value(forKey: key)?.lenientBool ?? false }
+
+    public func data(forKey key: String) throws(VaultError) -> Data? { try value(forKey: key)?.data }
+
+    public func date(forKey key: String) throws(VaultError) -> Date? { try value(forKey: key)?.date }
+
+    public func url(forKey key: String) throws(VaultError) -> URL? {
+        try value(forKey: key)?.string.flatMap { URL(string: $0) }
+    }
+
+    public func array(forKey key: String) throws(VaultError) -> [SecretValue]? { try value(forKey: key)?.array }
+
+    /// Nil also of an array with anything but text in it.
+    public func stringArray(forKey key: String) throws(VaultError) -> [String]? {
+        guard let array = try array(forKey: key) else { return nil }
+        let strings = array.compactMap(\.string)
+        return strings.count == array.count ? strings : nil
+    }
+
+    public func dictionary(forKey key: String) throws(VaultError) -> [String: SecretValue]? {
+        try value(forKey: key)?.dictionary
+    }
+
+    /// Every key with its value, those of added suites and the registered ones among them.
+    public func dictionaryRepresentation() throws(VaultError) -> [String: SecretValue] {
+        let state = state.withLock { $0 }
+        var all = state.registered
+        for suite in state.otherSuites.reversed() + [suite] {
+            for (key, value) in try SecureDefaults.values(of: suite, in: store) { all[key] = value }
+        }
+        return all
+    }
+
+    /// What the suite itself has.
+    public func ownValues() throws(VaultError) -> [String: SecretValue] {
+        try SecureDefaults.values(of: suite, in: store)
+    }
+
+    private static func values(
+        of suite: String, in store: any ItemStore
+    ) throws(VaultError) -> [String: SecretValue] {
+        var query = Query(.genericPassword, service: suite)
+        query.returnsSecrets = true
+        var values: [String: SecretValue] = [:]
+        for item in try store.allMatching(query) {
+            if let key = item.account { values[key] = try StoredValue(item).value }
+        }
+        return values
+    }
+
+    // MARK: Writing
+
+    /// Sets a value, or removes it with nil. It is durable when this returns.
+    ///
+    /// - Throws: `.valueMismatch` for a value that is too deep, or a date that is not finite.
+    public func set(_ value: SecretValue?, forKey key: String) throws(VaultError) {
+        try transaction { (draft: inout Draft) throws(VaultError) in draft.set(value, forKey: key) }
+    }
+
+    public func set(_ value: Bool, forKey key: String) throws(VaultError) { try set(.bool(value), forKey: key) }
+
+    public func set(_ value: Int, forKey key: String) throws(VaultError) {
+        try set(.integer(Int64(value)), forKey: key)
+    }
+
+    public func set(_ value: Double, forKey key: String) throws(VaultError) { try set(.real(value), forKey: key) }
+
+    public func set(_ value: String, forKey key: String) throws(VaultError) { try set(.string(value), forKey: key) }
+
+    public func set(_ value: Data, forKey key: String) throws(VaultError) { try set(.data(value), forKey: key) }
+
+    public func set(_ value: Date, forKey key: String) throws(VaultError) { try set(.date(value), forKey: key) }
+
+    public func set(_ value: URL, forKey key: String) throws(VaultError) {
+        try set(.string(value.absoluteString), forKey: key)
+    }
+
+    /// Sets a value of any Codable type.
+    public func set(encoding value: some Encodable, forKey key: String) throws(VaultError) {
+        try set(try StoredValue(value, .propertyList).value, forKey: key)
+    }
+
+    public func removeValue(forKey key: String) throws(VaultError) { try set(nil as SecretValue?, forKey: key) }
+
+    /// Removes everything that the suite itself has.
+    public func removeAll() throws(VaultError) { try store.deleteAll(Query(.genericPassword, service: suite)) }
+
+    /// What a transaction sets and removes.
+    public struct Draft: Sendable {
+        fileprivate var changes: [String: SecretValue?] = [:]
+
+        /// Sets a value, or removes it with nil.
+        public mutating func set(_ value: SecretValue?, forKey key: String) {
+            changes.updateValue(value, forKey: key)
+        }
+
+        public mutating func removeValue(forKey key: String) { set(nil, forKey: key) }
+    }
+
+    /// Sets and removes several values as one: all of it is durable when this returns, or nothing when it throws.
+    public func transaction(_ body: (inout Draft) throws(VaultError) -> Void) throws(VaultError) {
+        var draft = Draft()
+        try body(&draft)
+        try store(draft)
+    }
+
+    /// As the other `transaction`, for a body that throws errors of its own: nothing is changed then.
+    @_disfavoredOverload
+    public func transaction(_ body: (inout Draft) throws -> Void) throws {
+        var draft = Draft()
+        try body(&draft)
+        try store(draft)
+    }
+
+    private func store(_ draft: Draft) throws(VaultError) {
+        var items: [Item] = []
+        var removed: [Query] = []
+        for (key, value) in draft.changes.sorted(by: { $0.key < $1.key }) {
+            let place = ItemKey.genericPassword(service: suite, account: key)
+            if let value { items.append(try StoredValue(value).item(place)) } else { removed.append(Query(place)) }
+        }
+        try store.store(items, replacing: true, deleting: removed)
+    }
+
+    // MARK: Defaults and suites
+
+    /// Values for keys that have none: they are never stored.
+    public func register(defaults: [String: SecretValue]) {
+        state.withLock { $0.registered.merge(defaults) { $1 } }
+    }
+
+    /// Looks for keys that the suite does not have in another one too.
+    public func addSuite(named name: String) {
+        state.withLock { state in
+            if name != suite, !state.otherSuites.contains(name) { state.otherSuites.append(name) }
+        }
+    }
+
+    public func removeSuite(named name: String) { state.withLock { $0.otherSuites.removeAll { $0 == name } } }
+
+    // MARK: Changes
+
+    /// The changes of the suite's own items, of whatever process.
+    public var changes: ChangeSequence { store.changes(matching: Query(.genericPassword, service: suite)) }
+
+    /// The value of a key: as it is now, and then whenever it changed. A slow reader gets the newest.
+    ///
+    /// It ends with an error when the vault is closed or its value cannot be read.
+    public func values(forKey key: String) -> AsyncThrowingStream<SecretValue?, any Error> {
+        let changes = changes
+        return AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let task = Task { [self] in
+                do throws(VaultError) {
+                    var last = try await VaultExecutor.run { () throws(VaultError) in try self.value(forKey: key) }
+                    continuation.yield(last)
+                    for await change in changes {
+                        if case .failed(let error) = change.kind { throw error }
+                        let value = try await VaultExecutor.run { () throws(VaultError) in try self.value(forKey: key) }
+                        if value != last { continuation.yield(value) }
+                        last = value
+                    }
+                    continuation.finish()
+                } catch { continuation.finish(throwing: error) }
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+}
