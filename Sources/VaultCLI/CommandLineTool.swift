@@ -176,12 +176,13 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Every day",
                 subcommands: [
-                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Update.self, Delete.self, Copy.self,
+                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Browse.self, Update.self, Delete.self, Copy.self,
                     Otp.self, Generate.self,
                     Unlock.self, Lock.self,
                 ]),
             CommandGroup(
-                name: "For programs", subcommands: [Read.self, Run.self, Inject.self, DeviceID.self, Forget.self]),
+                name: "For programs",
+                subcommands: [Read.self, Run.self, Inject.self, Defaults.self, DeviceID.self, Forget.self]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
             CommandGroup(
                 name: "Copies",

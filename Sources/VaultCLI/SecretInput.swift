@@ -174,22 +174,39 @@ struct SecretOptions: ParsableArguments {
         return Secret(bytes)
     }
 
+    /// A secret that a person types twice; nil: an empty one.
+    static func typed(at terminal: borrowing Terminal) throws -> Secret? {
+        let typed = try typedTwice(at: terminal)
+        return typed.count > 0 ? Secret(typed) : nil
+    }
+
+    private static func typedTwice(at terminal: borrowing Terminal) throws -> SecretBytes {
+        let first = try terminal.readSecret("Secret: ")
+        let second = try terminal.readSecret("Once more: ")
+        guard first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) else {
+            throw CommandError(.cancelled, "the two secrets differ")
+        }
+        return first
+    }
+
     private func read() throws -> SecretBytes {
         let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
         let limit = Layout.valueLimit
         if let generate { return try Generator.characters(generate, symbols: Generator.defaultSymbols).bytes() }
         if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
         if let fd { return try SecretReader.read(fd, limit: limit, tooLong: tooLong) }
+        return try SecretOptions.prompted(exact: exact)
+    }
+
+    /// What standard input has, or a person types; of the former one newline goes from the end.
+    static func prompted(exact: Bool = false) throws -> SecretBytes {
+        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let limit = Layout.valueLimit
         if Terminal.isTerminal(STDIN_FILENO) {
             guard let terminal = Terminal() else {
                 throw CommandError(.usage, "no secret: there is no terminal to ask at")
             }
-            let first = try terminal.readSecret("Secret: ")
-            let second = try terminal.readSecret("Once more: ")
-            guard first.withBytes({ a in second.withBytes { b in isEqualInConstantTime(a, b) } }) else {
-                throw CommandError(.cancelled, "the two secrets differ")
-            }
-            return first
+            return try typedTwice(at: terminal)
         }
         let input = try SecretReader.read(STDIN_FILENO, limit: limit + 1, tooLong: tooLong)
         let length = input.withBytes { bytes in

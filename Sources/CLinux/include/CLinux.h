@@ -69,6 +69,20 @@ void clinux_logind_delay_sleep(void);
 void clinux_logind_let_sleep(void);
 long clinux_watch_directory(const char *path);
 void clinux_discard_input(int descriptor);
+#define CLINUX_KEY 0x1000000
+#define CLINUX_KEY_WOKEN 0x1fffffe
+#define CLINUX_KEY_GONE 0x1ffffff
+long clinux_screen_open(void);
+void clinux_screen_suspend(void);
+void clinux_screen_resume(void);
+void clinux_screen_close(void);
+int clinux_screen_rows(void);
+int clinux_screen_columns(void);
+void clinux_screen_erase(void);
+void clinux_screen_put(int row, int column, const void *bytes, size_t count, int style);
+void clinux_screen_refresh(int row, int column);
+int clinux_screen_key(int wake, int patience);
+int clinux_cell_width(uint32_t scalar);
 _Noreturn void clinux_end_as(int status);
 
 #endif

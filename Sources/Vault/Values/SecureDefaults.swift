@@ -100,6 +100,16 @@ public final class SecureDefaults: Sendable {
         try SecureDefaults.values(of: suite, in: store)
     }
 
+    /// Whether the suite itself has the key; nothing is opened.
+    public func hasOwnValue(forKey key: String) throws(VaultError) -> Bool {
+        try store.contains(.genericPassword(service: suite, account: key))
+    }
+
+    /// The keys of the suite itself, sorted; nothing is opened.
+    public func keys() throws(VaultError) -> [String] {
+        try store.allMatching(Query(.genericPassword, service: suite)).compactMap(\.account).sorted()
+    }
+
     private static func values(
         of suite: String, in store: any ItemStore
     ) throws(VaultError) -> [String: SecretValue] {

@@ -129,17 +129,24 @@ extension Secret {
     ///
     /// - Parameter seconds: after so many; 0 for never.
     func copy(clearAfter seconds: Int) throws {
+        if let note = try copied(clearAfter: seconds) { Output.note(note) }
+    }
+
+    /// As ``copy(clearAfter:)``.
+    ///
+    /// - Returns: what a person is to know.
+    func copied(clearAfter seconds: Int) throws -> String? {
         let clipboard = try withBytes { try Clipboard.copy($0) }
         guard clipboard != .terminal else {
-            return Output.note("the terminal's clipboard has the secret until something else is copied")
+            return "the terminal's clipboard has the secret until something else is copied"
         }
-        guard seconds > 0 else { return }
+        guard seconds > 0 else { return nil }
         let seal = try ClipboardSeal(of: self)
         let helper = Helper([
             Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
         ])
         try seal.withBytes { try helper.leave($0) }
-        Output.note("the clipboard is cleared in \(seconds) s if it still has the secret")
+        return "the clipboard is cleared in \(seconds) s if it still has the secret"
     }
 }
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Synchronization
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+
+struct Browse: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "browse",
+        abstract: "Look through the vault on the whole screen.",
+        discussion: """
+            What is typed is searched. Enter shows the selected item's secrets until the next key, ^Y copies, ^E gives it \
+            a new secret, ^D deletes it and ^Z takes that back; Esc or ^C ends. It ends by itself when the agent locks \
+            the vault, and after five minutes without a key.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    private static let patience: Int32 = 300_000
+
+    func run() throws {
+        guard Terminal() != nil else { throw CommandError.usage("there is no terminal to browse at") }
+        try vault.access(.named(group)).withVault { vault in
+            try BrowseSession(vault).run(patience: Browse.patience)
+        }
+    }
+}
+
+/// A browser on a screen, over a store.
+private struct BrowseSession: ~Copyable {
+    private let store: any OpenVault
+    private let screen: Screen
+    private var browser = Browser()
+    private var deleted: [Item] = []
+
+    init(_ store: any OpenVault) throws {
+        self.store = store
+        screen = try Screen.open()
+    }
+
+    consuming func run(patience: Int32) throws {
+        let changes = store.changes
+        try load()
+        while true {
+            try take(changes)
+            browser.resize(rows: screen.rows, columns: screen.columns)
+            screen.draw(browser.rows(), cursor: browser.cursor)
+            guard let key = screen.key(patience: patience) else {
+                throw CommandError(.cancelled, "ended after five minutes without a key")
+            }
+            guard key != .woken, let action = browser.take(key) else { continue }
+            do {
+                if case .quit = action { return }
+                try perform(action)
+            } catch let error as CommandError {
+                browser.message = error.message
+            } catch let error as VaultError {
+                guard error != .locked else { throw error }
+                browser.message = CommandError(error).message
+            }
+        }
+    }
+
+    /// What happened in the vault meanwhile, by this program or another.
+    private mutating func take(_ changes: ChangeSequence) throws {
+        guard let taken = changes.take(whenReady: screen.waker) else { throw CommandError(VaultError.closed) }
+        guard !taken.isEmpty else { return }
+        for change in taken {
+            switch change.kind {
+            case .locked: throw CommandError(VaultError.locked)
+            case .failed(let error): throw CommandError(error)
+            case .added, .updated, .deleted, .many, .unlocked: break
+            }
+        }
+        try load()
+        try take(changes)
+    }
+
+    private mutating func load() throws {
+        var items: [Item] = []
+        for itemClass in [ItemClass.genericPassword, .internetPassword] {
+            var query = Query(itemClass)
+            query.synchronizableAny = true
+            query.leavesOutLocked = true
+            items += try store.allMatching(query)
+        }
+        let keyed = items.map { (service: $0.serviceName, account: $0[.account]?.displayText ?? "", item: $0) }
+        browser.show(keyed.sorted { ($0.service, $0.account) < ($1.service, $1.account) }.map(\.item))
+    }
+
+    private mutating func perform(_ action: Browser.Action) throws {
+        switch action {
+        case .quit: break
+        case .reveal(let item):
+            let opened = try opened(item)
+            var parts = opened.secret.map { [(name: "secret", secret: $0)] } ?? []
+            for name in opened.fields.keys.sorted() {
+                if let field = opened.fields[name] { parts.append((name.printable, field)) }
+            }
+            browser.reveal(parts)
+        case .copy(let item):
+            guard let secret = try item.openedSecret() else { throw CommandError(.notFound, "the item has no secret") }
+            browser.hide()
+            browser.message = try secret.copied(clearAfter: 45) ?? "copied"
+        case .edit(let item):
+            guard let record = item.record else { return }
+            let title = "A new secret for \(item.phrase(namingGroup: false)). An empty one leaves it as it is.\n"
+            let secret = try screen.suspended { () throws -> Secret? in
+                guard let terminal = Terminal() else { return nil }
+                terminal.write(title)
+                return try SecretOptions.typed(at: terminal)
+            }
+            guard let secret else { return browser.message = "left as it is" }
+            try store.update(record, with: ItemChanges(secret: secret))
+            browser.message = "changed"
+        case .delete(let item):
+            // All of it is kept, until this program ends, for the undo.
+            let whole = try opened(item)
+            try store.delete(whole)
+            deleted.append(whole)
+            browser.message = "deleted; ^Z brings it back"
+        case .undo:
+            guard let last = deleted.popLast() else { return browser.message = "nothing to take back" }
+            do { try bringBack(last) } catch {
+                deleted.append(last)
+                throw error
+            }
+            browser.message = "brought back \(last.phrase(namingGroup: false))"
+        }
+    }
+
+    /// The item with its secrets.
+    private func opened(_ item: Item) throws -> Item {
+        guard let record = item.record else { throw VaultError.itemNotFound }
+        var query = Query(persistentReference: record.persistentReference)
+        query.returnsSecrets = true
+        guard let opened = try store.first(query) else { throw VaultError.itemNotFound }
+        return opened
+    }
+
+    /// Under its old identifier where the vault keeps older versions, else as a new item.
+    private func bringBack(_ item: Item) throws {
+        if let record = item.record {
+            do throws(VaultError) {
+                try store.restoreItem(record)
+                return
+            } catch { guard error == .itemNotFound else { throw error } }
+        }
+        try store.add(
+            Item(
+                ItemKey(item.itemClass, item.attributes), userAttributes: item.userAttributes, secret: item.secret,
+                fields: item.fields))
+    }
+}

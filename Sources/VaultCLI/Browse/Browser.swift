@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+
+/// What a person browsing a vault sees and does. It draws rows and takes keys, and knows of no terminal.
+struct Browser {
+    /// What the surroundings are to do.
+    enum Action {
+        case quit
+        case copy(Item)
+        case edit(Item)
+        case delete(Item)
+        /// Takes the last delete back.
+        case undo
+        case reveal(Item)
+    }
+
+    private struct Entry {
+        let item: Item
+        let service: String
+        let account: String
+        /// What is searched, in lower case.
+        let text: String
+    }
+
+    private enum Mode {
+        case list
+        /// The parts of an item, each with its name, opened.
+        case revealed([(name: String, rows: [Secret])])
+        case confirmingDelete
+    }
+
+    private var entries: [Entry] = []
+    /// Those that match, as places in `entries`.
+    private var matching: [Int] = []
+    private(set) var search = ""
+    /// A place in `matching`.
+    private var selected = 0
+    private var top = 0
+    private var scroll = 0
+    private var mode = Mode.list
+    private var size = (rows: 24, columns: 80)
+    /// Below the list; empty: the keys.
+    var message = ""
+
+    /// Shows these items, in their order, with the one that was selected still selected.
+    mutating func show(_ items: [Item]) {
+        let old = selectedItem?.record?.id
+        entries = items.map { item in
+            let (service, account) = (item.serviceName.printable, (item[.account]?.displayText ?? "").printable)
+            let label = item[.label]?.displayText ?? ""
+            return Entry(
+                item: item, service: service, account: account,
+                text: (service + "\n" + account + "\n" + label).lowercased())
+        }
+        mode = .list
+        filter()
+        if let old, let place = matching.firstIndex(where: { entries[$0].item.record?.id == old }) { selected = place }
+    }
+
+    mutating func resize(rows: Int, columns: Int) { size = (max(rows, 3), max(columns, 10)) }
+
+    var selectedItem: Item? { matching.indices.contains(selected) ? entries[matching[selected]].item : nil }
+
+    /// How many match.
+    var count: Int { matching.count }
+
+    private mutating func filter() {
+        let words = search.lowercased().split(separator: " ")
+        matching = entries.indices.filter { index in words.allSatisfy { entries[index].text.contains($0) } }
+        selected = min(selected, max(0, matching.count - 1))
+    }
+
+    /// Shows the secrets of the selected item, until the next key.
+    mutating func reveal(_ parts: [(name: String, secret: Secret)]) {
+        let width = size.columns - 2
+        mode = .revealed(parts.map { ($0.name, BrowsedSecret.rows(of: $0.secret, width: width)) })
+        scroll = 0
+    }
+
+    mutating func hide() { mode = .list }
+
+    // MARK: Keys
+
+    mutating func take(_ key: Key) -> Action? {
+        switch mode {
+        case .list: break
+        case .revealed:
+            switch key {
+            case .down: scroll += 1
+            case .up: scroll = max(0, scroll - 1)
+            case .pageDown: scroll += size.rows - 3
+            case .pageUp: scroll = max(0, scroll - size.rows + 3)
+            case .control("y"): return selectedItem.map { .copy($0) }
+            case .control("c"), .control("q"), .gone: return .quit
+            default: mode = .list
+            }
+            return nil
+        case .confirmingDelete:
+            mode = .list
+            message = ""
+            guard case .character("y") = key else { return nil }
+            return selectedItem.map { .delete($0) }
+        }
+        message = ""
+        switch key {
+        case .up: move(-1)
+        case .down: move(1)
+        case .pageUp: move(1 - listRows)
+        case .pageDown: move(listRows - 1)
+        case .home: move(-matching.count)
+        case .end: move(matching.count)
+        case .enter, .control("r"): return selectedItem.map { .reveal($0) }
+        case .control("y"): return selectedItem.map { .copy($0) }
+        case .control("e"): return selectedItem.map { .edit($0) }
+        case .control("d"), .delete:
+            guard let item = selectedItem else { return nil }
+            mode = .confirmingDelete
+            message = "Delete \(item.phrase(namingGroup: false))? y/n"
+        case .control("z"): return .undo
+        case .control("u"), .escape:
+            guard !search.isEmpty else { return key == .escape ? .quit : nil }
+            search = ""
+            filter()
+        case .backspace:
+            guard !search.isEmpty else { return nil }
+            search.removeLast()
+            filter()
+        case .character(let scalar):
+            guard !scalar.isObeyed, search.utf8.count < 256 else { return nil }
+            search.unicodeScalars.append(scalar)
+            selected = 0
+            filter()
+        case .control("c"), .control("q"), .gone: return .quit
+        case .resized, .woken, .control: break
+        }
+        return nil
+    }
+
+    private mutating func move(_ steps: Int) {
+        selected = max(0, min(matching.count - 1, selected + steps))
+    }
+
+    // MARK: Drawing
+
+    /// Between the search above and the keys below.
+    private var listRows: Int { size.rows - 2 }
+
+    var cursor: (row: Int, column: Int) {
+        if case .list = mode { (0, min(size.columns - 1, 8 + search.printable.cells)) } else { (size.rows - 1, 0) }
+    }
+
+    mutating func rows() -> [Row] {
+        if case .revealed(let parts) = mode { return revealedRows(parts) }
+        var rows = [heading]
+        top = max(0, min(top, matching.count - listRows))
+        if selected < top { top = selected }
+        if selected >= top + listRows { top = selected - listRows + 1 }
+        for index in top..<top + listRows {
+            rows.append(matching.indices.contains(index) ? row(index) : Row(""))
+        }
+        if matching.isEmpty { rows[1] = Row(entries.isEmpty ? "The vault has no items." : "Nothing matches.") }
+        return rows + [Row((message.isEmpty ? keys : message).fitted(to: size.columns), .reverse)]
+    }
+
+    private var heading: Row {
+        let total =
+            matching.count == entries.count ? "\(count.grouped)" : "\(count.grouped) of \(entries.count.grouped)"
+        let room = size.columns - total.cells - 1
+        var row = Row("Search: ", .bold)
+        row.parts.append((.text(search.printable.fitted(to: max(0, room - 8))), .plain))
+        row.parts.append((.text(" " + total), .plain))
+        return row
+    }
+
+    private func row(_ index: Int) -> Row {
+        let entry = entries[matching[index]]
+        // What is selected is marked, and not only shown in another way.
+        let mark = index == selected ? "> " : "  "
+        let room = size.columns - 2
+        let text: String
+        if room < 40 {
+            text = (entry.account.isEmpty ? entry.service : entry.service + "  " + entry.account).fitted(to: room)
+        } else {
+            let width = room * 3 / 5
+            text = entry.service.fitted(to: width - 2) + "  " + entry.account.fitted(to: room - width)
+        }
+        return Row(mark + text, index == selected ? .reverse : .plain)
+    }
+
+    private var keys: String {
+        size.columns < 60
+            ? "Enter show ^Y copy ^D del Esc quit"
+            : "Enter show  ^Y copy  ^E edit  ^D delete  ^Z undo  Esc quit"
+    }
+
+    private mutating func revealedRows(_ parts: [(name: String, rows: [Secret])]) -> [Row] {
+        var lines: [Row] = []
+        for (name, secrets) in parts {
+            lines.append(Row(name.fitted(to: size.columns), .bold))
+            lines += secrets.map { Row(secret: $0, indent: 2) }
+        }
+        let room = size.rows - 2
+        scroll = max(0, min(scroll, lines.count - room))
+        let title = selectedItem?.phrase(namingGroup: false) ?? ""
+        var rows = [Row(title.fitted(to: size.columns), .underline)]
+        rows += lines[scroll..<min(lines.count, scroll + room)]
+        while rows.count < size.rows - 1 { rows.append(Row("")) }
+        let more = lines.count > scroll + room ? "  more below" : ""
+        return rows + [Row(("any key hides  ^Y copy" + more).fitted(to: size.columns), .reverse)]
+    }
+}
+
+/// A secret as rows of a screen: nothing in it moves a cursor, and no copy of it is in ordinary memory.
+enum BrowsedSecret {
+    static func rows(of secret: Secret, width: Int) -> [Secret] {
+        guard let texts = try? secret.withBytes({ try lines(of: $0, width: max(width, 4)) }) else { return [] }
+        return texts
+    }
+
+    private static func lines(of bytes: Span<UInt8>, width: Int) throws -> [Secret] {
+        guard (try? UTF8Span(validating: bytes)) != nil else {
+            return [try Secret(copying: "(\(bytes.count.grouped) bytes that are no text)")]
+        }
+        guard bytes.count > 0 else { return [try Secret(copying: "(empty)")] }
+        var rows: [Secret] = []
+        var line = try SecretText(capacity: 8 * width + 16)
+        var (cells, index) = (0, 0)
+        func isFull(_ more: Int) -> Bool { cells + more > width }
+        func finish(_ line: consuming SecretText) throws { rows.append(Secret(try line.bytes())) }
+        while index < bytes.count, rows.count < 10_000 {
+            guard let (scalar, length) = bytes.scalar(at: index) else { break }
+            let isBreak = scalar == "\n"
+            let escape = scalar.isObeyed && !isBreak ? String(scalar).printable : ""
+            let more = isBreak ? 0 : escape.isEmpty ? scalar.cells : escape.cells
+            if isBreak || isFull(more) {
+                var full = try SecretText(capacity: 8 * width + 16)
+                swap(&line, &full)
+                try finish(full)
+                cells = 0
+            }
+            if !escape.isEmpty {
+                line.append(escape.utf8)
+            } else if !isBreak {
+                for offset in index..<index + length { line.append(bytes[offset]) }
+            }
+            cells += more
+            index += length
+        }
+        try finish(line)
+        return rows
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+
+/// A key of a person, as far as it means something here.
+enum Key: Equatable {
+    case character(Unicode.Scalar)
+    /// With the letter in lower case.
+    case control(Character)
+    case up, down, pageUp, pageDown, home, end, enter, escape, backspace, delete
+    case resized
+    /// There is something else to look at.
+    case woken
+    /// The terminal is gone.
+    case gone
+}
+
+/// A row of the screen: what stands in it, and how.
+struct Row {
+    enum Style: Int32 {
+        case plain, bold, reverse, underline
+    }
+
+    enum Part {
+        /// Has nothing in it that a terminal obeys.
+        case text(String)
+        /// The same of a secret, as UTF-8.
+        case secret(Secret)
+    }
+
+    var parts: [(part: Part, style: Style)] = []
+    /// From the left, in cells.
+    var indent = 0
+
+    init(_ text: String, _ style: Style = .plain) { parts = [(.text(text), style)] }
+
+    init(secret: Secret, indent: Int) {
+        parts = [(.secret(secret), .plain)]
+        self.indent = indent
+    }
+}
+
+/// The terminal's whole screen, drawn by ncursesw. What was shown is wiped off it before it is given back.
+struct Screen: ~Copyable {
+    private let wake: Int32
+    private let wakeEnd: Int32
+
+    /// - Throws: code 1 where there is no terminal, or no ncursesw.
+    static func open() throws -> Screen {
+        var ends: (Int32, Int32) = (-1, -1)
+        let isPiped = unsafe withUnsafeMutablePointer(to: &ends) { pair in
+            unsafe pair.withMemoryRebound(to: Int32.self, capacity: 2) { unsafe clinux_pipe($0) }
+        }
+        guard isPiped == 0 else { throw CommandError(.resources, "no pipe is to be had") }
+        let result = clinux_screen_open()
+        guard result == 0 else {
+            close(ends.0)
+            close(ends.1)
+            throw result == Int(-ENOENT)
+                ? CommandError(.failure, "ncursesw is not installed", hint: "install libncursesw6")
+                : CommandError.usage("there is no terminal to browse at")
+        }
+        return Screen(wake: ends.0, wakeEnd: ends.1)
+    }
+
+    private init(wake: Int32, wakeEnd: Int32) { (self.wake, self.wakeEnd) = (wake, wakeEnd) }
+
+    deinit {
+        clinux_screen_close()
+        close(wake)
+        close(wakeEnd)
+    }
+
+    var rows: Int { Int(clinux_screen_rows()) }
+    var columns: Int { Int(clinux_screen_columns()) }
+
+    /// Ends a wait for a key, from any thread.
+    var waker: @Sendable () -> Void {
+        { [wakeEnd] in
+            var byte: UInt8 = 1
+            _ = unsafe Glibc.write(wakeEnd, &byte, 1)
+        }
+    }
+
+    func draw(_ rows: [Row], cursor: (row: Int, column: Int)) {
+        clinux_screen_erase()
+        for (index, row) in rows.enumerated() {
+            var column = row.indent
+            for (part, style) in row.parts {
+                switch part {
+                case .text(let text):
+                    var text = text
+                    text.withUTF8 { utf8 in
+                        unsafe clinux_screen_put(
+                            Int32(index), Int32(column), utf8.baseAddress, utf8.count, style.rawValue)
+                    }
+                    column += text.cells
+                case .secret(let secret):
+                    secret.withBytes { bytes in
+                        unsafe bytes.withUnsafeBytes { bytes in
+                            unsafe clinux_screen_put(
+                                Int32(index), Int32(column), bytes.baseAddress, bytes.count, style.rawValue)
+                        }
+                    }
+                }
+            }
+        }
+        clinux_screen_refresh(Int32(cursor.row), Int32(cursor.column))
+    }
+
+    /// Waits for a key.
+    ///
+    /// - Parameter patience: in milliseconds; -1: for ever.
+    /// - Returns: nil when there was none in this time.
+    func key(patience: Int32) -> Key? {
+        let number = clinux_screen_key(wake, patience)
+        switch number {
+        case 0: return nil
+        case CLINUX_KEY_WOKEN:
+            while clinux_readable(wake) > 0 {
+                var byte: UInt8 = 0
+                guard unsafe Glibc.read(wake, &byte, 1) == 1 else { break }
+            }
+            return .woken
+        case CLINUX_KEY_GONE: return .gone
+        case CLINUX_KEY + 0o402: return .down
+        case CLINUX_KEY + 0o403: return .up
+        case CLINUX_KEY + 0o406: return .home
+        case CLINUX_KEY + 0o407, 0x7F, 0x08: return .backspace
+        case CLINUX_KEY + 0o512: return .delete
+        case CLINUX_KEY + 0o522: return .pageDown
+        case CLINUX_KEY + 0o523: return .pageUp
+        case CLINUX_KEY + 0o527, 0x0D, 0x0A: return .enter
+        case CLINUX_KEY + 0o550: return .end
+        case CLINUX_KEY + 0o632: return .resized
+        case 0x1B: return .escape
+        case 1...0x1A: return .control(Character(UnicodeScalar(UInt8(number) + 0x60)))
+        // A key that means nothing here.
+        case CLINUX_KEY...: return .woken
+        default: return Unicode.Scalar(UInt32(number)).map { .character($0) }
+        }
+    }
+
+    /// Gives the terminal back for as long as the body runs.
+    func suspended<R>(_ body: () throws -> R) rethrows -> R {
+        clinux_screen_suspend()
+        defer { clinux_screen_resume() }
+        return try body()
+    }
+}
+
+extension Unicode.Scalar {
+    /// How many cells of a terminal it takes.
+    var cells: Int { value >= 0x20 && value < 0x7F ? 1 : Int(clinux_cell_width(value)) }
+}
+
+extension String {
+    /// How many cells of a terminal it takes.
+    var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
+
+    /// As much of it as fits, with an ellipsis where that is not all, and blanks up to the width.
+    func fitted(to width: Int) -> String {
+        guard width > 0 else { return "" }
+        var (output, used) = ("", 0)
+        let isTooLong = cells > width
+        for scalar in unicodeScalars {
+            guard used + scalar.cells <= (isTooLong ? width - 1 : width) else { break }
+            output.unicodeScalars.append(scalar)
+            used += scalar.cells
+        }
+        if isTooLong {
+            output += "…"
+            used += 1
+        }
+        return output + String(repeating: " ", count: max(0, width - used))
+    }
+}

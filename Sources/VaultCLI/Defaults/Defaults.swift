@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+
+struct Defaults: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "defaults",
+        abstract: "Settings of applications, in the shape of macOS's 'defaults'.",
+        discussion: """
+            A suite's settings are items of the service SUITE, one for each key, which SecureDefaults reads and writes.
+            """,
+        subcommands: [
+            DefaultsRead.self, DefaultsWrite.self, DefaultsDelete.self, DefaultsImport.self, DefaultsExport.self,
+        ])
+}
+
+/// Which suite of which vault.
+struct DefaultsOptions: ParsableArguments {
+    @OptionGroup var vault: VaultOptions
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Argument(help: "The suite: the service of its items.", completion: ItemCompletion.services)
+    var suite: String
+
+    func validate() throws {
+        guard !suite.isEmpty else { throw ValidationError("the suite is empty") }
+    }
+
+    /// Runs the body on the suite; a value that is none names its key.
+    func withSuite<R>(onlyReads: Bool = false, _ body: (SecureDefaults) throws -> R) throws -> R {
+        let groups = AccessGroups.named(group)
+        // Writing and reading mean one group, or keys would appear twice.
+        let own = groups.first.map { AccessGroups([$0]) } ?? groups
+        return try vault.access(own, onlyReads: onlyReads).withVault { try body(SecureDefaults(suite: suite, in: $0)) }
+    }
+}
+
+struct DefaultsRead: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "read", abstract: "Print a setting, or all of a suite.",
+        discussion: "A text is printed as it is; what has parts as macOS's 'defaults' does, or as JSON.")
+
+    @OptionGroup var options: DefaultsOptions
+
+    @Argument(help: "The key. Left out: all of them.")
+    var key: String?
+
+    @Flag(help: "Print JSON: data in base64, times as RFC 3339.")
+    var json = false
+
+    func run() throws {
+        let value = try options.withSuite(onlyReads: true) { defaults -> SecretValue in
+            guard let key else {
+                let all = try defaults.ownValues()
+                guard !all.isEmpty else { throw CommandError(.notFound, "no such suite") }
+                return .dictionary(all)
+            }
+            guard let value = try defaults.value(forKey: key) else { throw CommandError(.notFound, "no such key") }
+            return value
+        }
+        guard json else {
+            let text = value.defaultsText
+            return try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? text.printableLines : text)
+        }
+        do throws(ValueFormatError) {
+            let text = JSONText.escaped(Array(try value.json()).span)
+            do { try Output.write(text.span) } catch { throw .notJSON }
+        } catch { throw CommandError(error) }
+        try Output.write("\n")
+    }
+}
+
+struct DefaultsWrite: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "write", abstract: "Set a setting.",
+        usage: "vault defaults write <suite> <key> [-string|-int|-float|-bool|-date|-data] [<value>]",
+        discussion: """
+            The value follows its type: -string TEXT, -int N, -float X, -bool yes|no, -date 2026-01-31T12:00:00Z, -data
+            HEX, -array TEXT ..., -dict KEY TEXT ...; -array-add and -dict-add add to what is there. Without a type it
+            is a text. A value that is left out comes from standard input: arguments are seen by every process of the
+            machine, so that is where a secret belongs.
+            """)
+
+    @OptionGroup var options: DefaultsOptions
+
+    @Argument(help: "The key.")
+    var key: String
+
+    @Argument(parsing: .allUnrecognized, help: "The type and the value.")
+    var value: [String] = []
+
+    func run() throws {
+        let change = try DefaultsArguments.change(value) {
+            guard options.vault.passphrase.passphraseFd != 0 else {
+                throw CommandError.usage("standard input cannot give both the passphrase and the value")
+            }
+            guard let text = Secret(try SecretOptions.prompted()).secretString() else {
+                throw CommandError.usage("the value is not UTF-8", hint: "-data takes hexadecimal digits")
+            }
+            return text
+        }
+        try options.withSuite { defaults in
+            switch change {
+            case .set(let value): try defaults.set(value, forKey: key)
+            case .append(let elements):
+                let old = try defaults.value(forKey: key)
+                guard let array = old == nil ? [] : old?.array else {
+                    throw CommandError(.failure, "what is there is no array")
+                }
+                try defaults.set(.array(array + elements), forKey: key)
+            case .merge(let members):
+                let old = try defaults.value(forKey: key)
+                guard let dictionary = old == nil ? [:] : old?.dictionary else {
+                    throw CommandError(.failure, "what is there is no dictionary")
+                }
+                try defaults.set(.dictionary(dictionary.merging(members) { $1 }), forKey: key)
+            }
+        }
+    }
+}
+
+struct DefaultsDelete: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete a setting, or all of a suite.")
+
+    @OptionGroup var options: DefaultsOptions
+
+    @Argument(help: "The key. Left out: all of them.")
+    var key: String?
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    func run() throws {
+        if key == nil, !yes { try Confirmation.checkPossible() }
+        try options.withSuite { defaults in
+            if let key {
+                guard try defaults.hasOwnValue(forKey: key) else { throw CommandError(.notFound, "no such key") }
+                return try defaults.removeValue(forKey: key)
+            }
+            let count = try defaults.keys().count
+            guard count > 0 else { throw CommandError(.notFound, "no such suite") }
+            if !yes { try Confirmation.ask("Delete \(count.grouped) settings of \(options.suite.printable)?") }
+            try defaults.removeAll()
+        }
+    }
+}
+
+struct DefaultsImport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Take settings from a property list.",
+        discussion: "The file is a dictionary, binary or XML; '-' is standard input. All of it is taken, or nothing.")
+
+    @OptionGroup var options: DefaultsOptions
+
+    @Argument(help: "The file.", completion: .file())
+    var file: String
+
+    func run() throws {
+        let limit = 64 << 20
+        let tooLong = CommandError(.usage, "a property list has at most 64 MiB here")
+        if file == "-", options.vault.passphrase.passphraseFd == 0 {
+            throw CommandError.usage("standard input cannot give both the passphrase and the property list")
+        }
+        let bytes =
+            file == "-"
+            ? try SecretReader.read(STDIN_FILENO, limit: limit, tooLong: tooLong)
+            : try SecretReader.read(file: file, limit: limit, tooLong: tooLong)
+        let value: SecretValue
+        do throws(ValueFormatError) {
+            value = try bytes.withBytes { bytes throws(ValueFormatError) in
+                try SecretValue(propertyList: bytes.array)
+            }
+        } catch { throw CommandError(error) }
+        guard let settings = value.dictionary else { throw CommandError.usage("the property list is no dictionary") }
+        try options.withSuite { defaults in
+            try defaults.transaction { (draft: inout SecureDefaults.Draft) throws(VaultError) in
+                for (key, value) in settings { draft.set(value, forKey: key) }
+            }
+        }
+        Output.note("took \(settings.count.grouped) settings")
+    }
+}
+
+struct DefaultsExport: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Write a suite as a property list.",
+        discussion: "The file has mode 0600, and is there whole or not at all; '-' is standard output.")
+
+    @OptionGroup var options: DefaultsOptions
+
+    @Argument(help: "The file.", completion: .file())
+    var file: String
+
+    @Flag(help: "Write the binary format, not XML.")
+    var binary = false
+
+    @Flag(help: "Replace a file that exists.")
+    var yes = false
+
+    func run() throws {
+        let output = OutputFile(file)
+        guard file == "-" || yes || !output.exists else {
+            throw CommandError(.alreadyExists, "the file exists", hint: "to replace it: --yes")
+        }
+        let settings = try options.withSuite(onlyReads: true) { try $0.ownValues() }
+        guard !settings.isEmpty else { throw CommandError(.notFound, "no such suite") }
+        let list: Data
+        do throws(ValueFormatError) {
+            list = try SecretValue.dictionary(settings).propertyList(binary ? .binary : .xml)
+        } catch { throw CommandError(error) }
+        let bytes = Array(list)
+        if file == "-" { try Output.write(bytes.span) } else { try output.replace(with: bytes.span, durably: true) }
+    }
+}
+
+extension CommandError {
+    init(_ error: ValueFormatError) {
+        switch error {
+        case .notAPropertyList: self.init(.damaged, "this is no property list")
+        case .malformed(let offset): self.init(.damaged, "the property list is damaged at byte \(offset)")
+        case .tooDeep: self.init(.damaged, "the value is nested deeper than \(SecretValue.deepest) levels")
+        case .tooLarge: self.init(.damaged, "the value has more parts than it may")
+        case .unrepresentable(let path):
+            self.init(.failure, "the format cannot say what is at '\(path.printable)'", hint: "--json can say null")
+        case .notJSON: self.init(.damaged, "this is no JSON")
+        }
+    }
+}
+
+extension String {
+    /// As ``printable``, with its lines.
+    var printableLines: String {
+        split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            let indent = line.prefix { $0 == " " }
+            return indent + String(line.dropFirst(indent.count)).unescapedPrintable
+        }.joined(separator: "\n")
+    }
+
+    /// Without anything that a terminal obeys; a backslash stays one.
+    private var unescapedPrintable: String {
+        split(separator: "\\", omittingEmptySubsequences: false).map { String($0).printable }.joined(separator: "\\")
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The command that takes the whole screen, at a terminal.
+struct BrowseTests {
+    private static func shell() throws -> Shell {
+        let shell = try Shell()
+        _ = try shell.run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass
+            echo main-s3cret | vault set github.com ada --passphrase-file pass
+            echo field-s33d | vault set github.com ada --field otp --passphrase-file pass
+            echo other | vault set mail bob --passphrase-file pass
+            """
+        )
+        return shell
+    }
+
+    private static let program = ["browse", "--passphrase-file", "pass"]
+    /// What gives a terminal its first screen back.
+    private static let firstScreen = "\u{1b}[?1049l"
+
+    @Test func `without a terminal it says so at once`() throws {
+        let result = try Self.shell().run("setsid vault browse --passphrase-file pass < /dev/null")
+        #expect(result.status == 64 && result.error.contains("there is no terminal"))
+    }
+
+    @Test(arguments: ["xterm-256color", "vt100"])
+    func `what is shown of a secret is off the screen when it ends`(_ terminalType: String) throws {
+        let shell = try Self.shell()
+        let terminal = try PseudoTerminal(
+            ["TERM=\(terminalType)", Shell.commands + "/vault"] + Self.program, in: shell, program: "/usr/bin/env",
+            columns: 80)
+        try terminal.wait(for: "Search: ")
+        try terminal.wait(for: "github.com")
+        terminal.type("git\r")
+        try terminal.wait(for: "main-s3cret")
+        try terminal.wait(for: "field-s33d")
+        terminal.clear()
+        terminal.type("\u{3}")
+        #expect(terminal.end() == 0)
+        #expect(!terminal.screen.contains("s3cret") && !terminal.screen.contains("s33d"))
+        // It is overwritten before the terminal gets its other screen back, if it has two.
+        #expect(terminal.screen.contains("\u{1b}[H") || terminal.screen.contains("\u{1b}[2J"))
+        #expect(terminal.isEchoing)
+        if terminalType != "vt100" { #expect(terminal.screen.contains(Self.firstScreen)) }
+    }
+
+    /// What is drawn is what differs, which is not always a text: the vault says what was done.
+    private func wait(for status: Int32, from command: String, in shell: Shell) throws {
+        for _ in 0..<200 where try shell.run(command).status == status { return }
+        Issue.record("\(command)")
+    }
+
+    @Test func `an item is deleted, brought back, and given a new secret`() throws {
+        let shell = try Self.shell()
+        let terminal = try PseudoTerminal(
+            ["TERM=xterm", Shell.commands + "/vault"] + Self.program, in: shell, program: "/usr/bin/env", columns: 80)
+        try terminal.wait(for: "github.com")
+        terminal.type("git\u{4}y")
+        try wait(for: 10, from: "vault get github.com ada --passphrase-file pass", in: shell)
+        terminal.type("\u{1a}")
+        try wait(for: 0, from: "vault get github.com ada --passphrase-file pass", in: shell)
+        #expect(try shell.run("vault get github.com ada --field otp --passphrase-file pass").output == "field-s33d")
+        terminal.type("\u{5}")
+        try terminal.wait(for: "Secret: ")
+        #expect(!terminal.isEchoing)
+        terminal.type("new\n")
+        try terminal.wait(for: "Once more: ")
+        terminal.type("new\n")
+        try wait(for: 0, from: "[ \"$(vault get github.com ada --passphrase-file pass)\" = new ]", in: shell)
+        terminal.type("\u{3}")
+        #expect(terminal.end() == 0)
+        #expect(try shell.run("vault get github.com ada --passphrase-file pass").output == "new")
+        #expect(!terminal.screen.contains("new\n"))
+    }
+
+    @Test func `what another process changes is seen, and a vault that goes away ends it`() throws {
+        let shell = try Self.shell()
+        let terminal = try PseudoTerminal(
+            ["TERM=xterm", Shell.commands + "/vault"] + Self.program, in: shell, program: "/usr/bin/env", columns: 80)
+        try terminal.wait(for: "github.com")
+        _ = try shell.run("echo x | vault set added-meanwhile x --passphrase-file pass")
+        try terminal.wait(for: "added-meanwhile")
+        _ = try shell.run("mv .local/share/vault/default.vault away")
+        #expect(terminal.end() == 10)
+        #expect(terminal.isEchoing)
+    }
+}
