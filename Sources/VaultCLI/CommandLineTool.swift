@@ -176,7 +176,8 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Every day",
                 subcommands: [
-                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Browse.self, Update.self, Delete.self, Copy.self,
+                    Init.self, Add.self, SetItem.self, Get.self, Find.self, Browse.self, Update.self, Delete.self,
+                    Copy.self,
                     Otp.self, Generate.self,
                     Unlock.self, Lock.self,
                 ]),

@@ -42,7 +42,8 @@ struct BrowserTests {
         browser.show(
             try items([
                 ("evil\u{1b}[2J\u{202e}name", "a\nb"), ("漢字サービス漢字サービス漢字サービス漢字サービス漢字サービス", "ünï"),
-                (String(repeating: "long ", count: 40), String(repeating: "x", count: 200)), ("e\u{301}", ""), ("", "y"),
+                (String(repeating: "long ", count: 40), String(repeating: "x", count: 200)), ("e\u{301}", ""),
+                ("", "y"),
             ]))
         for key in [Key.down, .down, .end, .control("r"), .home, .pageDown, .control("d")] {
             _ = browser.take(key)

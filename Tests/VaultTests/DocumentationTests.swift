@@ -42,6 +42,23 @@ struct DocumentationTests {
         #expect(found > 35)
     }
 
+    @Test(arguments: ["UserDefaults", "PropertyLists", "CoreDataOrRealm", "SQLite"])
+    func `the examples of an article are those that are compiled and run`(_ store: String) throws {
+        let compiled = try String(
+            contentsOf: Self.sources.appending(
+                path: "../../Tests/Dependent/Sources/dependent/ArticleExamples.swift"
+            ).standardized, encoding: .utf8)
+        let blocks = try Self.page("ComingFrom\(store)").components(separatedBy: "```swift\n").dropFirst()
+        #expect(blocks.count >= 2)
+        for block in blocks {
+            let code = try #require(block.components(separatedBy: "\n```").first)
+            for part in code.components(separatedBy: "\n\n") { #expect(compiled.contains(part), "\(part)") }
+            // And it is called.
+            let names = code.matches(of: /func (\w+)\(vault/).map { String($0.1) }
+            #expect(names.allSatisfy { compiled.contains("\($0)(vault: vault") }, "\(names)")
+        }
+    }
+
     @Test func `everything that a vault can do is a topic`() throws {
         let topics = try Self.page("TheVault")
         var isVault = false

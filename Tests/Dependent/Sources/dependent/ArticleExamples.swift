@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Synchronization
+import Vault
+import VaultAgent
+
+// The articles "Coming from …" show these functions; the formatter leaves their comments where they are.
+// swift-format-ignore-file
+
+struct CheckFailed: Error { let line: Int }
+
+func check(_ condition: Bool, line: Int = #line) throws {
+    if !condition { throw CheckFailed(line: line) }
+}
+
+// ComingFromUserDefaults
+
+func settings(vault: any ItemStore) throws {
+    let defaults = SecureDefaults(suite: "com.example.app", in: vault)
+    defaults.register(defaults: ["volume": 0.5])
+
+    try defaults.set("Ada", forKey: "name")
+    try defaults.set(true, forKey: "isPro")
+    try defaults.set(["a", "b"], forKey: "recent")
+
+    try check(defaults.string(forKey: "name") == "Ada")
+    try check(defaults.bool(forKey: "isPro"))
+    try check(defaults.stringArray(forKey: "recent") == ["a", "b"])
+    try check(defaults.double(forKey: "volume") == 0.5)   // registered, stored nowhere
+}
+
+func settingsThatObserve(vault: any ItemStore) async throws {
+    let defaults = SecureDefaults(suite: "com.example.app", in: vault)
+    let reader = Task {
+        for try await theme in defaults.values(forKey: "theme") {   // as it is, then whenever it changes
+            if theme?.string == "dark" { return true }
+        }
+        return false
+    }
+    try defaults.set("dark", forKey: "theme")
+    let heard = try await reader.value
+    try check(heard)                                               // nothing to remove: the loop ended, and with it all
+}
+
+// ComingFromPropertyLists
+
+func list(vault: any ItemStore) throws {
+    let file = try PropertyListSerialization.data(
+        fromPropertyList: ["servers": [["host": "a", "port": "8080"]], "名前": "漢字"], format: .xml, options: 0)
+    let imported = try SecretValue(propertyList: file)
+
+    try check(imported["servers"][0]["port"].lenientInt == 8080)   // exact: .int, which is nil for a text
+    try check(imported["servers"][7]["port"].isNull)               // never a trap
+
+    let defaults = SecureDefaults(suite: "config", in: vault)
+    try defaults.transaction { draft in
+        for (key, value) in imported.dictionary ?? [:] { draft.set(value, forKey: key) }
+    }
+    let exported = try SecretValue.dictionary(defaults.ownValues()).propertyList(.xml)
+    try check(SecretValue(propertyList: exported) == imported)
+}
+
+struct Profile: StoredFields {
+    @Stored("email") var email: String?
+    @Stored("visits") var visits = 0
+}
+
+func account(vault: any ItemStore) throws {
+    let account = AccountStore(vault, account: "ada", of: Profile.self)
+    account.email = "ada@example.com"          // durable when this returns: there is no save to forget
+    account.visits += 1
+    account.email = nil                        // a null is a field that goes, and no crash
+
+    try account.save { profile in              // several as one; what fails is thrown
+        profile.email = "ada@example.org"
+        profile.visits += 1
+    }
+    account.account = "bob"                    // switches
+    try check(account.email == nil)
+    account.account = "ada"
+    try check(account.read { ($0.email, $0.visits) } == ("ada@example.org", 2))
+}
+
+// ComingFromCoreDataOrRealm
+
+struct Dog: Codable, Equatable, Sendable {
+    var name: String
+    var age: Int
+    var tags: [String] = []
+}
+
+struct OldDog: Codable { var called: String }
+
+func objects(vault: any ItemStore) throws {
+    try vault.set(Dog(name: "Rex", age: 3), for: "rex")
+    try check(vault.value(of: Dog.self, for: "rex")?.age == 3)
+    try check(vault.value(of: Dog.self, for: "none") == nil)      // absent is nil; anything else is thrown
+
+    try vault.set(OldDog(called: "Bo"), for: "bo")                       // as an older version wrote it
+    let migration = ValueMigration(from: OldDog.self) { Dog(name: $0.called, age: 0) }
+    try check(vault.value(for: "bo", migrating: migration) == Dog(name: "Bo", age: 0))
+}
+
+func history(vault: Vault) throws {
+    try vault.setHistoryLimit(5)
+    try vault.set(Dog(name: "Rex", age: 3), for: "old")
+    try vault.set(Dog(name: "Rex", age: 4), for: "old")
+
+    let record = try vault.first(.value("old"))?.record
+    if let record { try vault.undo(record) }                             // old versions are not lost
+    try check(vault.value(of: Dog.self, for: "old")?.age == 3)
+}
+
+func live(vault: any ItemStore) async throws {
+    let dogs = Query(.genericPassword, service: "dogs")
+    let sequence = try vault.sequence
+    let known = try await vault.allMatching(dogs).count                  // look …
+    let reader = Task {                                                  // … and miss nothing that comes after
+        var count = known
+        for await change in vault.changes(matching: dogs, from: sequence) {
+            switch change.kind {
+            case .added: count += 1
+            case .deleted: count -= 1
+            case .many: count = try await vault.allMatching(dogs).count
+            case .updated, .locked, .unlocked: break
+            case .failed(let error): throw error
+            }
+            if count == known + 2 { return true }
+        }
+        return false
+    }
+    for name in ["Rex", "Bo"] {
+        try await vault.set(Dog(name: name, age: 1), for: .genericPassword(service: "dogs", account: name))
+    }
+    let heard = try await reader.value
+    try check(heard)
+}
+
+// ComingFromSQLite
+
+func rows(vault: any ItemStore) throws {
+    let people = [("ada", "London", "1815"), ("grace", "New York", "1906"), ("李", "北京", "1958")]
+    try vault.store(
+        try people.map { name, city, born in
+            Item(
+                .genericPassword(service: "people", account: name), attributes: [.label: .string(city)],
+                userAttributes: ["born": born], secret: try Secret(copying: "the secret of \(name)"))
+        }, replacing: true)                                             // one transaction, one sync
+
+    // SELECT * FROM people WHERE city = '北京'
+    let found = try vault.copyMatching(Query(.genericPassword, service: "people", label: "北京"))
+    try check(found.map(\.account) == ["李"])
+    try check(found[0].secretString() == "the secret of 李")      // byte for byte, whatever the script
+
+    // SELECT … WHERE born = '1906'; UPDATE …; DELETE …
+    let born = Query(.genericPassword, service: "people", userAttributes: ["born": "1906"])
+    try check(vault.update(matching: born, with: ItemChanges(attributes: [.comment: "Hopper"])) == 1)
+    try check(vault.delete(matching: Query(.genericPassword, service: "people")) == 3)
+}
+
+func changeOfOne(vault: Vault, path: FilePath) throws {
+    for number in 0..<500 { try vault.set(number, for: "row \(number)") }
+    let before = try FileManager.default.attributesOfItem(atPath: path.string)[.size] as? Int ?? 0
+    try vault.set(0, for: "row 250")
+    let after = try FileManager.default.attributesOfItem(atPath: path.string)[.size] as? Int ?? 0
+    try check(after - before < 4096)                                  // one row is written, and not the file
+}
+
+enum Articles {
+    static func run(_ command: Command) throws -> [String] {
+        let home = try Home(withVaultOf: command)
+        let passphrase = try Passphrase(Home.passphrase)
+        let path = FilePath(home.vault)
+        let vault = try Vault.open(at: path, unlockingWith: passphrase)
+        try all(vault)
+        try history(vault: vault)
+        try changeOfOne(vault: vault, path: path)
+        vault.close()
+        try command.run(["agent"], in: home)
+        defer { _ = try? command.run(["agent", "--stop"], in: home) }
+        guard let client = try AgentClient(vault: path, accessGroups: ["articles"]) else { return ["no agent"] }
+        try all(client)
+        return []
+    }
+
+    private static func all(_ vault: any ItemStore) throws {
+        try settings(vault: vault)
+        try list(vault: vault)
+        try account(vault: vault)
+        try objects(vault: vault)
+        try rows(vault: vault)
+        try waiting { try await settingsThatObserve(vault: vault) }
+        try waiting { try await live(vault: vault) }
+    }
+
+    /// Runs a task from code that is none.
+    private static func waiting(_ body: @escaping @Sendable () async throws -> Void) throws {
+        let done = DispatchSemaphore(value: 0)
+        let result = Mutex<Result<Void, any Error>>(.success(()))
+        Task {
+            do { try await body() } catch { result.withLock { $0 = .failure(error) } }
+            done.signal()
+        }
+        done.wait()
+        try result.withLock { $0 }.get()
+    }
+}
