@@ -27,13 +27,23 @@ extension LockedVault {
     /// The ways to unlock it.
     public var slots: [KeySlot] { store.header.slots }
 
-    /// What this machine keeps for the vault, which a slot of it opens with. Nil: it has no such slot.
+    /// What this machine keeps for the vault, which a slot of it opens with: in a chip, with systemd, or as
+    /// ``Vault/Vault/defaultKeyFile``. Nil: nothing of it.
     ///
     /// - Throws: `.storage(.machineSecret)` when the machine does not give it: the other slots work all the same.
     public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
         -> UnlockingSecret?
     {
-        try stored(store.machineSecret(with: credential))
+        if let secret = try stored(store.machineSecret(with: credential)) { return secret }
+        guard Vault.hasDefaultKeyFile, slots.contains(where: { $0.kind == .keyFile }),
+            let keyFile = try UnlockingSecret.defaultKeyFile()
+        else { return nil }
+        // It may be that of a vault that was here before.
+        do throws(StorageError) { _ = try store.unlock(with: .keyFile(keyFile)) } catch {
+            guard error == .wrongPassphrase else { throw VaultError(error) }
+            return nil
+        }
+        return .keyFile(keyFile)
     }
 
     /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before

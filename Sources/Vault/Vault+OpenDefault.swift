@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 public import SystemPackage
 internal import VaultCrypto
 internal import VaultStorage
@@ -17,6 +18,10 @@ extension Vault {
     /// `$XDG_CONFIG_HOME/vault/default.key`, which opens a vault that has a slot for a key file and for which nothing
     /// else is named. Nil without it and without `$HOME`.
     public static var defaultKeyFile: FilePath? { configurationDirectory?.appending("default.key") }
+
+    package static var hasDefaultKeyFile: Bool {
+        defaultKeyFile.map { FileManager.default.fileExists(atPath: $0.string) } ?? false
+    }
 
     /// Opens the vault at ``defaultPath`` with what this process was given, as a service does at boot: the passphrase
     /// file or systemd's credential, a key file, or what this machine keeps for the vault.

@@ -55,8 +55,8 @@ extension UnlockingSecret {
         return try keyFileOfProcess().map { .keyFile($0) }
     }
 
-    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise
-    /// ``Vault/Vault/defaultKeyFile`` or what this machine keeps for it.
+    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine
+    /// keeps for it.
     ///
     /// - Throws: also `.storage(.machineSecret)`.
     public static func ofProcess(for vault: LockedVault) throws(VaultError) -> UnlockingSecret? {
@@ -68,7 +68,6 @@ extension UnlockingSecret {
             return .passphraseAndKeyFile(passphrase, keyFile)
         }
         if let secret = try ofProcess() { return secret }
-        if kinds.contains(.keyFile), let keyFile = try defaultKeyFile() { return .keyFile(keyFile) }
         return try vault.machineSecret(with: SystemCredential(device: Directories.variable("VAULT_TPM2_DEVICE")))
     }
 
@@ -85,7 +84,7 @@ extension UnlockingSecret {
 
     /// The key file that nobody had to name; nil: there is none.
     static func defaultKeyFile() throws(VaultError) -> KeyFile? {
-        guard let file = Vault.defaultKeyFile, FileManager.default.fileExists(atPath: file.string) else { return nil }
+        guard Vault.hasDefaultKeyFile, let file = Vault.defaultKeyFile else { return nil }
         return try keyFile(in: file)
     }
 

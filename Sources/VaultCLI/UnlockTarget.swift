@@ -24,7 +24,7 @@ struct UnlockTarget {
     var takesPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
     /// Whether this machine may have a secret for the vault.
-    var canAskMachine: Bool { has(.external) }
+    var canAskMachine: Bool { has(.external) || has(.keyFile) && Vault.hasDefaultKeyFile }
 
     /// Asks for the passphrase, unless no passphrase opens the vault.
     func ask() throws -> Passphrase {

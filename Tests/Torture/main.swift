@@ -11,7 +11,8 @@ import Vault
 //   vault-torture faults DIRECTORY VAULT-COMMAND [all]
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //
-// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut.
+// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut, `watch`
+// and `change` for a test of what waiting costs.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }
@@ -44,6 +45,8 @@ do {
         var names: [String] = []
         while let name = readLine() { names.append(name) }
         exit(try Kills.check(scratch, names) == 0 ? 0 : 1)
+    case "watch": try Watching.run(scratch)
+    case "change": try Watching.change(scratch)
     case "write": try Kills.write(scratch, cycle: number(2))
     default: exit(2)
     }

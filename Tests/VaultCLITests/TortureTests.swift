@@ -17,6 +17,24 @@ struct TortureTests {
         #expect(result.output.contains(" 0 lost"))
     }
 
+    @Test func `a process that waits for changes asks the system for nothing, and hears of them all the same`() throws {
+        let result = try Shell().run(
+            """
+            mkdir place && vault-torture make place
+            vault-torture watch place > heard & pid=$!
+            until grep -q ready heard; do :; done
+            # What it did at its beginning is over once it has waited for a while.
+            timeout 2 strace -f -qq -o /dev/null -p $pid
+            timeout 2 strace -f -qq -o calls -p $pid; grep -c ' = ' calls
+            vault-torture change place; wait $pid; tail -1 heard
+            """)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == 2 && lines[1] == "deleted", "\(result.output)\(result.error)")
+        // Dispatch looks after its threads once a second, with four calls; to be looked at interrupts one of each
+        // thread, which is made again.
+        #expect(Int(lines.first ?? "") ?? .max <= 16, "\(result.output)")
+    }
+
     @Test func `processes and threads that change one vault at once, some of them killed, agree on its history`() throws
     {
         let result = try Shell().run("vault-torture races place 6 4 4")

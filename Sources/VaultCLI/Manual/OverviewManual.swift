@@ -37,7 +37,8 @@ enum OverviewManual {
               $VAULT_PASSPHRASE_FILE
               the systemd credential vault.passphrase
               $VAULT_KEY_FILE
-              what this machine keeps, where no agent is running: 'vault slot add tpm2'
+              what this machine keeps, where no agent is running: 'vault slot add tpm2', or the key file
+              ~/.config/vault/default.key
               a prompt at the terminal
 
             Without any of them it ends with 4 at once. A passphrase is never an argument, nor a variable.
@@ -70,8 +71,8 @@ enum OverviewManual {
         (
             "REFERENCES",
             """
-            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute; special characters
-            are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in its place.
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field of the item, else an attribute;
+            special characters are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in its place.
             """
         ),
         (
