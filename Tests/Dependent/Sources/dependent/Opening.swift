@@ -17,9 +17,11 @@ enum Opening {
         let mode = try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int
         try expect(mode == 0o600, &failures)
         // The second time, and by others: with what is there.
-        try expect(try Vault.openDefault(creating: .withKeyFile).value(of: String.self, for: "value") == "kept", &failures)
+        try expect(
+            try Vault.openDefault(creating: .withKeyFile).value(of: String.self, for: "value") == "kept", &failures)
         try expect(try Vault.openDefault().value(of: String.self, for: "value") == "kept", &failures)
-        try expect(try command.run(["find", "--service", "values"], in: home) == "values\tvalue\t\tgeneric\n", &failures)
+        try expect(
+            try command.run(["find", "--service", "values"], in: home) == "values\tvalue\t\tgeneric\n", &failures)
         // A key of another vault opens nothing, and none is asked for.
         try Data(repeating: 7, count: 64).write(to: URL(filePath: key))
         try expect(outcome { _ = try Vault.openDefault(creating: .withKeyFile) } == .locked, &failures)
