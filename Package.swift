@@ -156,7 +156,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
                 "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift",
                 "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
-                "VaultAgentTests/FuzzedMessage.swift",
+                "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",
             ],
             swiftSettings: testSettings))
 }

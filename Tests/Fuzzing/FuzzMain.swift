@@ -17,6 +17,7 @@ public func initialize(
         case "format": FuzzedFormat.seeds
         case "log": FuzzedLog.seeds
         case "message": (try? FuzzedMessage.seeds) ?? []
+        case "value": FuzzedValue.seeds
         default: FuzzedCommand.seeds
         }
     for (number, seed) in seeds.enumerated() {
@@ -36,6 +37,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         case "format": FuzzedFormat.holds(input)
         case "log": FuzzedLog.holds(input)
         case "message": FuzzedMessage.holds(input)
+        case "value": FuzzedValue.holds(input)
         default: FuzzedCommand.holds(input)
         }
     precondition(holds, "the property does not hold")

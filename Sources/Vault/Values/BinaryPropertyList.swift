@@ -21,9 +21,36 @@ struct BinaryPropertyListReader {
     /// Bytes that may still be copied: a long text can be named very often.
     private var bytesLeft: Int
 
-    static func read(_ bytes: [UInt8]) throws(ValueFormatError) -> SecretValue {
+    /// Whether the identifiers of an archiver are read, as XML lists have them: a dictionary of ``identifierKey``.
+    private var readsIdentifiers = false
+    static let identifierKey = "CF$UID"
+
+    static func read(_ bytes: [UInt8], readsIdentifiers: Bool = false) throws(ValueFormatError) -> SecretValue {
         var (reader, root) = try BinaryPropertyListReader.open(bytes)
+        reader.readsIdentifiers = readsIdentifiers
         return try reader.object(root, depth: 0)
+    }
+
+    /// Makes sure that a list can be given to a reader that trusts what it reads: Foundation's.
+    ///
+    /// - Throws: as ``read(_:readsIdentifiers:)``, without making any of the objects.
+    static func check(_ bytes: [UInt8]) throws(ValueFormatError) {
+        var (reader, root) = try BinaryPropertyListReader.open(bytes)
+        try reader.check(root, depth: 0)
+    }
+
+    /// The list whose root is the only element of the array that is its root now.
+    static func unwrapped(_ bytes: consuming [UInt8]) throws(ValueFormatError) -> [UInt8] {
+        var (reader, root) = try BinaryPropertyListReader.open(bytes)
+        let offset = try reader.offset(of: root)
+        let element = try reader.references(1, at: offset + 1)[0]
+        guard bytes[offset] == 0xA1 else { throw .malformed(offset: offset) }
+        // The array stays where it is, and nothing names it.
+        let place = bytes.count - trailerLength + 16
+        for index in 0..<8 {
+            bytes[place + index] = UInt8(truncatingIfNeeded: UInt64(element) >> UInt64(56 - 8 * index))
+        }
+        return bytes
     }
 
     private static func open(_ bytes: [UInt8]) throws(ValueFormatError) -> (BinaryPropertyListReader, root: Int) {
@@ -58,14 +85,44 @@ struct BinaryPropertyListReader {
         return bytes[offset..<offset + Int(length)]
     }
 
-    private mutating func object(_ index: Int, depth: Int) throws(ValueFormatError) -> SecretValue {
-        guard depth <= SecretValue.deepest else { throw .tooDeep }
-        guard left > 0 else { throw .tooLarge }
-        left -= 1
+    private func offset(of index: Int) throws(ValueFormatError) -> Int {
         let entry = tableOffset + index * offsetSize
         guard let offset = Int(exactly: Self.bigEndian(bytes[entry..<entry + offsetSize])),
             offset >= Self.magic.count, offset < tableOffset
         else { throw .malformed(offset: entry) }
+        return offset
+    }
+
+    /// Counts an object in.
+    private mutating func begin(depth: Int) throws(ValueFormatError) {
+        guard depth <= SecretValue.deepest else { throw .tooDeep }
+        guard left > 0 else { throw .tooLarge }
+        left -= 1
+    }
+
+    private mutating func check(_ index: Int, depth: Int) throws(ValueFormatError) {
+        let offset = try offset(of: index)
+        let (kind, low) = (bytes[offset] >> 4, Int(bytes[offset] & 15))
+        guard kind == 0xA || kind == 0xD else {
+            // What has no parts is as dear to check as to make, but for texts and data.
+            guard kind >= 4, kind <= 7 else { return _ = try object(index, depth: depth) }
+            try begin(depth: depth)
+            let (start, length) = try length(low, at: offset)
+            guard length <= UInt64(tableOffset) else { throw .malformed(offset: offset) }
+            _ = try take(kind == 6 ? length * 2 : length, at: start)
+            return
+        }
+        try begin(depth: depth)
+        let (start, length) = try length(low, at: offset)
+        guard length <= UInt64(tableOffset) else { throw .malformed(offset: offset) }
+        for reference in try references(kind == 0xD ? length * 2 : length, at: start) {
+            try check(reference, depth: depth + 1)
+        }
+    }
+
+    private mutating func object(_ index: Int, depth: Int) throws(ValueFormatError) -> SecretValue {
+        try begin(depth: depth)
+        let offset = try offset(of: index)
         let marker = bytes[offset]
         let low = Int(marker & 15)
         switch marker >> 4 {
@@ -133,6 +190,10 @@ struct BinaryPropertyListReader {
                 else { throw .malformed(offset: offset) }
             }
             return .dictionary(dictionary)
+        case 0x8 where readsIdentifiers:
+            guard low <= 3 else { throw .malformed(offset: offset) }
+            let number = Self.bigEndian(try take(UInt64(low) + 1, at: offset + 1))
+            return .dictionary([Self.identifierKey: .integer(Int64(number))])
         // Sets and the identifiers of an archiver are in no property list that a person writes.
         default: throw .malformed(offset: offset)
         }

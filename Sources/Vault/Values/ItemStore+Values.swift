@@ -109,8 +109,10 @@ struct StoredValue {
                 // Foundation's encoder takes no bare number or text: it gets them in an array.
                 let encoder = PropertyListEncoder()
                 encoder.outputFormat = .binary
-                let wrapped = try SecretValue(propertyList: try encoder.encode([value]))
-                data = try wrapped[0].propertyList()
+                let bytes = try BinaryPropertyListReader.unwrapped(Array(try encoder.encode([value])))
+                // A date that is not finite is written by it, and read by nobody.
+                try BinaryPropertyListReader.check(bytes)
+                data = Data(bytes)
             }
         } catch { throw VaultError(shape: error) }
     }
@@ -148,7 +150,7 @@ struct StoredValue {
         case .json: return try JSONDecoder().decode(type, from: data)
         case .propertyList:
             // Foundation's decoder ends the process on what is nested deep enough.
-            _ = try SecretValue(propertyList: data)
+            try BinaryPropertyListReader.check(Array(data))
             return try PropertyListDecoder().decode(type, from: data)
         }
     }

@@ -22,6 +22,20 @@ extension SecretValue {
         self = try XMLPropertyListReader.read(bytes)
     }
 
+    /// Reads what `NSKeyedArchiver` writes; where an object is named there is a dictionary with its number, see
+    /// ``archivedObject``.
+    package init(archive data: some Collection<UInt8>) throws(ValueFormatError) {
+        let bytes = Array(data)
+        guard bytes.starts(with: BinaryPropertyListReader.magic) else { throw .notAPropertyList }
+        self = try BinaryPropertyListReader.read(bytes, readsIdentifiers: true)
+    }
+
+    /// The number of the object that is named here.
+    package var archivedObject: Int? {
+        guard let dictionary, dictionary.count == 1 else { return nil }
+        return dictionary[BinaryPropertyListReader.identifierKey]?.int
+    }
+
     /// The value as a property list; equal values have equal bytes.
     ///
     /// - Throws: `.unrepresentable` with the path to a null, a date that is not finite, or, in XML, a character that it

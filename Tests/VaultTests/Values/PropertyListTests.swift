@@ -194,6 +194,20 @@ struct PropertyListTests {
         }
     }
 
+    @Test func `inputs of a fuzzer's making hold`() {
+        let random = SeededRandom("values")
+        for seed in FuzzedValue.seeds {
+            #expect(FuzzedValue.holds(seed))
+            for _ in 0..<400 {
+                var changed = seed
+                for _ in 0...random.uniform(3) {
+                    changed[Int(random.uniform(UInt32(changed.count)))] = UInt8(random.uniform(256))
+                }
+                #expect(FuzzedValue.holds(changed), "\(changed)")
+            }
+        }
+    }
+
     @Test func `Python's plistlib reads what is written, and what it writes is read`() throws {
         let directory = try TemporaryDirectory()
         let script = """

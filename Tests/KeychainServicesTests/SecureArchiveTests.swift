@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import KeychainServices
+import TestSupport
+import Testing
+import Vault
+
+/// An archiver takes no class inside of another.
+final class Person: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    let name: String
+    let age: Int
+    let height: Double
+    let isTall: Bool
+    let tags: [String]
+    let friend: Person?
+    let picture: Data
+
+    init(_ name: String, friend: Person? = nil) {
+        (self.name, self.friend) = (name, friend)
+        (age, height, isTall, tags, picture) = (36, 1.75, true, ["漢字", "b"], Data([1, 0, 255]))
+    }
+
+    func encode(with coder: NSCoder) {
+        coder.encode(name as NSString, forKey: "name")
+        coder.encode(age, forKey: "age")
+        coder.encode(height, forKey: "height")
+        coder.encode(isTall, forKey: "isTall")
+        coder.encode(tags as NSArray, forKey: "tags")
+        coder.encode(friend, forKey: "friend")
+        coder.encode(picture as NSData, forKey: "picture")
+    }
+
+    required init?(coder: NSCoder) {
+        guard let name = coder.decodeObject(of: NSString.self, forKey: "name"),
+            let tags = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "tags") as? [String],
+            let picture = coder.decodeObject(of: NSData.self, forKey: "picture")
+        else { return nil }
+        (self.name, self.tags, self.picture) = (name.description, tags, Data(referencing: picture))
+        age = coder.decodeInteger(forKey: "age")
+        height = coder.decodeDouble(forKey: "height")
+        isTall = coder.decodeBool(forKey: "isTall")
+        friend = coder.decodeObject(of: Person.self, forKey: "friend")
+    }
+}
+
+/// Archives of anybody: an object of the classes on the list, or an error.
+struct SecureArchiveTests {
+    private static let foundation: [AnyClass] = [
+        NSString.self, NSNumber.self, NSDictionary.self, NSDate.self, NSData.self, NSURL.self, NSSet.self, NSUUID.self,
+        NSNull.self,
+    ]
+
+    private static var collection: NSArray {
+        NSArray(array: [
+            NSString("x"), NSNumber(value: 5), NSNumber(value: 1.5), NSNumber(value: true), NSNull(), NSUUID(),
+            NSDate(timeIntervalSinceReferenceDate: 5), NSData(data: Data([1])), NSSet(array: ["s"]),
+            NSURL(fileURLWithPath: "/tmp"), NSDictionary(dictionary: ["k": NSArray(array: ["v"])]),
+        ])
+    }
+
+    @Test func `what is not on the list is an error, in collections too`() throws {
+        let archive = try SecureArchive.archived(Self.collection)
+        #expect(throws: SecureArchiveError.notAllowed("NSDictionary")) {
+            try SecureArchive.unarchived(
+                archive, of: NSArray.self, allowing: Self.foundation.filter { $0 != NSDictionary.self })
+        }
+        let person = try SecureArchive.archived(NSArray(array: [Person("a")]))
+        #expect(throws: SecureArchiveError.self) { try SecureArchive.unarchived(person, of: NSArray.self) }
+        #expect(throws: SecureArchiveError.self) {
+            try SecureArchive.unarchived(person, of: Person.self, allowing: [NSArray.self])
+        }
+    }
+
+    @Test func `no archive, a cut one and every changed byte are an error or another object`() throws {
+        for data in [Data(), Data("bplist00".utf8), Data("<plist/>".utf8), try SecretValue.array([1]).propertyList()] {
+            #expect(throws: SecureArchiveError.malformed) { try SecureArchive.unarchived(data, of: NSString.self) }
+        }
+        let all = try SecureArchive.archived(
+            NSArray(array: [Self.collection, Person("ada", friend: Person("bob"))]))
+        let classes = Self.foundation + [Person.self]
+        func unarchive(_ data: Data) {
+            _ = try? SecureArchive.unarchived(data, of: NSArray.self, allowing: classes)
+        }
+        for length in stride(from: 0, to: all.count, by: 7) { unarchive(all.prefix(length)) }
+        let random = SeededRandom("archives")
+        for offset in all.indices {
+            var changed = all
+            changed[offset] = UInt8(random.uniform(256))
+            unarchive(changed)
+        }
+    }
+
+    @Test func `an object that contains itself, or refers to nothing, is an error`() throws {
+        func archive(_ objects: [SecretValue]) throws -> Data {
+            // An identifier stands as the binary format has it: 0x80 and a byte.
+            var bytes = Array("bplist00".utf8)
+            let list: SecretValue = [
+                "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": "@1"],
+                "$objects": .array(objects),
+            ]
+            bytes = Array(try list.propertyList())
+            // The texts "@1" … "@9" become identifiers, of which each has one byte less: the second is not read.
+            for index in bytes.indices.dropLast(2) where bytes[index] == 0x52 && bytes[index + 1] == UInt8(ascii: "@") {
+                bytes[index] = 0x80
+                bytes[index + 1] = bytes[index + 2] - UInt8(ascii: "0")
+            }
+            return Data(bytes)
+        }
+        let arrayClass: SecretValue = ["$classname": "NSArray", "$classes": ["NSArray", "NSObject"]]
+        let classes: [AnyClass] = [NSString.self]
+        let whole = try archive(["$null", ["$class": "@2", "NS.objects": ["@3"]], arrayClass, "x"])
+        #expect(try SecureArchive.unarchived(whole, of: NSArray.self, allowing: classes) == ["x"])
+        for objects in [
+            ["$null", ["$class": "@2", "NS.objects": ["@1"]], arrayClass],
+            ["$null", ["$class": "@2", "NS.objects": ["@3"]], arrayClass, ["$class": "@2", "NS.objects": ["@1"]]],
+            ["$null", ["$class": "@2", "NS.objects": ["@9"]], arrayClass],
+            ["$null", ["$class": "@9", "NS.objects": []], arrayClass], ["$null", ["NS.objects": []], arrayClass],
+            ["$null", ["$class": "@2"], arrayClass], ["$null", ["$class": "@2", "NS.objects": ["text"]], arrayClass],
+            [
+                "$null", ["$class": "@2", "NS.keys": ["@3"], "NS.objects": []],
+                ["$classname": "NSDictionary", "$classes": ["NSDictionary"]], "k",
+            ],
+            ["$null", ["$class": "@2", "NS.uuidbytes": .data(Data([1]))], ["$classname": "NSUUID", "$classes": []]],
+        ] as [[SecretValue]] {
+            let data = try archive(objects)
+            #expect(throws: SecureArchiveError.malformed) {
+                try SecureArchive.unarchived(
+                    data, of: NSArray.self, allowing: classes + [NSDictionary.self, NSUUID.self])
+            }
+        }
+    }
+
+    @Test func `objects come back as they were, shared ones once`() throws {
+        let archive = try SecureArchive.archived(Self.collection)
+        #expect(
+            try SecureArchive.unarchived(archive, of: NSArray.self, allowing: Self.foundation).count
+                == Self.collection.count)
+        let bob = Person("bob")
+        let both = NSArray(array: [Person("ada", friend: bob), bob])
+        let back = try SecureArchive.unarchived(
+            SecureArchive.archived(both), of: NSArray.self, allowing: [Person.self, NSString.self])
+        let people = back.compactMap { $0 as? Person }
+        #expect(people.map(\.name) == ["ada", "bob"] && people[0].friend === people[1])
+        #expect(people[0].age == 36 && people[0].height == 1.75 && people[0].isTall && people[0].tags == ["漢字", "b"])
+        #expect(people[0].picture == Data([1, 0, 255]) && people[1].friend == nil)
+    }
+
+    @Test func `objects are stored and read in the vault of the task`() throws {
+        let vault = try Vault.inMemory()
+        try Vault.withDefault(vault) {
+            #expect(try SecureArchive.object(of: Person.self, service: "people") == nil)
+            try SecureArchive.set(Person("ada"), service: "people")
+            try SecureArchive.set(Person("bob"), service: "people")
+            #expect(try SecureArchive.object(of: Person.self, service: "people")?.name == "bob")
+            #expect(throws: SecureArchiveError.self) { try SecureArchive.object(of: NSArray.self, service: "people") }
+            #expect(try SecureArchive.remove(service: "people") && !SecureArchive.remove(service: "people"))
+            try SecureArchive.set(Person("ada"), service: "people")
+            try vault.lock()
+            #expect(throws: SecureArchiveError.status(errSecInteractionNotAllowed)) {
+                try SecureArchive.object(of: Person.self, service: "people")
+            }
+        }
+    }
+}

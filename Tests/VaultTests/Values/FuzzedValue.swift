@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+
+@testable import Vault
+
+/// Property lists and archives of anybody: what is read as a value is written, and read again as the same; what is
+/// checked is no other than what is read.
+enum FuzzedValue {
+    static var seeds: [[UInt8]] {
+        let values: [SecretValue] = [
+            [
+                "a": [1, 2.5, true, "é", "x"], "b": .data(Data([1])),
+                "c": .date(Date(timeIntervalSinceReferenceDate: 5)),
+            ],
+            [[], [:], ""], .integer(.min), .unsigned(.max), .array((0..<20).map { .integer($0) }),
+        ]
+        return values.flatMap { value in
+            [SecretValue.PropertyListFormat.binary, .xml].compactMap { format in
+                (try? value.propertyList(format)).map { [UInt8]($0) }
+            }
+        }
+    }
+
+    static func holds(_ input: [UInt8]) -> Bool {
+        let isBinary = input.starts(with: BinaryPropertyListReader.magic)
+        _ = try? SecretValue(archive: input)
+        guard let value = try? SecretValue(propertyList: input) else { return true }
+        if isBinary, (try? BinaryPropertyListReader.check(input)) == nil { return false }
+        // A null has no form in a list that others read, and a number that is none equals nothing.
+        guard let written = try? value.propertyList(), let again = try? SecretValue(propertyList: written) else {
+            return true
+        }
+        return (try? again.propertyList()) == written
+    }
+}
