@@ -5,7 +5,7 @@ internal import VaultCrypto
 internal import VaultStorage
 
 extension Vault {
-    /// What ``openDefault(creating:accessGroups:environment:)`` makes when there is no vault yet.
+    /// What `openDefault` makes when there is no vault yet.
     public enum Creation: Sendable {
         /// Nothing.
         case no
@@ -28,7 +28,7 @@ extension Vault {
     ///
     /// - Parameters:
     ///   - creation: what to make when there is none. Processes that come at once make one.
-    ///   - accessGroups: nil: ``AccessGroups/ofProcess``.
+    ///   - accessGroups: nil: `AccessGroups.ofProcess`.
     /// - Throws: `.locked` when there is nothing to unlock it with; `.storage(.noVault)`; `.storage(.wrongPassphrase)`.
     public static func openDefault(
         creating creation: Creation = .no, accessGroups: AccessGroups? = nil, environment: VaultEnvironment = .system

@@ -254,7 +254,7 @@ public final class Vault: OpenVault {
     /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
     public func lock() throws(VaultError) { try core.lock() }
 
-    /// Derives the keys again that ``lock()`` wiped. Other threads go on meanwhile.
+    /// Derives the keys again that `lock()` wiped. Other threads go on meanwhile.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it
     ///   again.
