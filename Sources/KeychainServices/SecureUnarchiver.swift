@@ -87,7 +87,8 @@ final class SecureUnarchiver: NSCoder {
         if let collection = foundationObject(name, members, allowing: classes) { return collection }
         guard flaw == nil else { return nil }
         guard
-            let type = classes.first(where: { SecureUnarchiver.name(of: $0) == name }) as? any (NSObject & NSSecureCoding).Type
+            let type = classes.first(where: { SecureUnarchiver.name(of: $0) == name })
+                as? any (NSObject & NSSecureCoding).Type
         else { return fail(.notAllowed(name)) }
         guard let object = type.init(coder: self) else { return fail(.malformed) }
         return object

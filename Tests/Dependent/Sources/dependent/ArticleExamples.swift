@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// swift-format-ignore-file
 import Foundation
 import Synchronization
 import Vault
 import VaultAgent
 
 // The articles "Coming from …" show these functions; the formatter leaves their comments where they are.
-// swift-format-ignore-file
+
 
 struct CheckFailed: Error { let line: Int }
 
@@ -39,7 +40,7 @@ func settingsThatObserve(vault: any ItemStore) async throws {
     }
     try defaults.set("dark", forKey: "theme")
     let heard = try await reader.value
-    try check(heard)                                               // nothing to remove: the loop ended, and with it all
+    try check(heard)                           // nothing to remove: the loop ended, and with it all
 }
 
 // ComingFromPropertyLists

@@ -21,7 +21,8 @@ if arguments.count == 4, arguments[2] == "case" {
 }
 var failed = 0
 for (name, check) in [
-    ("cases", Cases.run), ("examples", Examples.run), ("articles", Articles.run), ("opening", Opening.run), ("verbs", Verbs.run), ("groups", Groups.run),
+    ("cases", Cases.run), ("examples", Examples.run), ("articles", Articles.run), ("opening", Opening.run),
+    ("verbs", Verbs.run), ("groups", Groups.run),
     ("older sources", Older.run),
     ("threads", Threads.run), ("stacks", Stacks.run),
 ] {
