@@ -66,7 +66,7 @@ public enum SecureArchive {
         }
     }
 
-    /// The object of an archive of anybody's.
+    /// The object of an archive that another program may have written.
     public static func unarchived<Object: NSObject & NSSecureCoding>(
         _ data: Data, of type: Object.Type, allowing classes: [AnyClass] = []
     ) throws(SecureArchiveError) -> Object {

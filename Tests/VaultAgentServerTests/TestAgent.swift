@@ -119,7 +119,9 @@ final class RawConnection: Sendable {
         let parsed = try MessageHead(head.span)
         let secrets = parsed.secretsLength > 0 ? read(parsed.secretsLength).flatMap { try? Secret(bytes: $0) } : nil
         let frame = Frame(parsed, body: body, secrets: secrets)
-        let types: [any AgentReply.Type] = [FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self]
+        let types: [any AgentReply.Type] = [
+            FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self, ChangesReply.self,
+        ]
         return try #require(types.first { $0.kind == frame.kind }).init(frame)
     }
 

@@ -78,6 +78,21 @@ struct BrowseTests {
         #expect(!terminal.screen.contains("new\n"))
     }
 
+    @Test func `it ends when the agent locks the vault, with nothing on the screen`() throws {
+        let shell = try Self.shell()
+        #expect(try shell.run("vault unlock --passphrase-file pass").status == 0)
+        let terminal = try PseudoTerminal(
+            ["TERM=xterm", Shell.commands + "/vault", "browse"], in: shell, program: "/usr/bin/env", columns: 80)
+        try terminal.wait(for: "github.com")
+        terminal.type("git\r")
+        try terminal.wait(for: "main-s3cret")
+        terminal.clear()
+        #expect(try shell.run("vault lock").status == 0)
+        #expect(terminal.end() == 4)
+        #expect(!terminal.screen.contains("s3cret") && terminal.isEchoing)
+        #expect(terminal.screen.contains("the vault is locked"))
+    }
+
     @Test func `what another process changes is seen, and a vault that goes away ends it`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(

@@ -126,13 +126,13 @@ private final class WatchedConnection: Sendable {
     func read(into buffer: ChangeBuffer) {
         connection.withLock { held in
             guard var connection = held.take() else { return }
-            var sequence: UInt64 = 0
+            var last = ItemChange(.many, sequence: 0)
             var failure: VaultError?
             while failure == nil {
                 do throws(VaultError) {
                     let reply: Result<ChangesReply, VaultError> = try connection.receive(isPatient: true)
                     for change in try reply.get().value {
-                        sequence = change.sequence
+                        last = change
                         buffer.offer(change)
                     }
                 } catch {
@@ -140,7 +140,10 @@ private final class WatchedConnection: Sendable {
                 }
             }
             connection.line.end()
-            buffer.offer(ItemChange(.failed(failure ?? .closed), sequence: sequence))
+            // An agent that ends in order says so itself.
+            if last.kind != .failed(.closed) {
+                buffer.offer(ItemChange(.failed(failure ?? .closed), sequence: last.sequence))
+            }
             buffer.end()
         }
     }

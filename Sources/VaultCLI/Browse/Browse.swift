@@ -10,9 +10,9 @@ struct Browse: ParsableCommand {
         commandName: "browse",
         abstract: "Look through the vault on the whole screen.",
         discussion: """
-            What is typed is searched. Enter shows the selected item's secrets until the next key, ^Y copies, ^E gives it \
-            a new secret, ^D deletes it and ^Z takes that back; Esc or ^C ends. It ends by itself when the agent locks \
-            the vault, and after five minutes without a key.
+            What is typed is searched. Enter shows the selected item's secrets until the next key, ^Y copies, ^E gives \
+            it a new secret, ^D deletes it and ^Z takes that back; Esc or ^C ends. It ends by itself when the agent \
+            locks the vault, and after five minutes without a key.
             """)
 
     @OptionGroup var vault: VaultOptions

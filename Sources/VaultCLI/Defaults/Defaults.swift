@@ -80,10 +80,10 @@ struct DefaultsWrite: ParsableCommand {
         commandName: "write", abstract: "Set a setting.",
         usage: "vault defaults write <suite> <key> [-string|-int|-float|-bool|-date|-data] [<value>]",
         discussion: """
-            The value follows its type: -string TEXT, -int N, -float X, -bool yes|no, -date 2026-01-31T12:00:00Z, -data
-            HEX, -array TEXT ..., -dict KEY TEXT ...; -array-add and -dict-add add to what is there. Without a type it
-            is a text. A value that is left out comes from standard input: arguments are seen by every process of the
-            machine, so that is where a secret belongs.
+            The value follows its type: -string TEXT, -int N, -float X, -bool yes|no, -date 2026-01-31T12:00:00Z, \
+            -data HEX, -array TEXT ..., -dict KEY TEXT ...; -array-add and -dict-add add to what is there. Without a \
+            type it is a text. A value that is left out comes from standard input: arguments are seen by every \
+            process of the machine, so that is where a secret belongs.
             """)
 
     @OptionGroup var options: DefaultsOptions

@@ -72,7 +72,8 @@ enum OverviewManual {
             "REFERENCES",
             """
             vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field of the item, else an attribute;
-            special characters are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in its place.
+            special characters are percent-encoded. 'vault run', 'vault inject' and 'vault read' put what it names in
+            its place.
             """
         ),
         (
