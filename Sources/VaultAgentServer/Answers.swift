@@ -84,6 +84,7 @@ extension ItemsReply {
     fileprivate static func parts(of items: [Item]) -> [ItemsReply] {
         let parts = FrameParts.of(items.compactMap { StoredItem($0) }) { item in
             128 + item.attributes.count + (item.secret?.count ?? 0) / 128
+                + item.fields.reduce(0) { $0 + 16 + $1.key.utf8.count + $1.value.count / 128 }
         }
         return parts.enumerated().map { index, part in ItemsReply(part, isLast: index == parts.count - 1) }
     }

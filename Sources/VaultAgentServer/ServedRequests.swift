@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
 
@@ -161,10 +162,20 @@ extension DeleteRequest: VaultRequest {
 /// A session has put the parts together before.
 extension StoreRequest: VaultRequest {
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
+        var removed: [UUID] = []
         try answers.use(caller) { vault throws(VaultError) in
-            try vault.store(items, replacing: replacing, deleting: deleted)
+            try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
+                for query in deleted {
+                    if answers.audit != nil { removed += (try? transaction.identifiers(matching: query)) ?? [] }
+                    try transaction.deleteAll(query)
+                }
+                for item in items { _ = replacing ? try transaction.set(item) : try transaction.add(item) }
+            }
         }
-        try answers.afterwards { audit throws(VaultError) in try audit.note(.import, count: items.count, by: caller) }
+        try answers.afterwards { audit throws(VaultError) in
+            if !removed.isEmpty { try audit.note(.delete, removed, by: caller) }
+            if !items.isEmpty || deleted.isEmpty { try audit.note(.import, count: items.count, by: caller) }
+        }
         return [DoneReply()]
     }
 }

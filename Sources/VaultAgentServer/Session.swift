@@ -65,7 +65,12 @@ final class Session: ChannelInboundHandler {
 
     /// Whether it could be closed for the sake of another one.
     var isIdle: Bool {
-        if case .ready = phase { inbox.count == 0 && !isStaging } else { false }
+        switch phase {
+        case .ready: inbox.count == 0 && !isStaging
+        // Where there is no room for others; its reader hears that the connection is gone.
+        case .watching: true
+        case .new, .busy, .closed: false
+        }
     }
 
     /// The vault was locked: what it was to store is plaintext that nobody may keep for it.
@@ -255,6 +260,8 @@ final class Session: ChannelInboundHandler {
         }
         work.assumeIsolated().whenComplete { result in
             guard case .busy = self.phase, case .success(let watched) = result else { return }
+            // The policy was read anew meanwhile.
+            guard !self.closesWhenDone else { return self.close(context) }
             switch watched {
             case .failure(let error): self.reply([FailureReply(error)], number, context)
             case .success(let changes):
@@ -267,7 +274,10 @@ final class Session: ChannelInboundHandler {
 
     /// Tells changes, and the next ones when these are out: for a client that does not read they become fewer.
     private func tell(_ changes: [ItemChange], _ number: UInt32, _ context: ChannelHandlerContext) {
+        wait(Session.patienceForReader, context)
         write(ChangesReply(changes).frame(number), context).assumeIsolated().whenComplete { result in
+            self.deadline?.cancel()
+            self.deadline = nil
             guard case .success = result else { return self.close(context) }
             self.tellNext(number, context)
         }

@@ -60,6 +60,15 @@ struct AuditTests {
         for hidden in ["the-value", "the-new-value", "service-name", "wrong\""] { #expect(!log.contains(hidden)) }
     }
 
+    @Test func `what a store deletes is in the log, item by item`() throws {
+        let agent = try Self.agent()
+        let client = try agent.unlocked()
+        let id = try #require(try client.add(.generic("gone")).record?.id.uuidString.lowercased())
+        try client.store([], replacing: true, deleting: [Query(.genericPassword), Query(.key)])
+        let last = try Self.log(agent).split(separator: "\n").last ?? ""
+        #expect(last.contains("\"delete\"") && last.contains(id))
+    }
+
     @Test func `a log that nobody touched is whole, also after a lock`() throws {
         let agent = try Self.agent()
         let client = try agent.unlocked()

@@ -52,6 +52,18 @@ struct ClientTests {
         #expect(throws: VaultError.itemChanged) { try found.openedSecret(field: "otp") }
     }
 
+    @Test func `fields that are too large for one message together come in several`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        let large = try Secret(SecretBytes(random: 10 << 20))
+        for name in ["a", "b", "c"] {
+            try client.add(Item(.genericPassword(service: name), fields: ["large": large]))
+        }
+        var query = Query(.genericPassword)
+        query.returnsSecrets = true
+        #expect(try client.copyMatching(query).map { $0.fields["large"]?.count } == [10 << 20, 10 << 20, 10 << 20])
+    }
+
     @Test func `more items than fit into one message go and come in several`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()

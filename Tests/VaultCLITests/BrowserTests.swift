@@ -117,10 +117,12 @@ struct BrowserTests {
         let long = String(repeating: "0123456789", count: 10)
         browser.reveal([
             ("secret", try Secret(text: "one\ntwo\u{1b}[2J\ttabbed 漢字\u{202e}")), ("otp", try Secret(text: long)),
-            ("none", try Secret(text: "")), ("binary", try Secret(bytes: [0xFF, 0xFE])),
+            ("marks", try Secret(text: "a" + String(repeating: "\u{301}", count: 2_000))),
+            ("none", try Secret(text: "")),
+            ("binary", try Secret(bytes: [0xFF, 0xFE])),
         ])
         var shown: [String] = []
-        for _ in 0..<8 {
+        for _ in 0..<90 {
             let lines = text(browser.rows())
             #expect(lines.count == 12 && lines.allSatisfy { $0.cells <= 40 })
             shown += lines

@@ -6,11 +6,14 @@ internal import Synchronization
 /// hold up the few threads on which all tasks of a process run.
 final class VaultExecutor: Sendable {
     static let shared = VaultExecutor(width: 16)
+    /// For those who lead a commit: a thread of ``shared`` may wait for one of them, and none of them for another.
+    static let leaders = VaultExecutor(width: 16)
 
     private struct State {
         /// Queues whose threads have nothing to do; each has one of its own, also while others wait in the kernel.
         var idle: [DispatchQueue]
-        var jobs: [@Sendable () -> Void] = []
+        /// Nil where one was taken: what it holds goes with it.
+        var jobs: [(@Sendable () -> Void)?] = []
         /// Of the next job.
         var next = 0
     }
@@ -44,8 +47,14 @@ final class VaultExecutor: Sendable {
                 if let queue { state.idle.append(queue) }
                 return nil
             }
-            defer { state.next += 1 }
-            return state.jobs[state.next]
+            let job = state.jobs[state.next].take()
+            state.next += 1
+            // Where there is always one more, the list would never be empty.
+            if state.next >= 64, state.next * 2 > state.jobs.count {
+                state.jobs.removeFirst(state.next)
+                state.next = 0
+            }
+            return job
         }
     }
 

@@ -12,6 +12,8 @@ package final class ChangeBuffer: Sendable {
         var changes: [ItemChange?] = []
         var places: [UUID: Int] = [:]
         var count = 0
+        /// Whether one of them is `many`, which tells all that nobody has read.
+        var hasMany = false
         var hasEnded = false
         /// What the reader left behind to be called once, when there is something.
         var reader: (@Sendable () -> Void)?
@@ -19,10 +21,11 @@ package final class ChangeBuffer: Sendable {
         mutating func append(_ change: ItemChange) {
             changes.append(change)
             count += 1
+            if change.kind == .many { hasMany = true }
             if let id = change.id { places[id] = changes.count - 1 }
         }
 
-        mutating func removeAll() { (changes, places, count) = ([], [:], 0) }
+        mutating func removeAll() { (changes, places, count, hasMany) = ([], [:], 0, false) }
     }
 
     private let state = Mutex(State())
@@ -41,20 +44,7 @@ package final class ChangeBuffer: Sendable {
     }
 
     private func put(_ change: ItemChange, _ state: inout State) {
-        if case .many? = state.changes.first??.kind, change.id != nil || change.kind == .many {
-            // What is told is told by it, as long as nobody has read it.
-            state.changes[0] = ItemChange(.many, sequence: change.sequence)
-            return
-        }
-        if change.kind == .many {
-            let others = state.changes.compactMap { $0 }.filter { $0.id == nil }
-            state.removeAll()
-            state.append(change)
-            for other in others where other.kind != .many {
-                state.append(ItemChange(other.kind, sequence: change.sequence))
-            }
-            return
-        }
+        guard change.kind != .many, change.id == nil || !state.hasMany else { return putMany(change.sequence, &state) }
         var change = change
         if let id = change.id, let place = state.places[id], let earlier = state.changes[place] {
             state.changes[place] = nil
@@ -63,7 +53,10 @@ package final class ChangeBuffer: Sendable {
             guard let merged = earlier.merged(with: change) else { return }
             change = merged
         }
-        guard state.count < ChangeBuffer.most else { return put(ItemChange(.many, sequence: change.sequence), &state) }
+        if state.count >= ChangeBuffer.most {
+            putMany(change.sequence, &state)
+            guard change.id == nil else { return }
+        }
         state.append(change)
         // One item that changes without end leaves a gap each time.
         if state.changes.count > 2 * ChangeBuffer.most {
@@ -71,6 +64,14 @@ package final class ChangeBuffer: Sendable {
             state.removeAll()
             for change in left { state.append(change) }
         }
+    }
+
+    /// One stands for every change of an item that nobody has read; of what is said of the vault itself the last stays.
+    private func putMany(_ sequence: UInt64, _ state: inout State) {
+        let others = state.changes.compactMap { $0 }.filter { $0.id == nil && $0.kind != .many }.suffix(8)
+        state.removeAll()
+        // It is the last word: what went wrong before it went right again.
+        for other in others + [ItemChange(.many, sequence: sequence)] { state.append(other) }
     }
 
     /// Nothing comes any more; what is there can still be read.

@@ -100,11 +100,12 @@ final class ChangeFeed: RecordObserver {
         for reader in readers.values { reader.buffer.offer(ItemChange(kind, sequence: sequence)) }
     }
 
-    /// Says once that the vault cannot be looked at.
-    func fail(_ error: VaultError, _ sequence: UInt64) {
-        guard failure != error else { return }
+    /// Says once that the vault cannot be looked at. Returns false when that was said.
+    func fail(_ error: VaultError, _ sequence: UInt64) -> Bool {
+        guard failure != error else { return false }
         failure = error
         publish(.failed(error), sequence)
+        return true
     }
 
     func end(_ sequence: UInt64) {

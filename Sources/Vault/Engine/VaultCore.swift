@@ -134,7 +134,7 @@ final class VaultCore: Sendable {
         }
         await outcome.whenDone { done in
             queue.run(
-                change, on: .shared, carryOut: { batch in self.opened.withLock { self.carryOut(batch, in: $0) } },
+                change, on: .leaders, carryOut: { batch in self.opened.withLock { self.carryOut(batch, in: $0) } },
                 then: done)
         }
         if let failure = change.failure { throw failure }
@@ -255,10 +255,15 @@ final class VaultCore: Sendable {
         _ buffer: ChangeBuffer, _ queries: [ParsedQuery], from sequence: UInt64?
     ) throws(VaultError) -> UInt64 {
         try opened.look { (opened) throws(VaultError) in
-            if opened.store.isWriting { try opened.check() } else { try opened.refresh() }
+            try opened.check()
             if opened.watch == nil {
-                // A directory that cannot be watched is looked at whenever this process does something.
+                // Before the look: what comes behind it is hinted at. A directory that cannot be watched is looked at
+                // whenever this process does something.
                 opened.watch = opened.store.watch { [weak self] in self?.lookAgain() }
+            }
+            do throws(VaultError) { if !opened.store.isWriting { try opened.refresh() } } catch {
+                if !opened.feed.hasReaders { opened.watch = nil }
+                throw error
             }
             if let sequence, sequence < opened.store.sequence {
                 buffer.offer(ItemChange(.many, sequence: opened.store.sequence))
@@ -281,7 +286,13 @@ final class VaultCore: Sendable {
         guard !isForked else { return }
         opened.withLock { opened in
             guard opened.feed.hasReaders, !opened.isClosed else { return }
-            do throws(VaultError) { try opened.refresh() } catch { opened.feed.fail(error, opened.store.sequence) }
+            do throws(VaultError) { try opened.refresh() } catch {
+                guard opened.feed.fail(error, opened.store.sequence) else { return }
+                // It may have been for a moment, after which nothing happens that would be a hint.
+                DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 1) { [weak self] in
+                    self?.lookAgain()
+                }
+            }
         }
     }
 

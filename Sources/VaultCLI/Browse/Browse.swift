@@ -67,17 +67,20 @@ private struct BrowseSession: ~Copyable {
 
     /// What happened in the vault meanwhile, by this program or another.
     private mutating func take(_ changes: ChangeSequence) throws {
-        guard let taken = changes.take(whenReady: screen.waker) else { throw CommandError(VaultError.closed) }
-        guard !taken.isEmpty else { return }
-        for change in taken {
-            switch change.kind {
-            case .locked: throw CommandError(VaultError.locked)
-            case .failed(let error): throw CommandError(error)
-            case .added, .updated, .deleted, .many, .unlocked: break
+        var hasChanged = false
+        while true {
+            guard let taken = changes.take(whenReady: screen.waker) else { throw CommandError(VaultError.closed) }
+            guard !taken.isEmpty else { break }
+            for change in taken {
+                switch change.kind {
+                case .locked: throw CommandError(VaultError.locked)
+                case .failed(let error): throw CommandError(error)
+                case .added, .updated, .deleted, .many, .unlocked: hasChanged = true
+                }
             }
         }
-        try load()
-        try take(changes)
+        // What comes meanwhile is the next look's.
+        if hasChanged { try load() }
     }
 
     private mutating func load() throws {

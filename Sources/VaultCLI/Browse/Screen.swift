@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import Glibc
+internal import Synchronization
 internal import Vault
 internal import VaultCrypto
 
@@ -45,7 +46,7 @@ struct Row {
 /// The terminal's whole screen, drawn by ncursesw. What was shown is wiped off it before it is given back.
 struct Screen: ~Copyable {
     private let wake: Int32
-    private let wakeEnd: Int32
+    private let bell: Bell
 
     /// - Throws: code 1 where there is no terminal, or no ncursesw.
     static func open() throws -> Screen {
@@ -62,27 +63,22 @@ struct Screen: ~Copyable {
                 ? CommandError(.failure, "ncursesw is not installed", hint: "install libncursesw6")
                 : CommandError.usage("there is no terminal to browse at")
         }
-        return Screen(wake: ends.0, wakeEnd: ends.1)
+        return Screen(wake: ends.0, bell: Bell(ends.1))
     }
 
-    private init(wake: Int32, wakeEnd: Int32) { (self.wake, self.wakeEnd) = (wake, wakeEnd) }
+    private init(wake: Int32, bell: Bell) { (self.wake, self.bell) = (wake, bell) }
 
     deinit {
         clinux_screen_close()
         close(wake)
-        close(wakeEnd)
+        bell.remove()
     }
 
     var rows: Int { Int(clinux_screen_rows()) }
     var columns: Int { Int(clinux_screen_columns()) }
 
     /// Ends a wait for a key, from any thread.
-    var waker: @Sendable () -> Void {
-        { [wakeEnd] in
-            var byte: UInt8 = 1
-            _ = unsafe Glibc.write(wakeEnd, &byte, 1)
-        }
-    }
+    var waker: @Sendable () -> Void { { [bell] in bell.ring() } }
 
     func draw(_ rows: [Row], cursor: (row: Int, column: Int)) {
         clinux_screen_erase()
@@ -148,6 +144,29 @@ struct Screen: ~Copyable {
         clinux_screen_suspend()
         defer { clinux_screen_resume() }
         return try body()
+    }
+}
+
+/// What wakes a wait for a key. The number of a pipe that was closed may be another's already, and is not written to
+/// any more then.
+private final class Bell: Sendable {
+    private let descriptor: Mutex<Int32?>
+
+    init(_ descriptor: Int32) { self.descriptor = Mutex(descriptor) }
+
+    func ring() {
+        descriptor.withLock { descriptor in
+            guard let descriptor else { return }
+            var byte: UInt8 = 1
+            _ = unsafe Glibc.write(descriptor, &byte, 1)
+        }
+    }
+
+    func remove() {
+        descriptor.withLock { descriptor in
+            if let descriptor { close(descriptor) }
+            descriptor = nil
+        }
     }
 }
 

@@ -119,6 +119,25 @@ struct AsyncTests {
         #expect(try await test.reopened(groups: .standard).verify(deep: true).items == 64 * 9 + 1)
     }
 
+    @Test func `calls that wait on a thread and those that have none do not wait for each other`() async throws {
+        let test = try TestVault(groups: .standard, waits: true)
+        let vault = test.vault
+        await withTaskGroup { group in
+            for task in 0..<40 {
+                group.addTask {
+                    for index in 0..<10 {
+                        do {
+                            // The first has a thread of the executor, which waits for its turn; the second leads.
+                            try await vault.set(index, for: "\(task)")
+                            try await vault.set(Item(.genericPassword(service: "s", account: "\(task)"), secret: "x"))
+                        } catch { Issue.record("\(error)") }
+                    }
+                }
+            }
+        }
+        #expect(try await vault.copyMatching(Query(.genericPassword)).count == 80)
+    }
+
     @Test func `threads and tasks write beside each other`() async throws {
         let test = try TestVault(groups: .standard, waits: true)
         let vault = test.vault

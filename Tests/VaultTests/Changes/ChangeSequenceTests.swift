@@ -37,9 +37,29 @@ struct ChangeBufferTests {
         for change in many { buffer.offer(change) }
         buffer.offer(ItemChange(.locked, sequence: 999))
         buffer.offer(change(.deleted, 3, 1000))
-        #expect(buffer.take {} == [ItemChange(.many, sequence: 1000), ItemChange(.locked, sequence: 999)])
+        #expect(buffer.take {} == [ItemChange(.locked, sequence: 999), ItemChange(.many, sequence: 1000)])
         buffer.offer(change(.deleted, 4, 1001))
         #expect(buffer.take {} == [change(.deleted, 4, 1001)])
+    }
+
+    @Test func `what is said of the vault itself is told beside too many changes, and many after what went wrong`() {
+        let items = (0..<256).map { change(.added, $0, UInt64($0)) }
+        let lock = ItemChange(.locked, sequence: 256)
+        #expect(taken(items + [lock]) == [ItemChange(.many, sequence: 256), lock])
+        let failed = ItemChange(.failed(.storage(.noVault)), sequence: 1)
+        let many = ItemChange(.many, sequence: 2)
+        #expect(taken([failed, many]) == [failed, many])
+        #expect(taken([many, failed, ItemChange(.many, sequence: 3)])?.last == ItemChange(.many, sequence: 3))
+    }
+
+    @Test func `a vault that is locked and unlocked without end takes the room of a few, and the last is told`() {
+        let buffer = ChangeBuffer()
+        for sequence in 0..<10_000 {
+            buffer.offer(ItemChange(sequence % 2 == 0 ? .unlocked : .locked, sequence: UInt64(sequence)))
+        }
+        let left = buffer.take {} ?? []
+        #expect(left.count <= ChangeBuffer.most && left.last == ItemChange(.locked, sequence: 9_999))
+        #expect(left.map(\.sequence) == left.map(\.sequence).sorted())
     }
 
     @Test func `one item that changes without end takes the room of one`() {
