@@ -101,6 +101,10 @@ struct StoredValue {
     let data: Data
 
     init(_ value: some Encodable, _ encoding: ValueEncoding) throws(VaultError) {
+        if encoding == .propertyList, let plain = SecretValue(plain: value) {
+            self = try StoredValue(plain)
+            return
+        }
         self.encoding = encoding
         do {
             switch encoding {
@@ -163,6 +167,23 @@ struct StoredValue {
                 case .propertyList: return try SecretValue(propertyList: data)
                 }
             } catch { throw VaultError(shape: error) }
+        }
+    }
+}
+
+extension SecretValue {
+    /// A value that stands for itself in a property list, as Foundation's encoder writes it too, which takes longer
+    /// than the rest of what is to be done.
+    fileprivate init?(plain value: some Encodable) {
+        switch value {
+        case let string as String: self = .string(string)
+        case let integer as Int: self = .integer(Int64(integer))
+        case let bool as Bool: self = .bool(bool)
+        case let real as Double: self = .real(real)
+        case let data as Data: self = .data(data)
+        case let date as Date: self = .date(date)
+        case let strings as [String]: self = .array(strings.map { .string($0) })
+        default: return nil
         }
     }
 }
