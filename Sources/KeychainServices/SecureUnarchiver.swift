@@ -129,7 +129,14 @@ final class SecureUnarchiver: NSCoder {
         case "NSNull": made = NSNull()
         case "NSUUID":
             guard let bytes = members["NS.uuidbytes"]?.data, bytes.count == 16 else { break }
-            made = NSUUID(uuidString: uuidText(bytes))
+            let b = Array(bytes)
+            made = NSUUID(
+                uuidString: UUID(
+                    uuid: (
+                        b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+                        b[15]
+                    )
+                ).uuidString)
         case "NSURL":
             let text = members["NS.relative"].flatMap { object($0, allowing: [NSString.self]) } as? NSString
             let base = members["NS.base"].flatMap { object($0, allowing: [NSURL.self]) } as? NSURL
@@ -138,16 +145,6 @@ final class SecureUnarchiver: NSCoder {
         }
         if made == nil { fail(.malformed) }
         return made
-    }
-
-    private func uuidText(_ bytes: Data) -> String {
-        let digits = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        var text = ""
-        for (index, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(index) { text += "-" }
-            text.append(digit)
-        }
-        return text
     }
 
     // MARK: What a class asks for while it decodes itself

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import Vault
-internal import VaultCrypto
+internal import VaultFormat
 
 /// The value of `vault defaults write`, in the shape of macOS's `defaults`: a type, then what is of it.
 enum DefaultsArguments {
@@ -56,7 +56,7 @@ enum DefaultsArguments {
             }
             return .date(value)
         case "-data":
-            guard text.utf8.count.isMultiple(of: 2), let bytes = hexadecimal(text) else {
+            guard let bytes = bytes(hexadecimal: text.lowercased()) else {
                 throw usage("-data takes hexadecimal digits, two a byte")
             }
             return .data(Data(bytes))
@@ -75,13 +75,6 @@ enum DefaultsArguments {
             ["-string", "-int", "-float", "-bool", "-date", "-data"].contains(argument) == false
         else { throw usage("elements are texts here; 'vault defaults import' takes any value") }
         return argument
-    }
-
-    private static func hexadecimal(_ text: String) -> [UInt8]? {
-        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.allSatisfy({ $0 != nil }) else { return nil }
-        let values = digits.compactMap { $0 }
-        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
     }
 
     private static func usage(_ message: String) -> CommandError {
@@ -106,8 +99,7 @@ extension SecretValue {
         case .real(let real): return String(real)
         case .date(let date): return level == 0 ? date.formatted(.iso8601) : "\"\(date.formatted(.iso8601))\""
         case .data(let data):
-            let digits = data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-            return "{length = \(data.count), bytes = 0x\(digits)}"
+            return "{length = \(data.count), bytes = 0x\(hexadecimal(Array(data)))}"
         case .string(let string): return SecretValue.quoted(string)
         case .array(let array):
             let lines = array.map { "\(indent)    \($0.defaultsText(level: level + 1))" }
