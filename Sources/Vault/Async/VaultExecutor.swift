@@ -31,20 +31,20 @@ final class VaultExecutor: Sendable {
             if queue == nil { state.jobs.append(job) }
             return queue
         }
-        queue?.async { self.work(on: queue, job) }
+        if let queue { queue.async { self.work(on: queue, job) } }
     }
 
-    private func work(on queue: DispatchQueue?, _ first: @Sendable () -> Void) {
+    private func work(on queue: DispatchQueue, _ first: @Sendable () -> Void) {
         first()
         while let job = take(orRest: queue) { job() }
     }
 
-    private func take(orRest queue: DispatchQueue?) -> (@Sendable () -> Void)? {
+    private func take(orRest queue: DispatchQueue) -> (@Sendable () -> Void)? {
         state.withLock { state in
             guard state.next < state.jobs.count else {
                 state.jobs.removeAll(keepingCapacity: state.jobs.capacity <= 64)
                 state.next = 0
-                if let queue { state.idle.append(queue) }
+                state.idle.append(queue)
                 return nil
             }
             let job = state.jobs[state.next].take()
