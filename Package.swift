@@ -48,7 +48,10 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .target(name: "CLinux"),
-        .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux"], swiftSettings: settings),
+        // Libraries that few commands want, each loaded by name when it is used.
+        .target(name: "CCrypto"),
+        .target(name: "CExpat"),
+        .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
         .target(
             name: "VaultStorage",
@@ -71,6 +74,9 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
+            name: "VaultImport", dependencies: ["Vault", "VaultFormat", "VaultCrypto", "CExpat"],
+            swiftSettings: settings),
+        .target(
             name: "KeychainServices",
             dependencies: ["VaultAgent", "Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
             swiftSettings: keychainSettings),
@@ -78,7 +84,8 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultImport", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 system,
             ],
@@ -121,6 +128,10 @@ let package = Package(
                 "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultCrypto", "CLinux", "TestSupport",
                 system,
             ],
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultImportTests",
+            dependencies: ["VaultImport", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system],
             swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",

@@ -216,19 +216,6 @@ extension ItemStore {
     }
 }
 
-/// Apple's four-character codes for common protocols.
-enum ProtocolNames {
-    private static let codes = [
-        "ftp": "ftp ", "ftps": "ftps", "http": "http", "https": "htps", "imap": "imap", "imaps": "imps", "ldap": "ldap",
-        "ldaps": "ldps",
-        "pop3": "pop3", "pop3s": "pops", "smb": "smb ", "smtp": "smtp", "ssh": "ssh ", "telnet": "teln",
-    ]
-
-    static func code(_ name: String) -> String { codes[name] ?? name }
-
-    static func name(_ code: String) -> String { codes.first { $0.value == code }?.key ?? code }
-}
-
 /// What an item says of itself beside its key.
 struct ItemDescription: ParsableArguments {
     @Option(help: "A label for people.")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CLinux
+import CCrypto
 import CSodium
 
 /// HMAC (RFC 2104) with the hash functions of one-time passwords (RFC 6238). Nothing in a vault depends on it.
@@ -39,7 +39,7 @@ public enum MessageAuthentication: Sendable {
         to output: UnsafeMutablePointer<UInt8>
     ) -> Bool {
         switch self {
-        case .sha1: return unsafe clinux_hmac_sha1(key, keyCount, message, count, output) == 0
+        case .sha1: return unsafe ccrypto_hmac_sha1(key, keyCount, message, count, output) == 0
         case .sha256:
             var state = crypto_auth_hmacsha256_state()
             unsafe crypto_auth_hmacsha256_init(&state, key, keyCount)

@@ -62,7 +62,6 @@ long clinux_has_ended(int process, int patience);
 long clinux_send(int descriptor, const void *bytes, size_t count, int more);
 long clinux_receive_some(int descriptor, void *bytes, size_t count);
 long clinux_is_out_of_step(int descriptor);
-long clinux_hmac_sha1(const void *key, size_t key_length, const void *message, size_t message_length, void *output);
 long clinux_logind_open(void);
 long clinux_logind_next(void);
 void clinux_logind_delay_sleep(void);

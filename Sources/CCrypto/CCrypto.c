@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "CCrypto.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+typedef struct cipher_context cipher_context;
+
+static struct {
+    void *libcrypto;
+    const void *(*sha1)(void);
+    const void *(*sha256)(void);
+    unsigned char *(*hmac)(const void *digest, const void *key, int key_length, const unsigned char *message,
+                           size_t message_length, unsigned char *output, unsigned int *output_length);
+    int (*pbkdf2)(const char *password, int password_length, const unsigned char *salt, int salt_length,
+                  int iterations, const void *digest, int length, unsigned char *output);
+    cipher_context *(*new_context)(void);
+    void (*free_context)(cipher_context *);
+    const void *(*aes_128_cbc)(void);
+    const void *(*aes_256_cbc)(void);
+    const void *(*aes_256_gcm)(void);
+    int (*init)(cipher_context *, const void *cipher, void *engine, const unsigned char *key,
+                const unsigned char *vector, int encrypts);
+    int (*update)(cipher_context *, unsigned char *output, int *length, const unsigned char *input, int input_length);
+    int (*final)(cipher_context *, unsigned char *output, int *length);
+    int (*control)(cipher_context *, int type, int argument, void *pointer);
+} lib;
+
+static long state;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void) {
+    lib.libcrypto = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (!lib.libcrypto) lib.libcrypto = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    if (!lib.libcrypto) {
+        state = -ENOENT;
+        return;
+    }
+    const struct {
+        void **function;
+        const char *name;
+    } names[] = {
+        {(void **)&lib.sha1, "EVP_sha1"}, {(void **)&lib.sha256, "EVP_sha256"}, {(void **)&lib.hmac, "HMAC"},
+        {(void **)&lib.pbkdf2, "PKCS5_PBKDF2_HMAC"}, {(void **)&lib.new_context, "EVP_CIPHER_CTX_new"},
+        {(void **)&lib.free_context, "EVP_CIPHER_CTX_free"}, {(void **)&lib.aes_128_cbc, "EVP_aes_128_cbc"},
+        {(void **)&lib.aes_256_cbc, "EVP_aes_256_cbc"}, {(void **)&lib.aes_256_gcm, "EVP_aes_256_gcm"},
+        {(void **)&lib.init, "EVP_CipherInit_ex"}, {(void **)&lib.update, "EVP_CipherUpdate"},
+        {(void **)&lib.final, "EVP_CipherFinal_ex"}, {(void **)&lib.control, "EVP_CIPHER_CTX_ctrl"},
+    };
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++)
+        if (!(*names[index].function = dlsym(lib.libcrypto, names[index].name))) state = -ENOSYS;
+}
+
+static long ready(void) {
+    pthread_once(&once, load);
+    return state;
+}
+
+long ccrypto_hmac_sha1(const void *key, size_t key_length, const void *message, size_t message_length, void *output) {
+    long flaw = ready();
+    if (flaw) return flaw;
+    if (key_length > INT_MAX) return -EINVAL;
+    unsigned int length = 0;
+    if (!lib.hmac(lib.sha1(), key, (int)key_length, message, message_length, output, &length)) return -ENOSYS;
+    return length == 20 ? 0 : -ENOSYS;
+}
+
+long ccrypto_pbkdf2_sha256(const void *password, size_t password_length, const void *salt, size_t salt_length,
+                           uint32_t iterations, void *output, size_t length) {
+    long flaw = ready();
+    if (flaw) return flaw;
+    if (password_length > INT_MAX || salt_length > INT_MAX || iterations > INT_MAX || length > INT_MAX) return -EINVAL;
+    int done = lib.pbkdf2(password, (int)password_length, salt, (int)salt_length, (int)iterations, lib.sha256(),
+                          (int)length, output);
+    return done == 1 ? 0 : -ENOSYS;
+}
+
+long ccrypto_argon2id(uint32_t passes, uint32_t memory_kibibytes, uint32_t lanes, const void *password,
+                      size_t password_length, const void *salt, size_t salt_length, void *output, size_t length) {
+    void *library = dlopen("libargon2.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return -ENOENT;
+    int (*hash)(uint32_t, uint32_t, uint32_t, const void *, size_t, const void *, size_t, void *, size_t);
+    *(void **)&hash = dlsym(library, "argon2id_hash_raw");
+    if (!hash) return -ENOSYS;
+    int result = hash(passes, memory_kibibytes, lanes, password, password_length, salt, salt_length, output, length);
+    // ARGON2_MEMORY_ALLOCATION_ERROR
+    return result == 0 ? 0 : result == -22 ? -ENOMEM : -EINVAL;
+}
+
+long ccrypto_aes_cbc(int encrypts, const void *key, size_t key_length, const void *vector, const void *input,
+                     size_t input_length, void *output) {
+    long flaw = ready();
+    if (flaw) return flaw;
+    if (input_length > INT_MAX - 32 || (key_length != 16 && key_length != 32)) return -EINVAL;
+    cipher_context *context = lib.new_context();
+    if (!context) return -ENOMEM;
+    const void *cipher = key_length == 16 ? lib.aes_128_cbc() : lib.aes_256_cbc();
+    int first = 0, last = 0;
+    int done = lib.init(context, cipher, NULL, key, vector, encrypts) == 1 &&
+               lib.update(context, output, &first, input, (int)input_length) == 1 &&
+               lib.final(context, (unsigned char *)output + first, &last) == 1;
+    // Wipes the round keys and what was left of a block.
+    lib.free_context(context);
+    return done ? first + last : -EBADMSG;
+}
+
+long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, const void *input, size_t input_length,
+                          void *output) {
+    long flaw = ready();
+    if (flaw) return flaw;
+    if (input_length > INT_MAX) return -EINVAL;
+    cipher_context *context = lib.new_context();
+    if (!context) return -ENOMEM;
+    unsigned char rest[16];
+    int first = 0, last = 0;
+    // EVP_CTRL_AEAD_SET_TAG; a nonce of 12 bytes is what GCM has if nothing else is said.
+    int done = lib.init(context, lib.aes_256_gcm(), NULL, key, nonce, 0) == 1 &&
+               lib.update(context, output, &first, input, (int)input_length) == 1 &&
+               lib.control(context, 0x11, 16, (void *)tag) == 1 && lib.final(context, rest, &last) == 1;
+    lib.free_context(context);
+    return done ? 0 : -EBADMSG;
+}

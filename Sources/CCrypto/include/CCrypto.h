@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libsodium does not have and other programs' formats want: libcrypto, and libargon2, each loaded by name when it
+// is first used. Nothing of a vault depends on them. Every `long` is 0 or -errno: -ENOENT without the library, -ENOSYS
+// without the function, -EBADMSG for what does not decrypt.
+#ifndef CCRYPTO_H
+#define CCRYPTO_H
+#include <stddef.h>
+#include <stdint.h>
+
+// RFC 2104 over SHA-1; 20 bytes of output.
+long ccrypto_hmac_sha1(const void *key, size_t key_length, const void *message, size_t message_length, void *output);
+// RFC 8018 over HMAC-SHA256.
+long ccrypto_pbkdf2_sha256(const void *password, size_t password_length, const void *salt, size_t salt_length,
+                           uint32_t iterations, void *output, size_t length);
+// RFC 9106, with a salt of any length, which libsodium's does not take.
+long ccrypto_argon2id(uint32_t passes, uint32_t memory_kibibytes, uint32_t lanes, const void *password,
+                      size_t password_length, const void *salt, size_t salt_length, void *output, size_t length);
+// AES-CBC with PKCS#7 padding: a key of 16 or 32 bytes, an initialization vector of 16. The output has room for 16 bytes
+// more than the input. Returns how many bytes it has.
+long ccrypto_aes_cbc(int encrypts, const void *key, size_t key_length, const void *vector, const void *input,
+                     size_t input_length, void *output);
+// AES-256-GCM with a nonce of 12 bytes and a tag of 16 (SP 800-38D); as many bytes of output as of input.
+long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, const void *input, size_t input_length,
+                          void *output);
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// Aegis' JSON: keys of one-time passwords, in clear or encrypted by a passphrase.
+package enum Aegis {
+    /// Steam's own alphabet, HOTP's counters and others' are kept as they are, as URIs.
+    private static let kinds: Set<String> = ["totp", "hotp", "steam", "yandex", "motp"]
+
+    /// - Parameter passphrase: asks for that of the file, if it has one.
+    package static func logins(
+        _ document: Document, passphrase: () throws -> Secret
+    ) throws(ImportError) -> ImportedLogins {
+        let root = try JSONValue(document)
+        guard let database = root["db"], root["header"] != nil else {
+            throw .otherFormat("this is no export of Aegis': it has no database", hint: nil)
+        }
+        guard !database.isObject else { return try logins(database) }
+        let opened = try AegisEncryption(root).opened(try outside { try passphrase() })
+        return try logins(JSONValue(Document(opened)))
+    }
+
+    private static func logins(_ database: JSONValue) throws(ImportError) -> ImportedLogins {
+        guard let entries = database["entries"], entries.isArray else {
+            throw .otherFormat("this is no database of Aegis': it has no entries", hint: nil)
+        }
+        var groups: [String: String] = [:]
+        for group in database["groups"]?.elements ?? [] {
+            if let id = group["uuid"]?.text { groups[id] = group["name"]?.text }
+        }
+        var imported = ImportedLogins()
+        for (index, entry) in entries.elements.enumerated() {
+            let place = "entry \(index + 1)"
+            guard let kind = entry["type"]?.text, let info = entry["info"], let key = try info["secret"]?.secret()
+            else {
+                throw .malformed("\(place), line \(entry.line)", "an entry without a key")
+            }
+            guard kinds.contains(kind) else {
+                imported.skip(place, "a kind that is not known")
+                continue
+            }
+            var login = Login(id: entry["uuid"]?.text ?? String(index + 1), place: place)
+            login.user = entry["name"]?.text ?? ""
+            login.title = entry["issuer"]?.text ?? ""
+            if login.title.isEmpty { (login.title, login.user) = (login.user, "") }
+            login.address = .service(login.title.isEmpty ? "otp" : login.title)
+            login.notes = entry["note"]?.text ?? ""
+            let folder = entry["groups"]?.elements.first?.text.flatMap { groups[$0] } ?? entry["group"]?.text
+            login.folder = folder ?? ""
+            login.addField(
+                ImportNames.otp,
+                try OTPAuth.uri(
+                    kind: kind, issuer: login.title, account: login.user, key: key,
+                    [
+                        ("algorithm", info["algo"]?.text ?? ""), ("digits", info["digits"]?.text ?? ""),
+                        ("period", info["period"]?.text ?? ""), ("counter", info["counter"]?.text ?? ""),
+                        ("issuer", entry["issuer"]?.text ?? ""),
+                    ]))
+            imported.logins.append(login)
+        }
+        return imported
+    }
+}
+
+/// How Aegis encrypts: a master key in slots, each under a key that scrypt derives, all by AES-256-GCM.
+private struct AegisEncryption {
+    private static let memoryLimit: UInt64 = 1 << 30
+
+    private struct Sealed {
+        let nonce: Secret
+        let tag: Secret
+        let text: Secret
+
+        init(_ parameters: JSONValue?, _ text: Secret?) throws(ImportError) {
+            guard let nonce = try AegisEncryption.decoded(parameters?["nonce"]), nonce.count == 12,
+                let tag = try AegisEncryption.decoded(parameters?["tag"]), tag.count == 16, let text
+            else { throw .malformed("header", "it is not encrypted as Aegis does it") }
+            (self.nonce, self.tag, self.text) = (nonce, tag, text)
+        }
+
+        func opened(_ key: Secret) throws(CryptoError) -> Secret {
+            try text.withBytes { text throws(CryptoError) in
+                try nonce.withBytes { nonce throws(CryptoError) in
+                    try tag.withBytes { tag throws(CryptoError) in
+                        Secret(try ForeignCipher.openedGCM(text, key: key.bytes, nonce: nonce, tag: tag))
+                    }
+                }
+            }
+        }
+    }
+
+    private struct Slot {
+        let salt: Secret
+        let cost: UInt64
+        let blocks: UInt32
+        let lanes: UInt32
+        let key: Sealed
+    }
+
+    private let slots: [Slot]
+    private let database: Sealed
+
+    init(_ root: JSONValue) throws(ImportError) {
+        let header = root["header"]
+        var slots: [Slot] = []
+        // Type 1 is a passphrase; the others are a phone's own.
+        for slot in header?["slots"]?.elements ?? [] where slot["type"]?.integer == 1 {
+            guard let cost = slot["n"]?.integer, let blocks = slot["r"]?.integer, let lanes = slot["p"]?.integer,
+                cost > 1, cost.nonzeroBitCount == 1, (1...64).contains(blocks), (1...16).contains(lanes),
+                UInt64(cost) <= AegisEncryption.memoryLimit / 128 / UInt64(blocks)
+            else { throw .tooExpensive }
+            guard let salt = try AegisEncryption.decoded(slot["salt"]),
+                let text = try AegisEncryption.decoded(slot["key"])
+            else { throw .malformed("header", "a slot has no key") }
+            slots.append(
+                Slot(
+                    salt: salt, cost: UInt64(cost), blocks: UInt32(blocks), lanes: UInt32(lanes),
+                    key: try Sealed(slot["key_params"], text)))
+        }
+        guard !slots.isEmpty, slots.count <= 8 else {
+            throw .otherFormat("no passphrase opens the export", hint: "export it with a password, or without")
+        }
+        self.slots = slots
+        let text = try root["db"]?.secret()
+        let decoded = try text?.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
+        database = try Sealed(header?["params"], decoded ?? nil)
+    }
+
+    /// Bytes in hexadecimal.
+    private static func decoded(_ value: JSONValue?) throws(ImportError) -> Secret? {
+        guard let digits = value?.text, let bytes = VaultFormat.bytes(hexadecimal: digits.lowercased()) else {
+            return nil
+        }
+        return try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: bytes.span)) }
+    }
+
+    func opened(_ passphrase: Secret) throws(ImportError) -> Secret {
+        for slot in slots {
+            do throws(CryptoError) {
+                let derived = try slot.salt.withBytes { salt throws(CryptoError) in
+                    Secret(
+                        try ForeignDerivation.scrypt(
+                            passphrase.bytes, salt: salt, cost: slot.cost, blocks: slot.blocks, lanes: slot.lanes))
+                }
+                let master = try slot.key.opened(derived)
+                guard master.count == 32 else { continue }
+                return try database.opened(master)
+            } catch {
+                guard error == .authenticationFailed else { throw ImportError(library: error) }
+            }
+        }
+        throw .wrongPassphrase
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+
+/// Logins in comma-separated values.
+package enum CSVLogins {
+    /// - Returns: also the product that the header is of.
+    /// - Throws: `.malformed` with a line: a quote that is left open, a row with other cells than the header.
+    package static func logins(_ document: Document) throws(ImportError) -> (logins: ImportedLogins, product: String) {
+        var reader = CSVReader(document)
+        guard let header = try reader.next() else { throw .malformed(nil, "the file is empty") }
+        let names = header.cells.map { reader.text($0) }
+        guard let layout = CSVLayout.of(names) else {
+            throw .otherFormat(
+                "the header in line \(header.line) is no product's that is known",
+                hint: "one line with at least: name,url,username,password")
+        }
+        let columns = names.map(layout.column)
+        var imported = ImportedLogins()
+        var counts: [String: Int] = [:]
+        while let row = try reader.next() {
+            guard row.cells.count == names.count else {
+                throw .line(row.line, "\(row.cells.count) fields, and the header has \(names.count)")
+            }
+            var login = Login(id: "", place: "line \(row.line)")
+            for (column, cell) in zip(columns, row.cells) { try read(cell, column, reader, &login) }
+            if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
+            if login.id.isEmpty {
+                // No secret is in it, so it stays the same when the password changes.
+                let id = [login.urls.first ?? "", login.user, login.title].joined(separator: "\n")
+                counts[id, default: 0] += 1
+                let number = counts[id] ?? 1
+                login.id = number == 1 ? id : "\(id)\n\(number)"
+            }
+            imported.logins.append(login)
+        }
+        return (imported, layout.product)
+    }
+
+    private static func read(
+        _ cell: CSVReader.Cell, _ column: CSVLayout.Column, _ reader: CSVReader, _ login: inout Login
+    ) throws(ImportError) {
+        switch column {
+        case .title: login.title = reader.text(cell)
+        case .url:
+            let text = reader.text(cell)
+            if !text.isEmpty { login.urls = [text] }
+        case .user: login.user = reader.text(cell)
+        case .password: login.password = try reader.secret(cell)
+        case .notes: login.notes = reader.text(cell)
+        case .otp: login.addField(ImportNames.otp, try reader.secret(cell))
+        case .folder: login.folder = reader.text(cell)
+        case .id: login.id = reader.text(cell)
+        case .attribute(let name): login.addAttribute(name, reader.text(cell))
+        case .field(let name): login.addField(name, try reader.secret(cell))
+        case .ignored: break
+        }
+    }
+
+    /// LastPass keeps notes as logins of a page that is none.
+    private static func makeNote(_ login: inout Login) {
+        login.urls = []
+        login.kind = "secure note"
+        login.address = .service(login.title.isEmpty ? "note" : login.title)
+        guard login.password == nil, let note = try? Secret(plain: login.notes) else { return }
+        login.password = note
+        login.notes = ""
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// Databases of KeePass, by KeePassXC's command: ciphers, key derivations and key files are its business.
+package struct KeePass {
+    private static let command = ["env", "LC_ALL=C.UTF-8", "keepassxc-cli"]
+    private static let package = "keepassxc"
+
+    private let world: ImportWorld
+    private let file: String
+    private let passphrase: Secret
+    private let keyFile: String?
+
+    /// - Parameter passphrase: of the database; empty for one that a key file alone opens.
+    package init(_ file: String, passphrase: Secret, keyFile: String?, _ world: ImportWorld) {
+        (self.file, self.passphrase, self.keyFile, self.world) = (file, passphrase, keyFile, world)
+    }
+
+    private var keyOptions: [String] {
+        (keyFile.map { ["--key-file", KeePass.path($0)] } ?? []) + (passphrase.isEmpty ? ["--no-password"] : [])
+    }
+
+    /// A name that is no option.
+    private static func path(_ name: String) -> String { name.hasPrefix("-") ? "./" + name : name }
+
+    private func line() throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: passphrase.count + 1)
+            try passphrase.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+            try buffer.append(0x0a)
+            return Secret(try buffer.take())
+        }
+    }
+
+    package func logins() throws(ImportError) -> ImportedLogins {
+        let reader = try KeePassXML()
+        let input = try line()
+        var ended = ImportWorld.Ended(status: nil, message: "")
+        do throws(ImportError) {
+            try reader.parse { take in
+                ended = try world.run(
+                    KeePass.command + ["export"] + keyOptions + ["--format", "xml", KeePass.path(file)], input, take)
+                try check(ended)
+            }
+        } catch {
+            // A program that failed says nothing, which is no XML.
+            try check(ended)
+            throw error
+        }
+        var imported = try reader.unpack { packed throws(ImportError) in try unpacked(packed) }
+        try addMissing(reader.missing, to: &imported)
+        return imported
+    }
+
+    private func check(_ ended: ImportWorld.Ended) throws(ImportError) {
+        guard let status = ended.status, status != 127 else {
+            throw .missing("the program 'keepassxc-cli'", package: KeePass.package)
+        }
+        guard status != 0 else { return }
+        if ended.message.contains("nvalid credentials") { throw .wrongPassphrase }
+        if ended.message.contains("Not a KeePass") { throw .otherFormat("this is no KeePass database", hint: nil) }
+        throw .program("keepassxc-cli", nil, hint: "see what 'keepassxc-cli ls' says of the file")
+    }
+
+    /// Nil: it has more than 16 MiB, and may be made to fill any disk.
+    private func unpacked(_ packed: Secret) throws(ImportError) -> Secret? {
+        do throws(ImportError) {
+            let (content, ended) = try world.output(
+                of: ["gzip", "-dc"], packed, limit: Layout.valueLimit, package: "gzip")
+            guard ended.status == 0 else { throw .malformed("an attachment", "it cannot be unpacked") }
+            return content
+        } catch {
+            guard case .tooLarge = error else { throw error }
+            return nil
+        }
+    }
+
+    /// KeePassXC exports the attachments of KDBX 4 one by one, each to a file, by the names of groups and entries.
+    private func addMissing(
+        _ missing: [KeePassXML.MissingAttachment], to imported: inout ImportedLogins
+    ) throws(ImportError) {
+        guard !missing.isEmpty else { return }
+        let input = try line()
+        var found: [(login: Int, attachment: Login.Attachment)] = []
+        var skipped: [(place: String, reason: String)] = []
+        let logins = imported.logins
+        try outside {
+            try world.withScratch { directory in
+                for (number, attachment) in missing.enumerated() {
+                    let login = logins[attachment.login]
+                    let names = attachment.groups + [login.title]
+                    let isUnique = logins.count { $0.title == login.title && $0.folder == login.folder } == 1
+                    guard isUnique, !names.contains(where: { $0.isEmpty || $0.contains("/") }) else {
+                        skipped.append(
+                            (login.place, "an attachment: give its entry a title of its own without a slash, first"))
+                        continue
+                    }
+                    let file = "\(directory)/\(number)"
+                    let arguments =
+                        ["attachment-export"] + keyOptions
+                        + [KeePass.path(self.file), "/" + names.joined(separator: "/"), attachment.name, file]
+                    let ended = try world.run(KeePass.command + arguments, input) { _ in }
+                    guard ended.status == 0 else {
+                        skipped.append((login.place, "an attachment, which keepassxc-cli does not give"))
+                        continue
+                    }
+                    do throws(ImportError) {
+                        let content = try outside { try world.read(file) }
+                        found.append((attachment.login, Login.Attachment(name: attachment.name, content: content)))
+                    } catch {
+                        guard case .tooLarge = error else { throw error }
+                        skipped.append((login.place, "an attachment has more than 16 MiB"))
+                    }
+                    world.progress(Double(number) / Double(missing.count))
+                }
+            }
+        }
+        for (login, attachment) in found { imported.logins[login].attachments.append(attachment) }
+        imported.skipped += skipped
+    }
+}

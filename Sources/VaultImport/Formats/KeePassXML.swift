@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CExpat
+internal import FoundationEssentials
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The XML of KeePass 2 and KeePassXC, as it comes from a pipe, with the values of protected fields in clear.
+final class KeePassXML {
+    /// An attachment that the XML only names: KeePassXC leaves the content of KDBX 4 out.
+    struct MissingAttachment {
+        let login: Int
+        let groups: [String]
+        let name: String
+    }
+
+    private(set) var imported = ImportedLogins()
+    private(set) var missing: [MissingAttachment] = []
+    /// The names of elements around the one that is open, it being the last.
+    private var path: [String] = []
+    private var text: SecretBuffer
+    private var isProtected = false
+    private var reference = ""
+    private var key = ""
+    private var groups: [(name: String, id: String)] = []
+    private var entry: Entry?
+    private var historyDepth = 0
+    private var binaryID = ""
+    private var isCompressed = false
+    private var binaries: [String: Binary] = [:]
+    private var recycleBin = ""
+    private var entryCount = 0
+    private var failure: ImportError?
+
+    private struct Entry {
+        var login: Login
+        var expires = false
+        var expiry = ""
+        var attachments: [(name: String, reference: String)] = []
+        var settings: String?
+        var seed: Secret?
+    }
+
+    private struct Binary {
+        let content: Secret
+        let isCompressed: Bool
+    }
+
+    init() throws(ImportError) { text = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 4096) } }
+
+    /// Reads the parts that `feed` hands over.
+    ///
+    /// - Parameter feed: is given a function for them; what it throws goes on.
+    func parse(_ feed: ((Span<UInt8>) throws -> Void) throws -> Void) throws(ImportError) {
+        var handlers = unsafe cexpat_handlers(
+            context: Unmanaged.passUnretained(self).toOpaque(),
+            start: { context, name, attributes in
+                unsafe KeePassXML.of(context) { reader throws(ImportError) in
+                    try unsafe reader.start(KeePassXML.name(name), KeePassXML.attributes(attributes))
+                }
+            },
+            end: { context, name in
+                unsafe KeePassXML.of(context) { reader throws(ImportError) in
+                    try unsafe reader.end(KeePassXML.name(name))
+                }
+            },
+            text: { context, bytes, count in
+                // expat's bytes live as long as the call.
+                unsafe KeePassXML.of(context) { reader throws(ImportError) in
+                    let part = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+                    try reader.append(unsafe Span(_unsafeBytes: part))
+                }
+            })
+        guard let parser = unsafe cexpat_open(&handlers) else { throw .missing("libexpat", package: "libexpat1") }
+        defer { unsafe cexpat_close(parser) }
+        func take(_ bytes: Span<UInt8>, isLast: Bool) throws(ImportError) {
+            let result = unsafe bytes.withUnsafeBytes {
+                unsafe cexpat_parse(parser, $0.baseAddress, $0.count, isLast ? 1 : 0)
+            }
+            switch result {
+            case 0: return
+            case CEXPAT_STOPPED: throw failure ?? .malformed(nil, "it makes no sense")
+            case CEXPAT_DOCTYPE: throw .line(unsafe cexpat_line(parser), "a document type, which KeePass never writes")
+            case CEXPAT_NO_MEMORY: throw .cryptography(.outOfMemory)
+            default: throw .line(unsafe cexpat_line(parser), "this is no XML, or a part of it is missing")
+            }
+        }
+        try outside { try feed { part in try take(part, isLast: false) } }
+        try take([UInt8]().span, isLast: true)
+    }
+
+    private static func name(_ name: UnsafePointer<CChar>?) -> String {
+        // expat's names end with a zero byte.
+        unsafe name.map { unsafe String(cString: $0) } ?? ""
+    }
+
+    private static func attributes(_ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
+        var attributes: [String: String] = [:]
+        guard let list = unsafe list else { return attributes }
+        var index = 0
+        // Names and values in turn, and a null behind the last.
+        while let name = unsafe list[index], let value = unsafe list[index + 1] {
+            attributes[unsafe String(cString: name)] = unsafe String(cString: value)
+            index += 2
+        }
+        return attributes
+    }
+
+    /// Runs what a callback is for, and keeps its error until the parser has stopped.
+    private static func of(_ context: UnsafeMutableRawPointer?, _ body: (KeePassXML) throws(ImportError) -> Void)
+        -> CInt
+    {
+        guard let context = unsafe context else { return 1 }
+        // The parser that `parse` keeps alive.
+        let reader = unsafe Unmanaged<KeePassXML>.fromOpaque(context).takeUnretainedValue()
+        do throws(ImportError) {
+            try body(reader)
+            return 0
+        } catch {
+            reader.failure = error
+            return 1
+        }
+    }
+
+    private var parent: String { path.count > 1 ? path[path.count - 2] : "" }
+
+    private func start(_ name: String, _ attributes: [String: String]) throws(ImportError) {
+        guard path.count < 256 else { throw .malformed(place, "the groups are nested too deeply") }
+        if path.isEmpty, name != "KeePassFile" { throw .otherFormat("this is the XML of another product", hint: nil) }
+        path.append(name)
+        _ = try secured { () throws(CryptoError) in try text.take() }
+        switch name {
+        case "Group" where entry == nil: groups.append(("", ""))
+        case "History" where entry != nil: historyDepth += 1
+        case "Entry" where historyDepth > 0: entry?.login.olderVersions += 1
+        case "Entry":
+            entryCount += 1
+            entry = Entry(login: Login(id: "", place: place))
+        case "Value":
+            isProtected = [attributes["ProtectInMemory"], attributes["Protected"]].contains("True")
+            reference = attributes["Ref"] ?? ""
+        case "Binary" where parent == "Binaries":
+            binaryID = attributes["ID"] ?? ""
+            isCompressed = attributes["Compressed"] == "True"
+        default: break
+        }
+    }
+
+    private func append(_ bytes: Span<UInt8>) throws(ImportError) {
+        // Attachments are in base64.
+        guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
+        try secured { () throws(CryptoError) in try text.append(bytes) }
+    }
+
+    private var place: String { "entry \(entryCount)" }
+
+    private func end(_ name: String) throws(ImportError) {
+        defer { path.removeLast() }
+        let content = try secured { () throws(CryptoError) in Secret(try text.take()) }
+        if historyDepth > 0 {
+            if name == "History" { historyDepth -= 1 }
+            return
+        }
+        switch (name, parent) {
+        case ("RecycleBinUUID", "Meta"): recycleBin = content.plainText
+        case ("Binary", "Binaries"):
+            let decoded = try content.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
+            guard let decoded else { throw .malformed("attachment \(binaryID)", "this is no base64") }
+            binaries[binaryID] = Binary(content: decoded, isCompressed: isCompressed)
+        case ("Name", "Group") where entry == nil: groups[groups.count - 1].name = content.plainText
+        case ("UUID", "Group") where entry == nil: groups[groups.count - 1].id = content.plainText
+        case ("Group", _) where entry == nil: groups.removeLast()
+        case ("UUID", "Entry"): entry?.login.id = content.plainText
+        case ("Tags", "Entry"): entry?.login.addAttribute("tags", content.plainText)
+        case ("Expires", "Times"): entry?.expires = content.plainText == "True"
+        case ("ExpiryTime", "Times"): entry?.expiry = content.plainText
+        case ("Key", _): key = content.plainText
+        case ("Value", "String"): set(key, content)
+        case ("Value", "Binary"): entry?.attachments.append((key, reference))
+        case ("Entry", _): try finish()
+        default: break
+        }
+    }
+
+    private func set(_ key: String, _ value: Secret) {
+        switch key {
+        case "Title": entry?.login.title = value.plainText
+        case "UserName": entry?.login.user = value.plainText
+        case "Password": entry?.login.password = value.isEmpty ? nil : value
+        case "URL": if !value.isEmpty { entry?.login.urls.insert(value.plainText, at: 0) }
+        case "Notes": entry?.login.notes = value.plainText
+        case "TOTP Seed": entry?.seed = value
+        case "TOTP Settings": entry?.settings = value.plainText
+        case _ where key.hasPrefix("KP2A_URL") && !isProtected:
+            if !value.isEmpty { entry?.login.urls.append(value.plainText) }
+        // An URI of one-time passwords is a secret whether the product thinks so or not.
+        case _ where isProtected || key == ImportNames.otp: entry?.login.addField(key, value)
+        default: entry?.login.addAttribute(key, value.plainText)
+        }
+    }
+
+    private func finish() throws(ImportError) {
+        guard var entry else { return }
+        self.entry = nil
+        guard recycleBin.isEmpty || !groups.contains(where: { $0.id == recycleBin }) else {
+            return imported.skip(entry.login.place, "it is in the recycle bin")
+        }
+        if entry.login.id.isEmpty { entry.login.id = String(entryCount) }
+        if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
+        // What older versions of KeePassXC keep.
+        if let seed = entry.seed {
+            if !entry.login.fields.contains(where: { $0.name == ImportNames.otp }) {
+                entry.login.addField(ImportNames.otp, try OTPAuth.uri(entry.login, seed, settings: entry.settings))
+            }
+        }
+        // Below the one that every database has.
+        let folders = groups.dropFirst().map(\.name)
+        entry.login.folder = folders.joined(separator: "/")
+        for (name, reference) in entry.attachments {
+            guard let binary = binaries[reference] else {
+                missing.append(MissingAttachment(login: imported.logins.count, groups: Array(folders), name: name))
+                continue
+            }
+            entry.login.attachments.append(
+                Login.Attachment(name: name, content: binary.content, isCompressed: binary.isCompressed))
+        }
+        imported.logins.append(entry.login)
+    }
+
+    /// Opens the attachments that are packed, one by one.
+    func unpack(_ unpacked: (Secret) throws(ImportError) -> Secret?) throws(ImportError) -> ImportedLogins {
+        for index in imported.logins.indices {
+            var attachments: [Login.Attachment] = []
+            for attachment in imported.logins[index].attachments {
+                guard attachment.isCompressed else {
+                    attachments.append(attachment)
+                    continue
+                }
+                guard let content = try unpacked(attachment.content) else {
+                    imported.skip(imported.logins[index].place, "an attachment has more than 16 MiB")
+                    continue
+                }
+                attachments.append(Login.Attachment(name: attachment.name, content: content))
+            }
+            imported.logins[index].attachments = attachments
+        }
+        return imported
+    }
+}
+
+/// A time of KeePass: RFC 3339 in KDBX 3, seconds of our era in base64 in KDBX 4.
+enum KeePassTime {
+    private static let secondsBefore1970: Int64 = 62_135_596_800
+
+    static func text(_ text: String) -> String {
+        guard !text.contains(":"), let bytes = Data(base64Encoded: text), bytes.count == 8 else { return text }
+        let seconds = bytes.reversed().reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        guard (0...secondsBefore1970 * 5).contains(seconds) else { return text }
+        return Date(timeIntervalSince1970: Double(seconds - secondsBefore1970)).formatted(.iso8601)
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+
+/// Lists of `otpauth://` URIs, one a line, and the URIs themselves.
+package enum OTPAuth {
+    private static let scheme = "otpauth://"
+
+    package static func logins(_ document: Document) throws(ImportError) -> ImportedLogins {
+        var imported = ImportedLogins()
+        for (index, line) in document.lines.enumerated() {
+            let place = "line \(index + 1)"
+            let line = document.bytes.withBytes { $0.trimmed(line) }
+            guard !line.isEmpty else { continue }
+            guard let split = label(document, line) else {
+                let isMigration = document.bytes.withBytes { $0.starts(line, with: "otpauth-migration://") }
+                guard isMigration else { throw .malformed(place, "this is no otpauth:// URI") }
+                imported.skip(place, "several keys in one of Google's own codes: export them as otpauth:// URIs")
+                continue
+            }
+            var login = Login(id: "", place: place)
+            name(&login, document.text(split))
+            login.addField(ImportNames.otp, try document.secret(line))
+            login.address = .service(login.title.isEmpty ? "otp" : login.title)
+            login.id = "\(login.title)/\(login.user)"
+            imported.logins.append(login)
+        }
+        return imported
+    }
+
+    /// Where the label of a URI lies, between its kind and its parameters. Nil: it is none.
+    private static func label(_ document: Document, _ line: Range<Int>) -> Range<Int>? {
+        document.bytes.withBytes { bytes in
+            guard bytes.starts(line, with: scheme), let question = bytes.firstIndex(of: UInt8(ascii: "?"), in: line),
+                let slash = bytes.firstIndex(
+                    of: UInt8(ascii: "/"), in: line.lowerBound + scheme.utf8.count..<question)
+            else { return nil }
+            return slash + 1..<question
+        }
+    }
+
+    /// `ISSUER:ACCOUNT`, percent-encoded.
+    private static func name(_ login: inout Login, _ label: String) {
+        let text = percentDecoded(label)
+        guard let colon = text.firstIndex(of: ":") else {
+            login.title = text
+            return
+        }
+        login.title = String(text[..<colon])
+        login.user = String(text[text.index(after: colon)...].drop { $0 == " " })
+    }
+
+    static func percentDecoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            {
+                rest = rest.dropFirst(2)
+                bytes.append(value)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Everything but letters, digits and `-._~` as `%XX` (RFC 3986, section 2).
+    static func percentEncoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                return String(UnicodeScalar(byte))
+            default:
+                guard !"-._~".utf8.contains(byte) else { return String(UnicodeScalar(byte)) }
+                return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }.joined()
+    }
+
+    /// A URI of its parts.
+    ///
+    /// - Parameters:
+    ///   - key: in base32.
+    ///   - parameters: beside the key; an empty value is left out.
+    static func uri(
+        kind: String = "totp", issuer: String, account: String, key: Secret, _ parameters: [(String, String)] = []
+    ) throws(ImportError) -> Secret {
+        let label = percentEncoded(issuer) + (account.isEmpty ? "" : ":" + percentEncoded(account))
+        let rest = parameters.filter { !$0.1.isEmpty }.map { "&\($0.0)=\(percentEncoded($0.1))" }.joined()
+        return try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: key.count + label.utf8.count + rest.utf8.count + 64)
+            try buffer.append("\(scheme)\(kind)/\(label)?secret=")
+            try key.withBytes { bytes throws(CryptoError) in
+                // As people write it, in groups.
+                for index in bytes.indices where bytes[index] != 0x20 { try buffer.append(bytes[index]) }
+            }
+            try buffer.append(rest)
+            return Secret(try buffer.take())
+        }
+    }
+
+    /// - Parameter settings: of KeePassXC before 2.5: `period;digits`.
+    static func uri(_ login: Login, _ key: Secret, settings: String?) throws(ImportError) -> Secret {
+        let parts = (settings ?? "").split(separator: ";")
+        return try uri(
+            issuer: login.title, account: login.user, key: key,
+            [
+                ("period", parts.first.flatMap { Int($0) }.map(String.init) ?? ""),
+                ("digits", parts.dropFirst().first.flatMap { Int($0) }.map(String.init) ?? ""),
+            ])
+    }
+}
+
+extension Span<UInt8> {
+    func starts(_ range: Range<Int>, with text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        return range.count >= bytes.count && zip(range.lowerBound..., bytes).allSatisfy { self[$0] == $1 }
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+package import VaultCrypto
+internal import VaultFormat
+
+/// The stores of `pass` and gopass: a tree of files, each encrypted by GnuPG.
+package struct PassStore {
+    private static let suffix = ".gpg"
+    /// So many programs at once; each waits for the one agent that has the key.
+    private static let width = 4
+
+    private let directory: String
+    private let world: ImportWorld
+
+    package init(_ directory: String, _ world: ImportWorld) { (self.directory, self.world) = (directory, world) }
+
+    package func logins() throws(ImportError) -> ImportedLogins {
+        let files = try outside { try world.files(directory) }
+        // What git and gopass keep for themselves.
+        let names = files.filter { !$0.hasPrefix(".") && !$0.contains("/.") }
+        let encrypted = names.filter { $0.hasSuffix(PassStore.suffix) }
+        var imported = ImportedLogins()
+        for name in names where name.hasSuffix(".age") {
+            imported.skip("entry '\(name)'", "it is encrypted by age: 'gopass convert' makes a store of GnuPG's of it")
+        }
+        guard !encrypted.isEmpty || !imported.skipped.isEmpty else {
+            throw .otherFormat("there are no entries of pass in the directory", hint: "name the store's directory")
+        }
+        // The first alone: a person may have to be asked for the passphrase of the key.
+        if let first = encrypted.first { try append(opened(first), first, &imported) }
+        let rest = Array(encrypted.dropFirst())
+        for (number, content) in try openedAtOnce(rest).enumerated() { try append(content, rest[number], &imported) }
+        return imported
+    }
+
+    private enum Content: Sendable {
+        case opened(Secret)
+        case tooLarge
+    }
+
+    private func opened(_ name: String) throws(ImportError) -> Content {
+        do throws(ImportError) {
+            let (bytes, ended) = try world.output(
+                of: ["gpg", "--quiet", "--batch", "--decrypt", "--", directory + "/" + name], limit: Layout.valueLimit,
+                package: "gnupg", place: "entry '\(name)'")
+            guard ended.status == 0 else {
+                throw .program(
+                    "gpg", "entry '\(name)'",
+                    hint: ended.message.contains("No secret key")
+                        ? "the key that opens it is not here: 'gpg --list-secret-keys'"
+                        : "the key may be locked, and nobody can be asked: open one entry with 'pass show' first")
+            }
+            return .opened(bytes)
+        } catch {
+            guard case .tooLarge = error else { throw error }
+            return .tooLarge
+        }
+    }
+
+    private func openedAtOnce(_ names: [String]) throws(ImportError) -> [Content] {
+        struct State: Sendable {
+            var next = 0
+            var done = 0
+            var contents: [Int: Content] = [:]
+            var failure: ImportError?
+        }
+        let state = Mutex(State())
+        DispatchQueue.concurrentPerform(iterations: PassStore.width) { _ in
+            while true {
+                let number = state.withLock { state -> Int? in
+                    guard state.next < names.count, state.failure == nil else { return nil }
+                    defer { state.next += 1 }
+                    return state.next
+                }
+                guard let number else { return }
+                do throws(ImportError) {
+                    let content = try opened(names[number])
+                    let done = state.withLock { state in
+                        state.contents[number] = content
+                        state.done += 1
+                        return state.done
+                    }
+                    world.progress(Double(done) / Double(names.count))
+                } catch {
+                    state.withLock { state in if state.failure == nil { state.failure = error } }
+                }
+            }
+        }
+        let end = state.withLock { $0 }
+        if let failure = end.failure { throw failure }
+        return names.indices.compactMap { end.contents[$0] }
+    }
+
+    private func append(_ content: Content, _ name: String, _ imported: inout ImportedLogins) throws(ImportError) {
+        let path = String(name.dropLast(PassStore.suffix.count))
+        let place = "entry '\(path)'"
+        switch content {
+        case .tooLarge: imported.skip(place, "it has more than 16 MiB")
+        case .opened(let secret): imported.logins.append(try PassStore.login(secret, path: path, place: place))
+        }
+    }
+
+    /// The password in the first line, what is known of it below, and everything else as a secret, as it was one.
+    package static func login(_ secret: Secret, path: String, place: String) throws(ImportError) -> Login {
+        var login = Login(id: path, place: place)
+        login.title = path
+        login.folder = path.split(separator: "/").dropLast().joined(separator: "/")
+        login.address = .service(path)
+        let isWhole = secret.withBytes { bytes in
+            (try? UTF8Span(validating: bytes)) == nil || bytes.starts(0..<bytes.count, with: "-----BEGIN ")
+        }
+        guard !isWhole else {
+            login.password = secret
+            return login
+        }
+        let document = try Document(secret)
+        let lines = document.lines
+        // A header that gopass wrote for some time.
+        let hasHeader = lines.first.map { document.text($0) == "GOPASS-SECRET-1.0" } ?? false
+        var isFirst = !hasHeader
+        var rest = try secured { () throws(CryptoError) in try SecretBuffer() }
+        for line in lines.dropFirst(hasHeader ? 1 : 0) {
+            if isFirst {
+                isFirst = false
+                if !line.isEmpty { login.password = try document.secret(line) }
+                continue
+            }
+            if try take(line, document, &login) { continue }
+            try secured { () throws(CryptoError) in
+                try secret.withBytes { bytes throws(CryptoError) in try rest.append(bytes.extracting(line)) }
+                try rest.append(0x0a)
+            }
+        }
+        let isBlank = rest.withBytes { bytes in bytes.indices.allSatisfy { [0x0a, 0x20, 0x2d].contains(bytes[$0]) } }
+        if !isBlank { login.addField("notes", try secured { () throws(CryptoError) in Secret(try rest.take()) }) }
+        if let url = login.urls.first, WebAddress(url) != nil { login.address = .ofURL }
+        return login
+    }
+
+    /// Whether the line is a URI of one-time passwords, or `name: value`.
+    private static func take(
+        _ line: Range<Int>, _ document: Document, _ login: inout Login
+    ) throws(ImportError) -> Bool {
+        let (isURI, split, value) = document.bytes.withBytes { bytes -> (Bool, Int?, Range<Int>) in
+            let split = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
+            let value = split.map { bytes.trimmed($0 + 1..<line.upperBound) } ?? line.lowerBound..<line.lowerBound
+            return (bytes.starts(line, with: "otpauth://"), split, value)
+        }
+        if isURI {
+            login.addField(ImportNames.otp, try document.secret(line))
+            return true
+        }
+        guard let split, !value.isEmpty else { return false }
+        let name = document.text(line.lowerBound..<split)
+        guard !name.isEmpty, name.count <= 64, !name.contains(" ") || name.split(separator: " ").count <= 3 else {
+            return false
+        }
+        switch name.lowercased() {
+        case "login" where login.user.isEmpty, "user" where login.user.isEmpty, "username" where login.user.isEmpty,
+            "email" where login.user.isEmpty:
+            login.user = document.text(value)
+        case "password" where login.password == nil: login.password = try document.secret(value)
+        case "url", "uri", "site", "website": login.urls.append(document.text(value))
+        case "otpauth":
+            // `otpauth: //totp/…`, which is the URI with a blank in it, as YAML has it.
+            login.addField(ImportNames.otp, try document.secret(value))
+        case "totp", "otp": login.addField(ImportNames.otp, try document.secret(value))
+        default: login.addField(name, try document.secret(value))
+        }
+        return true
+    }
+}

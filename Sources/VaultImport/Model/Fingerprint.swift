@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// What an item says, in 32 bytes: whether it changed since it was imported, or did so at its source.
+///
+/// It is as good as the secrets for a reader who guesses them, and is kept as a field, sealed with them.
+struct Fingerprint: Equatable {
+    private let digest: Digest
+
+    /// - Parameter open: the secret of the item, or a field of it.
+    init(of item: Item, _ open: (String?) throws(VaultError) -> Secret?) throws(VaultError) {
+        var hash = KeyedHash()
+        let user = item.userAttributes
+        hash.update(UInt8(item.itemClass == .internetPassword ? 1 : 0))
+        let original = user[ImportNames.originalKey]
+        if item.itemClass == .internetPassword {
+            let address = WebAddress(item)
+            Fingerprint.update(&hash, address.text)
+            Fingerprint.update(&hash, original ?? item[.securityDomain]?.text ?? "")
+        } else {
+            Fingerprint.update(&hash, original ?? item.service ?? "")
+        }
+        for attribute in [Attribute.account, .label, .comment, .itemDescription] {
+            Fingerprint.update(&hash, item[attribute]?.text ?? "")
+        }
+        for (name, value) in user.sorted(by: { $0.key < $1.key }) where !name.hasPrefix("vault.") {
+            Fingerprint.update(&hash, name)
+            Fingerprint.update(&hash, value)
+        }
+        hash.update(UInt64.max)
+        if let secret = try open(nil) { secret.withBytes { Fingerprint.update(&hash, $0) } }
+        for name in item.fieldNames.sorted() where name != ImportNames.fingerprint {
+            Fingerprint.update(&hash, name)
+            try open(name)?.withBytes { Fingerprint.update(&hash, $0) }
+        }
+        digest = hash.digest()
+    }
+
+    /// Nil: what the field has is none.
+    init?(_ field: Secret) {
+        guard field.count == 32 else { return nil }
+        digest = field.withBytes { Digest($0) }
+    }
+
+    func field() throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: digest.bytes.span)) }
+    }
+
+    private static func update(_ hash: inout KeyedHash, _ text: String) {
+        let bytes = Array(text.utf8)
+        update(&hash, bytes.span)
+    }
+
+    private static func update(_ hash: inout KeyedHash, _ bytes: Span<UInt8>) {
+        hash.update(UInt64(bytes.count))
+        hash.update(bytes)
+    }
+}

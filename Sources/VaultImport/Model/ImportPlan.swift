@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// What an import would do, decided before anything is written: so a run that only looks says the same as one that
+/// does it.
+package struct ImportPlan {
+    /// A transaction has so many items.
+    private static let batch = 1000
+
+    private enum Change {
+        case some(ItemChanges)
+        /// An item of another class comes in its place: a class stays what it is.
+        case replacement(Item)
+    }
+
+    private let format: String
+    private let store: any ItemStore
+    private let group: String?
+    private let replaces: Bool
+    package private(set) var report = ImportReport()
+    private var additions: [Item] = []
+    private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
+    /// Items that were imported, by what they say of their source.
+    private var imported: [String: Item] = [:]
+    /// Every key that is taken: by an item of the vault, or (nil) by one that is to be added.
+    private var keys: [ImportKey: Item?] = [:]
+    private var sources: Set<String> = []
+
+    /// - Parameters:
+    ///   - format: what sources begin with.
+    ///   - group: where items are added.
+    ///   - replaces: whether the source is right where it differs.
+    package init(
+        _ logins: ImportedLogins, of format: String, in store: any ItemStore, group: String?, replaces: Bool
+    ) throws(ImportError) {
+        (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
+        try look()
+        for login in logins.logins { try plan(login) }
+        for (place, reason) in logins.skipped {
+            report.lines.append(
+                ImportReport.Line(place: place, service: "", account: "", outcome: .skipped, reason: reason))
+        }
+    }
+
+    /// Adds and changes what was planned, 1,000 additions at a time: what is there stays when a later one fails, and
+    /// the next run goes on.
+    ///
+    /// - Parameter progress: takes how much is done, from 0 to 1.
+    package mutating func carryOut(_ progress: (Double) -> Void) throws(ImportError) {
+        let count = Double(additions.count + updates.count)
+        var done = 0
+        while done < additions.count {
+            let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
+            try outside { try store.store(Array(part), replacing: false) }
+            done += part.count
+            progress(Double(done) / count)
+        }
+        for (line, record, change) in updates {
+            do throws(VaultError) {
+                switch change {
+                case .some(let changes): try store.update(record, with: changes)
+                case .replacement(let item):
+                    let old = Query(persistentReference: record.persistentReference)
+                    try store.store([item], replacing: false, deleting: [old])
+                }
+            } catch {
+                switch error {
+                case .versionMismatch, .itemNotFound, .duplicateItem:
+                    report.lines[line].outcome = .differs
+                    report.lines[line].reason =
+                        error == .duplicateItem ? "another item has its key" : "it changed meanwhile"
+                default: throw .outside(error)
+                }
+            }
+            done += 1
+            progress(Double(done) / count)
+        }
+        (additions, updates) = ([], [])
+    }
+
+    private mutating func look() throws(ImportError) {
+        for itemClass in [ItemClass.genericPassword, .internetPassword] {
+            var query = Query(itemClass)
+            query.attributes[.accessGroup] = group.map(AttributeValue.string)
+            let items: [Item]
+            do throws(VaultError) { items = try store.copyMatching(query) } catch {
+                guard error == .itemNotFound else { throw .outside(error) }
+                continue
+            }
+            for item in items {
+                keys[ImportKey(item)] = .some(item)
+                if let source = item.userAttributes[ImportNames.source] { imported[source] = item }
+            }
+        }
+    }
+
+    private mutating func plan(_ login: Login) throws(ImportError) {
+        report.olderVersions += login.olderVersions
+        let items: [Item]
+        do throws(ImportError) { items = try login.items(of: format) } catch {
+            guard case .tooLarge = error else { throw error }
+            note(login, .skipped, "its secrets have more than 16 MiB together")
+            return
+        }
+        for item in items { try plan(item, of: login) }
+    }
+
+    private mutating func plan(_ item: Item, of login: Login) throws(ImportError) {
+        var item = item
+        if let group { item[.accessGroup] = .string(group) }
+        let source = unique(item.userAttributes[ImportNames.source] ?? format)
+        item.userAttributes[ImportNames.source] = source
+        let fingerprint = try fingerprint(of: item)
+        item.fields[ImportNames.fingerprint] = try fingerprint.field()
+        if let existing = imported[source] {
+            try plan(item, fingerprint, inPlaceOf: existing, of: login)
+        } else if let other = keys[ImportKey(item)] {
+            let isOfThisSource = other?.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? true
+            if isOfThisSource {
+                add(withOwnKey(item), login)
+            } else if let other {
+                try plan(item, besides: other, of: login)
+            }
+        } else {
+            add(item, login)
+        }
+    }
+
+    /// The item was imported before.
+    private mutating func plan(
+        _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
+    ) throws(ImportError) {
+        let base = try opened(existing, ImportNames.fingerprint).flatMap { Fingerprint($0) }
+        guard base != fingerprint else { return note(login, item, .unchanged) }
+        let current = try self.fingerprint(of: existing)
+        if current == fingerprint {
+            // Both sides came to the same, and from there they go on.
+            note(login, item, .unchanged)
+            try update(existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field())])))
+        } else if current == base || replaces {
+            note(login, item, .updated)
+            let isSame = existing.itemClass == item.itemClass
+            try update(
+                existing,
+                isSame ? .some(changes(of: existing, to: item, removing: current == base)) : .replacement(item))
+        } else {
+            note(login, item, .differs, "it changed here and at its source")
+        }
+    }
+
+    /// Another item, which this source did not bring, has the key.
+    private mutating func plan(_ item: Item, besides other: Item, of login: Login) throws(ImportError) {
+        if try says(other, item) {
+            note(login, item, .unchanged, "it is there already")
+        } else if replaces {
+            note(login, item, .updated)
+            try update(other, .some(changes(of: other, to: item, removing: false)))
+        } else {
+            note(login, item, .differs, "another item has its key, and another secret")
+        }
+    }
+
+    /// Whether an item has all of the secrets of another.
+    private func says(_ item: Item, _ other: Item) throws(ImportError) -> Bool {
+        func isEqual(_ first: Secret?, _ second: Secret?) -> Bool {
+            guard let first, let second else { return first?.isEmpty ?? second?.isEmpty ?? true }
+            return first.withBytes { a in second.withBytes { b in isEqualInConstantTime(a, b) } }
+        }
+        guard isEqual(try opened(item, nil), other.secret) else { return false }
+        for (name, secret) in other.fields where name != ImportNames.fingerprint {
+            guard isEqual(try opened(item, name), secret) else { return false }
+        }
+        return true
+    }
+
+    /// - Parameter removing: whether what the source has no more goes here too.
+    private func changes(
+        of existing: Item, to item: Item, removing: Bool
+    ) throws(ImportError) -> ItemChanges {
+        var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
+        // An item never loses its secret, which can only become empty.
+        if item.secret == nil, existing.record?.hasSecret == true { changes.secret = try Secret(plain: "") }
+        for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
+        for (name, secret) in item.fields { changes.fields[name] = .some(secret) }
+        let original = existing.userAttributes[ImportNames.originalKey]
+        let part = existing.itemClass == .genericPassword ? Attribute.service : .securityDomain
+        if let original, original == item[part]?.text ?? "" {
+            changes.attributes[part] = nil
+        } else if original != nil {
+            changes.userAttributes.updateValue(nil, forKey: ImportNames.originalKey)
+        }
+        guard removing else { return changes }
+        for attribute in [Attribute.comment, .itemDescription] where existing[attribute] != nil {
+            changes.attributes[attribute] = item[attribute] ?? .string("")
+        }
+        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !name.hasPrefix("vault.") {
+            changes.userAttributes.updateValue(nil, forKey: name)
+        }
+        for name in existing.fieldNames where item.fields[name] == nil {
+            changes.fields.updateValue(nil, forKey: name)
+        }
+        return changes
+    }
+
+    private mutating func update(_ item: Item, _ change: Change) throws(ImportError) {
+        guard let record = item.record else { throw .outside(VaultError.itemNotFound) }
+        updates.append((report.lines.count - 1, record, change))
+    }
+
+    private mutating func add(_ item: Item, _ login: Login) {
+        keys[ImportKey(item)] = .some(nil)
+        additions.append(item)
+        note(login, item, .added)
+    }
+
+    /// The item with the first key of its own: two entries of a source may have one.
+    private func withOwnKey(_ item: Item) -> Item {
+        var item = item
+        let part = item.itemClass == .genericPassword ? Attribute.service : .securityDomain
+        let original = item[part]?.text ?? ""
+        item.userAttributes[ImportNames.originalKey] = original
+        var number = 2
+        repeat {
+            item[part] = .string("\(original)~\(number)")
+            number += 1
+        } while keys[ImportKey(item)] != nil
+        return item
+    }
+
+    private mutating func unique(_ source: String) -> String {
+        var unique = source
+        var number = 2
+        while !sources.insert(unique).inserted {
+            unique = "\(source)~\(number)"
+            number += 1
+        }
+        return unique
+    }
+
+    private func fingerprint(of item: Item) throws(ImportError) -> Fingerprint {
+        do throws(VaultError) {
+            return try Fingerprint(of: item) { field throws(VaultError) in try item.openedSecret(field: field) }
+        } catch { throw .outside(error) }
+    }
+
+    private func opened(_ item: Item, _ field: String?) throws(ImportError) -> Secret? {
+        do throws(VaultError) { return try item.openedSecret(field: field) } catch { throw .outside(error) }
+    }
+
+    private mutating func note(
+        _ login: Login, _ item: Item, _ outcome: ImportReport.Outcome, _ reason: String? = nil
+    ) {
+        report.lines.append(
+            ImportReport.Line(
+                place: login.place, service: item.server ?? item.service ?? "", account: item.account ?? "",
+                outcome: outcome, reason: reason))
+    }
+
+    private mutating func note(_ login: Login, _ outcome: ImportReport.Outcome, _ reason: String) {
+        report.lines.append(
+            ImportReport.Line(
+                place: login.place, service: login.title, account: login.user, outcome: outcome, reason: reason))
+    }
+}
+
+/// What no two items of a group have in common, as text: near enough to the vault's own to plan by.
+private struct ImportKey: Hashable {
+    private let parts: [String]
+
+    init(_ item: Item) {
+        let attributes: [Attribute] =
+            item.itemClass == .genericPassword
+            ? [.service, .account]
+            : [.server, .account, .protocolName, .port, .path, .securityDomain, .authenticationType]
+        parts = [item.itemClass.rawValue] + attributes.map { ImportKey.text(item[$0]) }
+    }
+
+    private static func text(_ value: AttributeValue?) -> String {
+        if case .number(let number) = value { return number == 0 ? "" : String(number) }
+        return value?.text ?? ""
+    }
+}

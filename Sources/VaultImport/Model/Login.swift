@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+package import VaultCrypto
+
+/// What another product keeps in one entry, as far as products have it in common.
+package struct Login: Sendable {
+    /// Where an entry belongs that is not told by its URL.
+    package enum Address: Sendable {
+        /// An internet password of the first URL, if it names a host, else a generic password of the title.
+        case ofURL
+        /// A generic password of this service.
+        case service(String)
+        /// An internet password of these attributes, a server among them.
+        case internet([Attribute: AttributeValue])
+    }
+
+    package struct Attachment: Sendable {
+        package var name: String
+        package var content: Secret
+        /// Whether the content is packed by gzip, and still has to be opened.
+        package var isCompressed = false
+    }
+
+    /// What tells it from the others of its source, the next time too.
+    package var id: String
+    /// For messages, such as "line 3" or "entry 12": no attribute of it.
+    package var place: String
+    package var address = Address.ofURL
+    package var title = ""
+    package var user = ""
+    package var urls: [String] = []
+    /// Parted by slashes.
+    package var folder = ""
+    package var notes = ""
+    /// What kind it is, if it is no login.
+    package var kind: String?
+    package var password: Secret?
+    /// Secrets beside the password, in the order of their source.
+    package var fields: [(name: String, secret: Secret)] = []
+    /// What else is said of it, in the order of its source.
+    package var attributes: [(name: String, value: String)] = []
+    /// Whether the names of attributes mean something to programs, and so stay as they are.
+    package var keepsAttributeNames = false
+    package var attachments: [Attachment] = []
+    /// Older versions at the source, which stay there.
+    package var olderVersions = 0
+
+    package init(id: String, place: String) { (self.id, self.place) = (id, place) }
+
+    mutating func addField(_ name: String, _ secret: Secret?) {
+        if let secret, !secret.isEmpty { fields.append((name, secret)) }
+    }
+
+    mutating func addAttribute(_ name: String, _ value: String?) {
+        if let value, !value.isEmpty { attributes.append((name, value)) }
+    }
+}
+
+/// What a format gives.
+package struct ImportedLogins: Sendable {
+    package var logins: [Login] = []
+    /// Entries that cannot come, each with the reason.
+    package var skipped: [(place: String, reason: String)] = []
+
+    package init() {}
+
+    mutating func skip(_ place: String, _ reason: String) { skipped.append((place, reason)) }
+}
+
+/// The names of attributes and fields that an import gives a meaning.
+package enum ImportNames {
+    /// `FORMAT:ID`, where an item came from.
+    package static let source = "vault.import"
+    /// The field with the fingerprint of what came.
+    package static let fingerprint = "vault.import"
+    /// The service of a generic password, or the domain of an internet password, that was changed because another
+    /// entry has the same key.
+    package static let originalKey = "vault.key"
+    package static let folder = "folder"
+    /// The first URL as it was written, where server, protocol, port and path do not say all of it.
+    package static let url = "url"
+    package static let otp = "otp"
+    /// Before the name of a custom attribute that would pass for one of these.
+    package static let custom = "custom."
+
+    /// `url.2` and on.
+    package static func furtherURL(_ number: Int) -> String { "\(url).\(number)" }
+
+    package static func isReserved(_ name: String) -> Bool {
+        name.hasPrefix("vault.") || name.hasPrefix(custom) || name == folder || name == url
+            || name.hasPrefix(url + ".") && Int(name.dropFirst(url.count + 1)) != nil
+    }
+}

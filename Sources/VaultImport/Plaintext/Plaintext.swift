@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+
+/// A file in which another program keeps credentials in clear.
+package enum Plaintext: String, CaseIterable, Sendable {
+    case gitCredentials = "git-credentials"
+    case netrc, docker, gh, cargo, aws, pgpass
+
+    /// What a file has, and where in it that is.
+    package struct Found {
+        package var imported = ImportedLogins()
+        /// Of each login: the parts of the file that go when it is taken out.
+        package var ranges: [[Range<Int>]] = []
+
+        mutating func append(_ login: Login, _ ranges: [Range<Int>]) {
+            imported.logins.append(login)
+            self.ranges.append(ranges)
+        }
+    }
+
+    /// Where the program keeps it, if a variable of its own says nothing else.
+    ///
+    /// - Parameter variable: the value of a variable of the environment.
+    package func path(home: String, variable: (String) -> String?) -> String {
+        switch self {
+        case .gitCredentials: home + "/.git-credentials"
+        case .netrc: variable("NETRC") ?? home + "/.netrc"
+        case .docker: (variable("DOCKER_CONFIG") ?? home + "/.docker") + "/config.json"
+        case .gh:
+            (variable("GH_CONFIG_DIR") ?? (variable("XDG_CONFIG_HOME") ?? home + "/.config") + "/gh") + "/hosts.yml"
+        case .cargo: (variable("CARGO_HOME") ?? home + "/.cargo") + "/credentials.toml"
+        case .aws: variable("AWS_SHARED_CREDENTIALS_FILE") ?? home + "/.aws/credentials"
+        case .pgpass: variable("PGPASSFILE") ?? home + "/.pgpass"
+        }
+    }
+
+    package func logins(_ document: Document) throws(ImportError) -> Found {
+        switch self {
+        case .gitCredentials: try GitCredentials.logins(document)
+        case .netrc: try Netrc.logins(document)
+        case .docker: try DockerConfiguration.logins(document)
+        case .gh: try GitHubHosts.logins(document)
+        case .cargo: try CargoCredentials.logins(document)
+        case .aws: try AWSCredentials.logins(document)
+        case .pgpass: try PostgresPasswords.logins(document)
+        }
+    }
+
+    /// The file without some of its parts. Nil: nothing but blanks and comments is left of it.
+    package static func removing(_ ranges: [Range<Int>], from document: Document) throws(ImportError) -> Secret? {
+        let cut = ranges.sorted { $0.lowerBound < $1.lowerBound }
+        let rest = try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: document.count)
+            try document.bytes.withBytes { bytes throws(CryptoError) in
+                var start = 0
+                for range in cut {
+                    if range.lowerBound > start { try buffer.append(bytes.extracting(start..<range.lowerBound)) }
+                    start = max(start, range.upperBound)
+                }
+                if start < bytes.count { try buffer.append(bytes.extracting(start..<bytes.count)) }
+            }
+            return Secret(try buffer.take())
+        }
+        let left = try Document(rest)
+        let isBlank = left.lines.allSatisfy { line in
+            let text = left.bytes.withBytes { $0.trimmed(line) }
+            return text.isEmpty || left.bytes.withBytes { $0[text.lowerBound] == UInt8(ascii: "#") }
+        }
+        return isBlank ? nil : rest
+    }
+}
+
+extension Document {
+    /// The lines with what ends them.
+    var wholeLines: [Range<Int>] {
+        let lines = lines
+        return lines.indices.map { index in
+            lines[index].lowerBound..<(index + 1 < lines.count ? lines[index + 1].lowerBound : count)
+        }
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// A line `name = value` of a file with sections, such as INI files and simple TOML.
+private struct Setting {
+    let section: String
+    let name: String
+    let value: Range<Int>
+    let line: Range<Int>
+    let place: String
+}
+
+extension Document {
+    /// The settings of sections `[name]`; comments begin with # or ;.
+    fileprivate func settings() throws(ImportError) -> [Setting] {
+        var settings: [Setting] = []
+        var section = ""
+        for (index, (line, whole)) in zip(lines, wholeLines).enumerated() {
+            let place = "line \(index + 1)"
+            let (text, first, last, split) = bytes.withBytes { bytes in
+                let text = bytes.trimmed(line)
+                return (
+                    text, text.isEmpty ? 0 : bytes[text.lowerBound], text.isEmpty ? 0 : bytes[text.upperBound - 1],
+                    bytes.firstIndex(of: UInt8(ascii: "="), in: text)
+                )
+            }
+            guard !text.isEmpty, first != UInt8(ascii: "#"), first != UInt8(ascii: ";") else { continue }
+            if first == UInt8(ascii: "[") {
+                guard last == UInt8(ascii: "]") else { throw .malformed(place, "a section does not end") }
+                section = self.text(text.lowerBound + 1..<text.upperBound - 1)
+                continue
+            }
+            guard let split else { throw .malformed(place, "this is not NAME = VALUE") }
+            let (name, value) = bytes.withBytes { bytes in
+                (bytes.trimmed(text.lowerBound..<split), bytes.trimmed(split + 1..<text.upperBound))
+            }
+            settings.append(
+                Setting(section: section, name: self.text(name), value: value, line: whole, place: place))
+        }
+        return settings
+    }
+}
+
+/// `~/.aws/credentials`: a profile a section.
+enum AWSCredentials {
+    static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
+        var found = Plaintext.Found()
+        var profiles: [String] = []
+        var settings: [String: [Setting]] = [:]
+        for setting in try document.settings() {
+            if settings[setting.section] == nil { profiles.append(setting.section) }
+            settings[setting.section, default: []].append(setting)
+        }
+        for profile in profiles {
+            let lines = settings[profile] ?? []
+            func setting(_ name: String) -> Setting? { lines.first { $0.name.lowercased() == name } }
+            guard let secret = setting("aws_secret_access_key") else {
+                found.imported.skip(lines.first?.place ?? "", "the profile has no secret key")
+                continue
+            }
+            var login = Login(id: profile, place: secret.place)
+            login.title = "AWS \(profile)"
+            login.user = profile
+            login.address = .service("aws")
+            login.password = try document.secret(secret.value)
+            let (key, token) = (setting("aws_access_key_id"), setting("aws_session_token"))
+            login.addAttribute("aws_access_key_id", key.map { document.text($0.value) })
+            if let token { login.addField("aws_session_token", try document.secret(token.value)) }
+            found.append(login, [secret, key, token].compactMap { $0?.line })
+        }
+        return found
+    }
+}
+
+/// `~/.cargo/credentials.toml`: a token for each registry.
+enum CargoCredentials {
+    /// Of crates.io, as cargo names it to credential providers.
+    private static let cratesIO = "sparse+https://index.crates.io/"
+
+    static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
+        var found = Plaintext.Found()
+        for setting in try document.settings() where setting.name == "token" {
+            let registry: String
+            switch setting.section {
+            case "registry", "registries.crates-io": registry = cratesIO
+            case _ where setting.section.hasPrefix("registries."):
+                registry = setting.section.dropFirst("registries.".count).filter { $0 != "\"" }
+            default: continue
+            }
+            let value = document.bytes.withBytes { bytes -> Range<Int>? in
+                let range = setting.value
+                guard range.count >= 2, "\"'".utf8.contains(bytes[range.lowerBound]),
+                    let end = bytes.firstIndex(
+                        of: bytes[range.lowerBound], in: range.lowerBound + 1..<range.upperBound),
+                    bytes.firstIndex(of: UInt8(ascii: "\\"), in: range.lowerBound..<end) == nil
+                else { return nil }
+                return range.lowerBound + 1..<end
+            }
+            guard let value else { throw .malformed(setting.place, "this is no token between quotes") }
+            var login = Login(id: registry, place: setting.place)
+            login.title = setting.section == "registry" ? "crates.io" : registry
+            login.address = .service("cargo:\(registry)")
+            login.password = try document.secret(value)
+            found.append(login, [setting.line])
+        }
+        return found
+    }
+}
+
+/// `~/.config/gh/hosts.yml` of GitHub's command, as it writes it: a host a block, `oauth_token` in it or below each of
+/// its users.
+enum GitHubHosts {
+    static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
+        var found = Plaintext.Found()
+        /// Names of the blocks around a line, with how far each is indented.
+        var blocks: [(indent: Int, name: String)] = []
+        var tokens: [(host: String, user: String?, value: Range<Int>, line: Range<Int>, place: String)] = []
+        var users: [String: String] = [:]
+        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
+            let place = "line \(index + 1)"
+            let (text, split, isComment) = document.bytes.withBytes { bytes in
+                let text = bytes.trimmed(line)
+                return (
+                    text, bytes.firstIndex(of: UInt8(ascii: ":"), in: text),
+                    text.isEmpty || bytes[text.lowerBound] == UInt8(ascii: "#")
+                )
+            }
+            guard !isComment else { continue }
+            guard let split else { throw .malformed(place, "this is not NAME: VALUE") }
+            let indent = text.lowerBound - line.lowerBound
+            while let last = blocks.last, last.indent >= indent { blocks.removeLast() }
+            let name = document.text(text.lowerBound..<split)
+            let value = document.bytes.withBytes { $0.trimmed(split + 1..<text.upperBound) }
+            if value.isEmpty {
+                blocks.append((indent, name))
+                continue
+            }
+            guard let host = blocks.first?.name else { continue }
+            switch name {
+            case "user": users[host] = document.text(value)
+            case "oauth_token":
+                let user = blocks.count >= 3 && blocks[1].name == "users" ? blocks[2].name : nil
+                tokens.append((host, user, value, whole, place))
+            default: break
+            }
+        }
+        var places: [String: Int] = [:]
+        for token in tokens {
+            let user = token.user ?? users[token.host] ?? ""
+            let id = "\(token.host) \(user)"
+            // The token of the active user stands there twice.
+            if let place = places[id] {
+                found.ranges[place].append(token.line)
+                continue
+            }
+            places[id] = found.ranges.count
+            var login = Login(id: id, place: token.place)
+            login.title = "GitHub \(token.host)"
+            login.user = user
+            login.address = .service("gh:\(token.host)")
+            login.keepsAttributeNames = true
+            login.attributes = [("service", "gh:\(token.host)"), ("username", user)]
+            login.password = try document.secret(token.value)
+            found.append(login, [token.line])
+        }
+        return found
+    }
+}
+
+/// `~/.pgpass`: `host:port:database:user:password`, a backslash before a colon or a backslash that is one.
+enum PostgresPasswords {
+    static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
+        var found = Plaintext.Found()
+        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
+            let place = "line \(index + 1)"
+            let isComment = document.bytes.withBytes { line.isEmpty || $0[line.lowerBound] == UInt8(ascii: "#") }
+            guard !isComment else { continue }
+            let parts = parts(document, line)
+            guard parts.count == 5 else { throw .malformed(place, "this is not host:port:database:user:password") }
+            let names = parts.prefix(4).map { unescaped(document.text($0)) }
+            var attributes: [Attribute: AttributeValue] = [
+                .server: .string(names[0]), .protocolName: .string("postgresql"),
+            ]
+            attributes[.port] = Int64(names[1]).map(AttributeValue.number)
+            if names[2] != "*" { attributes[.path] = .string("/" + names[2]) }
+            var login = Login(id: names.joined(separator: ":"), place: place)
+            login.title = "PostgreSQL \(names[0])"
+            login.user = names[3]
+            login.address = .internet(attributes)
+            login.password = try secured { () throws(CryptoError) in
+                var buffer = try SecretBuffer(capacity: parts[4].count)
+                try document.bytes.withBytes { bytes throws(CryptoError) in
+                    var index = parts[4].lowerBound
+                    while index < parts[4].upperBound {
+                        if bytes[index] == UInt8(ascii: "\\"), index + 1 < parts[4].upperBound { index += 1 }
+                        try buffer.append(bytes[index])
+                        index += 1
+                    }
+                }
+                return Secret(try buffer.take())
+            }
+            found.append(login, [whole])
+        }
+        return found
+    }
+
+    private static func parts(_ document: Document, _ line: Range<Int>) -> [Range<Int>] {
+        document.bytes.withBytes { bytes in
+            var parts: [Range<Int>] = []
+            var (start, index) = (line.lowerBound, line.lowerBound)
+            while index < line.upperBound {
+                switch bytes[index] {
+                case UInt8(ascii: "\\"): index += 2
+                case UInt8(ascii: ":") where parts.count < 4:
+                    parts.append(start..<index)
+                    index += 1
+                    start = index
+                default: index += 1
+                }
+            }
+            parts.append(start..<line.upperBound)
+            return parts
+        }
+    }
+
+    private static func unescaped(_ text: String) -> String {
+        var output = ""
+        var isEscaped = false
+        for character in text {
+            if character == "\\", !isEscaped {
+                isEscaped = true
+                continue
+            }
+            output.append(character)
+            isEscaped = false
+        }
+        return output
+    }
+}

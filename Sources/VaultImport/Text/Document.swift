@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// A text that is read, in locked memory. What is found in it is a range of it until it is wanted: as text, if it is no
+/// secret, else as a secret.
+package struct Document: Sendable {
+    let bytes: Secret
+    /// Where the text begins, behind a byte order mark.
+    let start: Int
+
+    var count: Int { bytes.count }
+
+    /// - Throws: `.malformed` with the line of what is no UTF-8.
+    package init(_ bytes: Secret) throws(ImportError) {
+        self.bytes = bytes
+        let hasMark = bytes.withBytes { $0.count >= 3 && $0[0] == 0xef && $0[1] == 0xbb && $0[2] == 0xbf }
+        start = hasMark ? 3 : 0
+        let flaw = bytes.withBytes { span -> Int? in
+            do throws(UTF8.ValidationError) { _ = try UTF8Span(validating: span) } catch {
+                return error.byteOffsets.lowerBound
+            }
+            return nil
+        }
+        if let flaw { throw .line(line(at: flaw), "the text is not UTF-8") }
+    }
+
+    /// The number of the line of a byte, from 1.
+    func line(at offset: Int) -> Int {
+        bytes.withBytes { bytes in
+            1 + (0..<min(offset, bytes.count)).reduce(0) { $0 + (bytes[$1] == UInt8(ascii: "\n") ? 1 : 0) }
+        }
+    }
+
+    func text(_ range: Range<Int>) -> String {
+        bytes.withBytes { String(decoding: $0.array(range), as: UTF8.self) }
+    }
+
+    func secret(_ range: Range<Int>) throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in Secret(try bytes.bytes.copy(of: range)) }
+    }
+
+    /// The lines, without what ends them.
+    var lines: [Range<Int>] {
+        bytes.withBytes { bytes in
+            var lines: [Range<Int>] = []
+            var start = start
+            while start < bytes.count {
+                let end = bytes.firstIndex(of: UInt8(ascii: "\n"), in: start..<bytes.count) ?? bytes.count
+                let hasReturn = end > start && bytes[end - 1] == UInt8(ascii: "\r")
+                lines.append(start..<(hasReturn ? end - 1 : end))
+                start = end + 1
+            }
+            return lines
+        }
+    }
+}
+
+extension Span<UInt8> {
+    func firstIndex(of byte: UInt8, in range: Range<Int>) -> Int? {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            if self[index] == byte { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    /// The range without blanks and tabulators at its ends.
+    func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
+        while end > start, self[end - 1] == 0x20 || self[end - 1] == 0x09 { end -= 1 }
+        return start..<end
+    }
+}
+
+extension Secret {
+    /// As text, of which copies stay: for what is no secret.
+    var plainText: String { withBytes { String(decoding: $0.array(0..<$0.count), as: UTF8.self) } }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// What base64 says. Nil: it is none.
+    static func decoding(base64 text: Span<UInt8>) throws(ImportError) -> Secret? {
+        try secured { () throws(CryptoError) in
+            guard let bytes = try SecretBytes.decoding(base64: text) else { return nil }
+            return Secret(bytes)
+        }
+    }
+
+    /// A secret of text that was none where it came from.
+    convenience init(plain text: String) throws(ImportError) {
+        let bytes = Array(text.utf8)
+        self.init(try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) })
+    }
+}
