@@ -272,14 +272,14 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
 
 // Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this
 // process's terminal.
-long clinux_spawn_helper(char *const arguments[], int input, int output, int detached) {
+long clinux_spawn_helper(char *const arguments[], int input, int output, int error, int detached) {
     signal(SIGCHLD, SIG_DFL);
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, detached ? POSIX_SPAWN_SETSID : 0);
     posix_spawn_file_actions_init(&actions);
-    int streams[3] = {input, output, -1};
+    int streams[3] = {input, output, error};
     for (int stream = 0; stream < 3; stream++) {
         if (streams[stream] >= 0) posix_spawn_file_actions_adddup2(&actions, streams[stream], stream);
         else posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_WRONLY, 0);

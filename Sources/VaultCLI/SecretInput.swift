@@ -43,6 +43,23 @@ enum SecretReader {
         return try buffer.copy(of: 0..<length)
     }
 
+    /// Hands on what a descriptor gives, part by part, to its end.
+    static func parts(of descriptor: Int32, _ take: (Span<UInt8>) throws -> Void) throws {
+        var buffer = try SecretBytes(zeroed: 65_536)
+        while true {
+            let count = buffer.withMutableBytes { bytes in
+                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else {
+                throw CommandError(
+                    .inputOutput, "cannot read the input: \(Errno(rawValue: errno).description.lowercased())")
+            }
+            guard count > 0 else { return }
+            try buffer.withBytes { try take($0.extracting(0..<count)) }
+        }
+    }
+
     static func read(file path: String, limit: Int, tooLong: CommandError, warnsOfReaders: Bool = false) throws
         -> SecretBytes
     {

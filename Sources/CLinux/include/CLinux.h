@@ -43,7 +43,7 @@ char **clinux_environment(void);
 long clinux_execute(char *const arguments[], char *const environment[]);
 long clinux_pipe(int ends[2]);
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals);
-long clinux_spawn_helper(char *const arguments[], int input, int output, int detached);
+long clinux_spawn_helper(char *const arguments[], int input, int output, int error, int detached);
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
                      int seconds);
 int clinux_next_command_signal(int signals, int *passed);

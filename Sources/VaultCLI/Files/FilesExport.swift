@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import ArgumentParser
 internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
@@ -8,28 +7,18 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-struct Export: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "export",
-        abstract: "Write items as files.",
-        discussion: """
-            What 'vault import --files' stored comes back byte for byte, each file with mode 0600 in a new directory
-            with mode 0700. The directory must not exist, or be empty; it appears with all of the files or not at all.
-            """)
+/// Writes items as the files that they were made of.
+struct FilesExport {
+    let directory: String
+    let service: String
+    let groups: AccessGroups
 
-    @OptionGroup var vault: VaultOptions
-
-    @Option(help: ArgumentHelp("The directory to make.", valueName: "directory"), completion: .directory)
-    var files: String
-
-    @OptionGroup var options: FilesOptions
-
-    func run() throws {
-        let access = try vault.access(.named(options.group), onlyReads: true)
-        let target = ExportDirectory(files)
+    func run(_ vault: VaultOptions) throws {
+        let access = try vault.access(groups, onlyReads: true)
+        let target = ExportDirectory(directory, option: "--files")
         try target.check()
         try access.withVault { vault in
-            let items = try vault.copyMatching(Query(.genericPassword, service: options.service))
+            let items = try vault.copyMatching(Query(.genericPassword, service: service))
             var count = 0
             try Progress.during("exporting") { report in
                 try target.fill { write in
@@ -50,7 +39,11 @@ struct ExportDirectory {
     private let path: String
     private let temporary: String
 
-    init(_ path: String) {
+    private let option: String
+
+    /// - Parameter option: what takes the directory, for messages.
+    init(_ path: String, option: String) {
+        self.option = option
         var path = path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         self.path = path
@@ -58,7 +51,7 @@ struct ExportDirectory {
     }
 
     func check() throws {
-        guard !path.isEmpty else { throw CommandError.usage("--files takes a directory") }
+        guard !path.isEmpty else { throw CommandError.usage("\(option) takes a directory") }
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return }
         let entries = try? FileManager.default.contentsOfDirectory(atPath: path)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import ArgumentParser
 internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
@@ -8,51 +7,36 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-struct Import: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "import",
-        abstract: "Store files as items.",
-        discussion: """
-            Every regular file below the directory becomes a generic password: its path there is the account, its bytes
-            are the secret. All of them are stored in one transaction, or none. 'vault export' writes them back.
-            """)
+/// Stores the files below a directory.
+struct FilesImport {
+    let directory: String
+    let service: String
+    let groups: AccessGroups
+    let replaces: Bool
 
-    @OptionGroup var vault: VaultOptions
-
-    @Option(help: ArgumentHelp("The directory.", valueName: "directory"), completion: .directory)
-    var files: String
-
-    @OptionGroup var options: FilesOptions
-
-    @Flag(help: "Replace items that exist.")
-    var replace = false
-
-    func run() throws {
-        let access = try vault.access(.named(options.group))
-        let names = try FileTree.names(below: files)
+    func run(_ vault: VaultOptions) throws {
+        let access = try vault.access(groups)
+        let names = try FileTree.names(below: directory)
         guard !names.isEmpty else { throw CommandError(.notFound, "there are no files in the directory") }
         let tooLong = CommandError(.usage, "a file has more than 16 MiB")
         let items = try Progress.during("reading") { report in
             try names.enumerated().map { index, name in
                 report(Double(index) / Double(names.count))
-                let bytes = try SecretReader.read(file: files + "/" + name, limit: Layout.valueLimit, tooLong: tooLong)
-                return Item(.genericPassword(service: options.service, account: name), secret: Secret(bytes))
+                let bytes = try SecretReader.read(
+                    file: directory + "/" + name, limit: Layout.valueLimit, tooLong: tooLong)
+                return Item(.genericPassword(service: service, account: name), secret: Secret(bytes))
             }
         }
         try access.withVault { vault in
-            try Progress.during("storing") { _ in try vault.store(items, replacing: replace) }
+            try Progress.during("storing") { _ in try vault.store(items, replacing: replaces) }
         }
         Output.note("stored \(items.count) files")
     }
 }
 
-/// Which items are files.
-struct FilesOptions: ParsableArguments {
-    @Option(help: "The service of the items.")
-    var service = "files"
-
-    @Option(help: "The access group.")
-    var group: String?
+/// Which items are files if nothing is said.
+enum FilesOptions {
+    static let service = "files"
 }
 
 /// The regular files below a directory.

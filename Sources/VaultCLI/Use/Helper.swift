@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
+internal import Dispatch
 internal import Glibc
+internal import Synchronization
 internal import SystemPackage
 internal import VaultCrypto
 internal import VaultStorage
@@ -95,25 +97,76 @@ struct Helper {
             output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
     }
 
+    /// Gives the program its input and hands on its output part by part, while it runs.
+    ///
+    /// - Parameter output: what it throws ends the program.
+    /// - Returns: nil when there is no such program.
+    func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)? {
+        guard exists else { return nil }
+        let (input, answer, complaint) = (try Pipe(), try Pipe(), try Pipe())
+        let process = try start(
+            input: bytes == nil ? -1 : input.readEnd, output: answer.writeEnd, error: complaint.writeEnd)
+        input.closeReadEnd()
+        answer.closeWriteEnd()
+        complaint.closeWriteEnd()
+        let group = DispatchGroup()
+        DispatchQueue.global().async(group: group) {
+            // A program that does not read all of it may have been told enough.
+            if let bytes { _ = bytes.withBytes { Helper.write($0, to: input.writeEnd) } }
+            input.closeWriteEnd()
+        }
+        let message = Mutex("")
+        DispatchQueue.global().async(group: group) {
+            let text = Helper.complaint(complaint.readEnd)
+            message.withLock { $0 = text }
+            complaint.closeReadEnd()
+        }
+        defer { answer.closeReadEnd() }
+        do { try SecretReader.parts(of: answer.readEnd, output) } catch {
+            kill(process, SIGKILL)
+            _ = Helper.status(of: process)
+            group.wait()
+            throw error
+        }
+        let status = Helper.status(of: process)
+        group.wait()
+        return (status, message.withLock { $0 })
+    }
+
+    /// The first of what a program says on standard error; the rest is read, so that it does not wait.
+    private static func complaint(_ descriptor: Int32) -> String {
+        var text: [UInt8] = []
+        try? SecretReader.parts(of: descriptor) { part in
+            for index in part.indices where text.count < 4096 { text.append(part[index]) }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// As shells have it: the exit code, or 128 and the signal.
+    private static func status(of process: Int32) -> Int32 {
+        var status: Int32 = 0
+        var ended = unsafe waitpid(process, &status, 0)
+        while ended < 0, errno == EINTR { ended = unsafe waitpid(process, &status, 0) }
+        guard ended == process else { return 1 }
+        return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
+    }
+
     private static func write(_ bytes: Span<UInt8>, to pipe: Int32) -> Bool {
         unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(pipe, $0.baseAddress, $0.count) == 0 }
     }
 
-    private func start(input: Int32, output: Int32, detached: Bool = false) throws -> Int32 {
+    private func start(input: Int32, output: Int32, error: Int32 = -1, detached: Bool = false) throws -> Int32 {
         var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe pointers.forEach { unsafe free($0) } }
         let result = unsafe pointers.withUnsafeMutableBufferPointer {
-            unsafe clinux_spawn_helper($0.baseAddress, input, output, detached ? 1 : 0)
+            unsafe clinux_spawn_helper($0.baseAddress, input, output, error, detached ? 1 : 0)
         }
         guard result > 0 else { throw failure }
         return Int32(result)
     }
 
     private func wait(for process: Int32) throws {
-        var status: Int32 = 0
-        var ended = unsafe waitpid(process, &status, 0)
-        while ended < 0, errno == EINTR { ended = unsafe waitpid(process, &status, 0) }
-        guard ended == process, status == 0 else { throw failure }
+        guard Helper.status(of: process) == 0 else { throw failure }
     }
 
     private var failure: CommandError { CommandError(.failure, "'\(arguments[0])' failed") }

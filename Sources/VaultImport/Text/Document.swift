@@ -9,6 +9,8 @@ package struct Document: Sendable {
     /// Where the text begins, behind a byte order mark.
     let start: Int
 
+    package var content: Secret { bytes }
+
     var count: Int { bytes.count }
 
     /// - Throws: `.malformed` with the line of what is no UTF-8.

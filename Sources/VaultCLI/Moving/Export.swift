@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultImport
+
+/// What items go out as.
+enum ExportFormat: String, CaseIterable, ExpressibleByArgument {
+    case kdbx, bitwarden, csv, pass
+
+    var meaning: String {
+        switch self {
+        case .kdbx: "a database of KeePassXC, encrypted under a passphrase of its own, by keepassxc-cli"
+        case .bitwarden: "Bitwarden's JSON, in clear"
+        case .csv: "comma-separated values, in clear; --layout says whose"
+        case .pass: "a directory as pass has it, each file encrypted by gpg for --recipient"
+        }
+    }
+
+    var isClear: Bool { self == .bitwarden || self == .csv }
+
+    static var list: String {
+        let width = allCases.map(\.rawValue.count).max() ?? 0
+        return allCases.map { "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)" }
+            .joined(separator: "\n")
+    }
+}
+
+struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write items for another product.",
+        discussion: """
+            vault export FORMAT FILE, where FORMAT is one of:
+            \(ExportFormat.list)
+
+            Asks before anything leaves the vault, or takes --yes. The file is new, has mode 0600, and is there whole or
+            not at all. What the format has no room for is counted.
+
+            With --files DIR instead, what 'vault import --files' stored comes back byte for byte, each file with mode
+            0600 in a new directory with mode 0700, which appears with all of the files or not at all.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: ArgumentHelp("What it is for.", valueName: "format"))
+    var format: ExportFormat?
+
+    @Argument(help: "The file, or for pass the directory, to make.", completion: .file())
+    var file: String?
+
+    @Option(help: ArgumentHelp("The directory to make of files.", valueName: "directory"), completion: .directory)
+    var files: String?
+
+    @Option(help: "The service of files (files).")
+    var service: String?
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "csv: \(CSVLayout.written.joined(separator: ", ")).", valueName: "product"),
+        completion: .list(CSVLayout.written))
+    var layout = "apple"
+
+    @Option(help: ArgumentHelp("pass: whose key opens the files, as gpg takes it.", valueName: "key"))
+    var recipient: String?
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    @OptionGroup var passphrase: FilePassphraseOptions
+
+    func validate() throws {
+        guard (format == nil) != (files == nil) else {
+            throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help export'")
+        }
+        guard format == nil || file != nil else { throw ValidationError("the file to make is missing") }
+        guard service == nil || files != nil else { throw ValidationError("--service goes with --files") }
+        guard CSVLayout.written.contains(layout) else {
+            throw ValidationError("--layout takes \(CSVLayout.written.joined(separator: ", "))")
+        }
+        guard (format == .pass) == (recipient != nil) else {
+            throw ValidationError("--recipient goes with pass, which wants it")
+        }
+    }
+
+    private var groups: AccessGroups { .named(group) }
+
+    func run() throws {
+        if let files {
+            return try FilesExport(
+                directory: files, service: service ?? FilesOptions.service, groups: groups
+            ).run(vault)
+        }
+        guard let format, let file else { return }
+        let access = try vault.access(groups, onlyReads: true)
+        guard !access.isInjectOnly else {
+            throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, and not see them")
+        }
+        if format != .pass {
+            guard !OutputFile(file).exists else {
+                throw CommandError(.alreadyExists, "the file exists", hint: "name a new one")
+            }
+        }
+        if !yes { try Confirmation.checkPossible() }
+        let given = try passphrase.given()
+        try access.withVault { vault in
+            do { try export(vault, as: format, to: file, given) } catch let error as ImportError {
+                throw CommandError(error, of: file)
+            }
+        }
+    }
+
+    private func export(_ vault: any OpenVault, as format: ExportFormat, to file: String, _ given: Secret?) throws {
+        let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
+            var query = Query(itemClass)
+            query.synchronizableAny = true
+            return try vault.allMatching(query)
+        }
+        guard !items.isEmpty else { throw CommandError(.notFound, "there is nothing to export") }
+        if !yes {
+            let how = format.isClear ? "IN CLEAR" : "encrypted"
+            try Confirmation.ask("Write \(items.count.grouped) items \(how) to '\(file.printable)'?")
+        }
+        var entries = try Progress.during("opening") { report in try ExportedEntries(items, progress: report) }
+        switch format {
+        case .csv:
+            guard let layout = CSVLayout.named(layout) else { return }
+            try write(CSVExport.text(&entries, for: layout), to: file)
+        case .bitwarden: try write(BitwardenExport.text(&entries), to: file)
+        case .kdbx:
+            let chosen = try given ?? newPassphrase()
+            guard !chosen.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0x0a } }), chosen.count > 0 else {
+                throw CommandError.usage("the passphrase of a database has one character or more, and no newline")
+            }
+            let database = try Progress.during("encrypting") { report in
+                try KeePassExport.database(&entries, passphrase: chosen, .ofProcess(report))
+            }
+            try write(database, to: file)
+        case .pass: try writeTree(&entries, to: file)
+        }
+        Output.note("wrote \(entries.entries.count.grouped) entries\(format.isClear ? ", in clear" : "")")
+        for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
+            Output.warn("the format has no room for \(what): \(count.grouped) left out")
+        }
+    }
+
+    private func write(_ text: Secret, to file: String) throws {
+        try text.withBytes { try OutputFile(file).replace(with: $0) }
+    }
+
+    private func writeTree(_ entries: inout ExportedEntries, to directory: String) throws {
+        guard let recipient else { return }
+        let target = ExportDirectory(directory, option: "pass")
+        try target.check()
+        try Progress.during("encrypting") { report in
+            try target.fill { write in
+                try PassExport.write(&entries, for: recipient, .ofProcess(report)) { name, bytes in
+                    try bytes.withBytes { try write(name, $0) }
+                }
+            }
+        }
+    }
+
+    private func newPassphrase() throws -> Secret {
+        guard let terminal = Terminal() else {
+            throw CommandError(
+                .locked, "no passphrase of the database: there is no source for one and no terminal to ask at",
+                hint: "--file-passphrase-file FILE")
+        }
+        let first = Secret(try terminal.readSecret("Passphrase of the database: "))
+        let second = Secret(try terminal.readSecret("Once more: "))
+        guard first.isEqual(to: second) else { throw CommandError(.cancelled, "the two passphrases differ") }
+        return first
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultImport
+
+struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Bring in what another product keeps.",
+        discussion: """
+            vault import FORMAT [FILE], where FORMAT is one of:
+            \(ImportFormat.list)
+
+            Each item remembers where it came from: a second run adds nothing, takes over what changed there, and says
+            what changed on both sides. Nothing is written in clear on the way, and nothing at all when the file makes
+            no sense.
+
+            With --files DIR instead, every regular file below the directory becomes a generic password: its path there
+            is the account, its bytes are the secret. All of them are stored in one transaction, or none.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: ArgumentHelp("What it comes from.", valueName: "format"))
+    var format: ImportFormat?
+
+    @Argument(help: "The file or directory; - for standard input.", completion: .file())
+    var file: String?
+
+    @Option(help: ArgumentHelp("Store the files below this directory.", valueName: "directory"), completion: .directory)
+    var files: String?
+
+    @Option(help: "The service of files (files) or of variables (the name of the directory).")
+    var service: String?
+
+    @Option(help: "The access group.")
+    var group: String?
+
+    @Flag(help: "Replace what differs.")
+    var replace = false
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @Flag(help: "plaintext: take out of the files what is in the vault, without asking.")
+    var remove = false
+
+    @OptionGroup var passphrase: FilePassphraseOptions
+
+    func validate() throws {
+        guard (format == nil) != (files == nil) else {
+            throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help import'")
+        }
+        guard format != .plaintext || file == nil else {
+            throw ValidationError("'plaintext' takes no file: name the program's format, such as 'netrc'")
+        }
+        guard files == nil || !(dryRun || json) else {
+            throw ValidationError("--dry-run and --json go with a format")
+        }
+        guard service == nil || files != nil || format == .env else {
+            throw ValidationError("--service goes with --files and with env")
+        }
+        guard !remove || !dryRun && format.map({ $0 == .plaintext || $0.plaintext != nil }) == true else {
+            throw ValidationError("--remove goes with plaintext and the programs' formats, and not with --dry-run")
+        }
+    }
+
+    private var groups: AccessGroups { .named(group) }
+
+    func run() throws {
+        if let files {
+            return try FilesImport(
+                directory: files, service: service ?? FilesOptions.service, groups: groups, replaces: replace
+            ).run(vault)
+        }
+        guard let format else { return }
+        guard file != "-" || vault.passphrase.passphraseFd != 0 else {
+            throw CommandError.usage("standard input cannot be both the file and the passphrase")
+        }
+        let access = try vault.access(groups)
+        if format == .plaintext || format.plaintext != nil {
+            return try PlaintextSweep(
+                format: format, file: file, access: access, group: groups.first, replaces: replace, isDryRun: dryRun,
+                isJSON: json, removes: remove
+            ).run()
+        }
+        let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
+        // Before the vault's key is derived: a file that makes no sense is told of at once.
+        let (logins, name) = try Progress.during("reading") { report in try source.logins(.ofProcess(report)) }
+        let report = try access.withVault { vault in
+            try Import.store(logins, of: name, in: vault, groups.first, replaces: replace, isDryRun: dryRun)
+        }
+        let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
+        try output.write(asJSON: json)
+        if format.isClear || format == .bitwarden, !dryRun, let file, file != "-" {
+            Output.note("'\(file.printable)' may hold everything in clear: delete it when it is no longer needed")
+        }
+    }
+
+    /// Decides what becomes of the logins, and does it unless somebody only looks.
+    static func store(
+        _ logins: ImportedLogins, of source: String, in vault: any OpenVault, _ group: String?, replaces: Bool,
+        isDryRun: Bool
+    ) throws -> ImportReport {
+        do {
+            var plan = try ImportPlan(logins, of: source, in: vault, group: group, replaces: replaces)
+            if !isDryRun { try Progress.during("storing") { report in try plan.carryOut(report) } }
+            return plan.report
+        } catch let error as ImportError { throw CommandError(error, of: source) }
+    }
+}
+
+extension ImportOutput {
+    func write(asJSON: Bool) throws {
+        if asJSON { try Output.json(self) } else if isDryRun { try Output.write(table) }
+        tell()
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultImport
+
+/// What an import did, or would do, as people and programs read it.
+struct ImportOutput: Encodable {
+    let report: ImportReport
+    let source: String
+    let isDryRun: Bool
+
+    private enum Key: String, CodingKey {
+        case source, dryRun, counts, olderVersions, entries, place, service, account, outcome, reason
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(source, forKey: .source)
+        try container.encode(isDryRun, forKey: .dryRun)
+        try container.encode(
+            Dictionary(
+                uniqueKeysWithValues: ImportReport.Outcome.allCases.map { ($0.rawValue, report.count($0)) }),
+            forKey: .counts)
+        try container.encode(report.olderVersions, forKey: .olderVersions)
+        var list = container.nestedUnkeyedContainer(forKey: .entries)
+        for line in report.lines {
+            var entry = list.nestedContainer(keyedBy: Key.self)
+            try entry.encode(line.place, forKey: .place)
+            try entry.encode(line.service, forKey: .service)
+            try entry.encode(line.account, forKey: .account)
+            try entry.encode(line.outcome.rawValue, forKey: .outcome)
+            try entry.encodeIfPresent(line.reason, forKey: .reason)
+        }
+    }
+
+    /// Everything, for one who only looks: a line an entry.
+    var table: String {
+        report.lines.map { line in
+            let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
+            return [line.outcome.rawValue, line.place, name, line.reason ?? ""].map(\.printable)
+                .joined(separator: "\t") + "\n"
+        }.joined()
+    }
+
+    /// What a person should know of: what was not imported, and why; then the sum.
+    func tell() {
+        let shown = report.lines.filter { $0.outcome == .differs || $0.outcome == .skipped }
+        for line in shown.prefix(50) {
+            let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
+            Output.warn(
+                "\(line.outcome.rawValue): \(line.place.printable)\(name.isEmpty ? "" : ", \(name.printable)"): "
+                    + (line.reason ?? ""))
+        }
+        if shown.count > 50 { Output.warn("\(shown.count - 50) more; --json lists all of them") }
+        let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
+        Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
+        if report.olderVersions > 0 {
+            Output.note("\(report.olderVersions.grouped) older versions of entries stay where they are")
+        }
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+internal import VaultImport
+
+/// What logins come in from.
+enum ImportFormat: String, CaseIterable, ExpressibleByArgument {
+    case kdbx, bitwarden
+    case onePassword = "1pux"
+    case csv, pass, gopass, aegis, otpauth, env
+    case plaintext
+    case gitCredentials = "git-credentials"
+    case netrc, docker, gh, cargo, aws, pgpass
+
+    var plaintext: Plaintext? { Plaintext(rawValue: rawValue) }
+
+    /// For people who look for theirs.
+    var meaning: String {
+        switch self {
+        case .kdbx: "a database of KeePass 2 or KeePassXC (.kdbx), by keepassxc-cli"
+        case .bitwarden: "Bitwarden's export as .json, plain or with a password"
+        case .onePassword: "1Password's export as .1pux, by unzip"
+        case .csv: "the .csv of Chrome, Firefox, Apple, LastPass, 1Password, Bitwarden or KeePassXC"
+        case .pass: "a store of pass, by gpg; without FILE, ~/.password-store"
+        case .gopass: "a store of gopass, by gpg; without FILE, its own place"
+        case .aegis: "Aegis' export as .json, plain or with a password"
+        case .otpauth: "a list of otpauth:// URIs, one a line"
+        case .env: "a .env file; --service names the items' service"
+        case .plaintext: "what other programs keep in clear: all of the following that are there"
+        case .gitCredentials: "~/.git-credentials"
+        case .netrc: "~/.netrc"
+        case .docker: "~/.docker/config.json"
+        case .gh: "~/.config/gh/hosts.yml"
+        case .cargo: "~/.cargo/credentials.toml"
+        case .aws: "~/.aws/credentials"
+        case .pgpass: "~/.pgpass"
+        }
+    }
+
+    /// Whether what was read stays behind with everything in clear.
+    var isClear: Bool { [.csv, .onePassword, .otpauth].contains(self) }
+
+    static var list: String {
+        let width = allCases.map(\.rawValue.count).max() ?? 0
+        return allCases.map { "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)" }
+            .joined(separator: "\n")
+    }
+}
+
+/// The passphrase of a file that is imported or exported, which is not the vault's.
+struct FilePassphraseOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Read the passphrase of FILE, not of the vault, from this file.", valueName: "file"),
+        completion: .file())
+    var filePassphraseFile: String?
+
+    @Option(help: ArgumentHelp("Read the passphrase of FILE from this descriptor.", valueName: "number"))
+    var filePassphraseFd: Int32?
+
+    @Option(help: ArgumentHelp("The key file of a KDBX file.", valueName: "file"), completion: .file())
+    var fileKeyFile: String?
+
+    func validate() throws {
+        guard filePassphraseFile == nil || filePassphraseFd == nil else {
+            throw ValidationError("--file-passphrase-file and --file-passphrase-fd exclude each other")
+        }
+    }
+
+    /// What the options say; one newline at the end is dropped. Nil: nothing.
+    func given() throws -> Secret? {
+        let tooLong = CommandError.usage("the passphrase of the file is longer than 4096 bytes")
+        let bytes: SecretBytes
+        if let file = filePassphraseFile {
+            bytes = try SecretReader.read(file: file, limit: 4096, tooLong: tooLong, warnsOfReaders: true)
+        } else if let descriptor = filePassphraseFd {
+            bytes = try SecretReader.read(descriptor, limit: 4096, tooLong: tooLong)
+        } else {
+            return nil
+        }
+        let length = bytes.withBytes { $0.count > 0 && $0[$0.count - 1] == 0x0a ? $0.count - 1 : $0.count }
+        return Secret(try bytes.copy(of: 0..<length))
+    }
+
+    /// Runs the body with the passphrase, for which a person has three tries.
+    func withPassphrase<R>(of file: String, _ body: (Secret) throws -> R) throws -> R {
+        if let given = try given() { return try body(given) }
+        guard Terminal() != nil else {
+            throw CommandError(
+                .locked, "no passphrase of '\(file.printable)': there is no source for one and no terminal to ask at",
+                hint: "--file-passphrase-file FILE")
+        }
+        for tries in 1... {
+            guard let terminal = Terminal() else { break }
+            let typed = Secret(try terminal.readSecret("Passphrase of \(file.printable): "))
+            do { return try body(typed) } catch ImportError.wrongPassphrase where tries < 3 {
+                terminal.write("That is not the passphrase.\n")
+            }
+        }
+        throw ImportError.wrongPassphrase
+    }
+}
+
+/// A document turned out to have a passphrase.
+private struct PassphraseWanted: Error {}
+
+/// Reads the logins of a format.
+struct ImportSource {
+    let format: ImportFormat
+    /// What was named. Nil: where the format has its place.
+    let file: String?
+    let service: String?
+    let passphrase: FilePassphraseOptions
+
+    /// What a person calls it.
+    var name: String { file ?? place ?? format.rawValue }
+
+    /// Where a format's logins are if nothing was named.
+    private var place: String? {
+        func variable(_ name: String) -> String? { ProcessEnvironment.variable(name) }
+        guard let home = variable("HOME") else { return nil }
+        switch format {
+        case .pass: return variable("PASSWORD_STORE_DIR") ?? home + "/.password-store"
+        case .gopass: return (variable("XDG_DATA_HOME") ?? home + "/.local/share") + "/gopass/stores/root"
+        default: return format.plaintext?.path(home: home, variable: variable)
+        }
+    }
+
+    /// - Returns: also what the sources of the items begin with.
+    func logins(_ world: ImportWorld) throws -> (logins: ImportedLogins, source: String) {
+        do { return try read(world) } catch let error as ImportError { throw CommandError(error, of: name) }
+    }
+
+    private func read(_ world: ImportWorld) throws -> (logins: ImportedLogins, source: String) {
+        let source = format.rawValue
+        guard let path = file ?? place else {
+            throw CommandError.usage("'\(source)' takes a file", hint: "vault import \(source) FILE")
+        }
+        switch format {
+        case .kdbx:
+            try checkReadable(path)
+            let logins = try withDatabasePassphrase(path) { passphrase in
+                try KeePass(path, passphrase: passphrase, keyFile: self.passphrase.fileKeyFile, world).logins()
+            }
+            return (logins, source)
+        case .onePassword:
+            try checkReadable(path)
+            return (try OnePassword(path, world).logins(), source)
+        case .pass, .gopass:
+            return (try PassStore(path, world).logins(), source)
+        case .bitwarden:
+            let document = try Document(text(path))
+            return (try withPassphrase(path) { try Bitwarden.logins(document, passphrase: $0) }, source)
+        case .aegis:
+            let document = try Document(text(path))
+            return (try withPassphrase(path) { try Aegis.logins(document, passphrase: $0) }, source)
+        case .csv:
+            let (logins, product) = try CSVLogins.logins(Document(text(path)))
+            return (logins, product)
+        case .otpauth: return (try OTPAuth.logins(Document(text(path))), source)
+        case .env:
+            return (try EnvironmentVariables.logins(Document(text(path)), service: service ?? folder(of: path)), source)
+        case .plaintext: throw CommandError.usage("'plaintext' takes no file", hint: "name the program's format")
+        case .gitCredentials, .netrc, .docker, .gh, .cargo, .aws, .pgpass:
+            guard let plaintext = format.plaintext else { break }
+            return (try plaintext.logins(Document(text(path))).imported, source)
+        }
+        return (ImportedLogins(), source)
+    }
+
+    /// A database that a key file opens may have no passphrase.
+    private func withDatabasePassphrase<R>(_ path: String, _ body: (Secret) throws -> R) throws -> R {
+        let hasNone = passphrase.fileKeyFile != nil && Terminal() == nil
+        guard hasNone, try passphrase.given() == nil else {
+            return try passphrase.withPassphrase(of: path, body)
+        }
+        return try body(Secret(SecretBytes(zeroed: 0)))
+    }
+
+    /// Reads a document whose passphrase is asked for only when it has one.
+    private func withPassphrase<R>(_ path: String, _ read: (() throws -> Secret) throws -> R) throws -> R {
+        do {
+            return try read { throw PassphraseWanted() }
+        } catch ImportError.outside(let error) where error is PassphraseWanted {
+            return try passphrase.withPassphrase(of: path) { typed in try read { typed } }
+        }
+    }
+
+    /// A file, or standard input for `-`.
+    private func text(_ path: String) throws -> Secret {
+        let tooLong = CommandError(.failure, "'\(path.printable)' has more than 256 MiB", hint: "nothing was imported")
+        let limit = ImportWorld.fileLimit
+        guard path != "-" else { return Secret(try SecretReader.read(STDIN_FILENO, limit: limit, tooLong: tooLong)) }
+        return Secret(try SecretReader.read(file: path, limit: limit, tooLong: tooLong))
+    }
+
+    private func checkReadable(_ path: String) throws {
+        guard unsafe access(path, R_OK) == 0 else {
+            let failure = Errno(rawValue: errno).description.lowercased()
+            throw CommandError(.inputOutput, "cannot open '\(path.printable)': \(failure)")
+        }
+    }
+
+    /// The name of the directory that a file is in.
+    private func folder(of path: String) -> String {
+        let directory = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(path))
+            .lexicallyNormalized().removingLastComponent()
+        return directory.lastComponent?.string ?? "env"
+    }
+}

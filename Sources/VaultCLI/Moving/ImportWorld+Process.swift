@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultImport
+
+extension ImportWorld {
+    /// An export in one file may have so many bytes.
+    static let fileLimit = 256 << 20
+
+    /// The machine that this process runs on.
+    ///
+    /// - Parameter progress: takes how far a format is, from 0 to 1.
+    static func ofProcess(_ progress: @escaping @Sendable (Double) -> Void) -> ImportWorld {
+        ImportWorld(
+            run: { arguments, input, output in
+                guard let (status, message) = try Helper(arguments).converse(input, output) else {
+                    return Ended(status: nil, message: "")
+                }
+                return Ended(status: status, message: message)
+            },
+            read: { path in
+                let tooLong = CommandError.usage("a file has more than 16 MiB")
+                return Secret(try SecretReader.read(file: path, limit: Layout.valueLimit, tooLong: tooLong))
+            },
+            files: { directory in try FileTree.names(below: directory) },
+            withScratch: { body in
+                let scratch = try Scratch.make()
+                do { try body(scratch.path) } catch {
+                    scratch.wipe()
+                    throw error
+                }
+                scratch.wipe()
+            },
+            write: { bytes, path in try bytes.withBytes { try Scratch.write($0, to: path) } }, progress: progress)
+    }
+}
+
+extension CommandError {
+    /// - Parameter source: what was read or written, for people.
+    init(_ error: ImportError, of source: String) {
+        let name = "'\(source.printable)'"
+        switch error {
+        case .malformed(let place, let flaw):
+            let where_ = place.map { "\($0.printable): " } ?? ""
+            self.init(.failure, "\(name), \(where_)\(flaw)", hint: "nothing was imported")
+        case .tooLarge(let place):
+            let where_ = place.map { ", \($0.printable)," } ?? ""
+            self.init(.failure, "\(name)\(where_) has more bytes than an item or an export may have",
+                hint: "nothing was imported")
+        case .otherFormat(let flaw, let hint): self.init(.failure, "\(name): \(flaw)", hint: hint)
+        case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase of \(name)")
+        case .tooExpensive:
+            self.init(.failure, "\(name) asks for a key derivation of more than what any product lets its users choose")
+        case .missing(let what, let package):
+            self.init(.failure, "\(what) is not there", hint: "install it: 'apt install \(package)'")
+        case .program(let program, let place, let hint):
+            let where_ = place.map { " at \($0.printable)" } ?? ""
+            self.init(.failure, "'\(program)' failed\(where_)", hint: hint)
+        case .cryptography(let error): self.init(error)
+        case .outside(let error):
+            self = CommandLineTool.failure(error) ?? CommandError(.failure, "the import failed")
+        }
+    }
+}

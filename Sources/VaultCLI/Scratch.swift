@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import VaultCrypto
+
+/// A directory in memory that only the user reads, for programs that take secrets from files alone. What is in it is
+/// overwritten and removed in the end, also when this process is killed.
+struct Scratch: ~Copyable {
+    let path: String
+    private let unfinished: DirectoryGuard
+
+    /// - Throws: code 30 where no directory is in memory.
+    static func make() throws -> Scratch {
+        let runtime = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"]
+        for place in ["/dev/shm", runtime].compactMap({ $0 }) where isInMemory(place) {
+            let path = place + "/vault.tmp-" + hexadecimalName()
+            let unfinished = try DirectoryGuard(path)
+            if unsafe mkdir(path, 0o700) == 0 { return Scratch(path: path, unfinished: unfinished) }
+            unfinished.letGo()
+        }
+        throw CommandError(
+            .inputOutput, "there is no directory in memory to put secrets into", hint: "mount a tmpfs at /dev/shm")
+    }
+
+    private init(path: String, unfinished: consuming DirectoryGuard) {
+        self.path = path
+        self.unfinished = unfinished
+    }
+
+    private static func hexadecimalName() -> String {
+        String(UInt64.random(in: 0...UInt64.max), radix: 16) + String(UInt64.random(in: 0...UInt64.max), radix: 16)
+    }
+
+    private static func isInMemory(_ directory: String) -> Bool {
+        let descriptor = unsafe clinux_openat(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(Int32(descriptor)) }
+        // TMPFS_MAGIC and RAMFS_MAGIC
+        return [0x0102_1994, 0x8584_58f6].contains(clinux_filesystem_type(Int32(descriptor)))
+    }
+
+    /// Overwrites and removes everything.
+    consuming func wipe() {
+        for name in (try? FileTree.names(below: path)) ?? [] { Scratch.overwrite(path + "/" + name) }
+        try? FileManager.default.removeItem(atPath: path)
+        unfinished.letGo()
+    }
+
+    /// Writes zeros over a file's bytes.
+    static func overwrite(_ file: String) {
+        let descriptor = unsafe clinux_openat(AT_FDCWD, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return }
+        defer { close(Int32(descriptor)) }
+        var status = stat()
+        guard unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        let zeros = [UInt8](repeating: 0, count: 65_536)
+        var left = Int(status.st_size)
+        while left > 0 {
+            let part = min(left, zeros.count)
+            guard (try? Output.write(zeros.span.extracting(0..<part), to: Int32(descriptor))) != nil else { return }
+            left -= part
+        }
+        fsync(Int32(descriptor))
+    }
+
+    /// Makes a file that was not there, with mode 0600.
+    static func write(_ bytes: Span<UInt8>, to file: String) throws {
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard opened >= 0 else {
+            throw CommandError(
+                .inputOutput, "cannot make a file: \(Errno(rawValue: CInt(-opened)).description.lowercased())")
+        }
+        defer { close(Int32(opened)) }
+        try Output.write(bytes, to: Int32(opened), as: "a file")
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+package import VaultCrypto
+
+/// Logins as comma-separated values in the columns of a product.
+package enum CSVExport {
+    package static func text(_ entries: inout ExportedEntries, for layout: CSVLayout) throws(ImportError) -> Secret {
+        var writer = try CSVWriter()
+        for (index, column) in layout.columns.enumerated() {
+            try writer.cell(column.name, isFirst: index == 0, isQuoted: layout.product == "firefox")
+        }
+        try writer.endRow()
+        let columns = layout.columns.map(\.column)
+        for entry in entries.entries {
+            guard entry.password?.isPlainText ?? true else {
+                entries.leaveOut("logins whose password is binary")
+                continue
+            }
+            for (index, column) in columns.enumerated() {
+                let isFirst = index == 0
+                let isQuoted = layout.product == "firefox"
+                switch column {
+                case .password: try writer.cell(entry.password, isFirst: isFirst, isQuoted: isQuoted)
+                case .otp: try writer.cell(entry.otp, isFirst: isFirst, isQuoted: isQuoted)
+                case .notes: try writer.cell(entry.notes, isFirst: isFirst, isQuoted: isQuoted)
+                default:
+                    try writer.cell(
+                        text(entry, column, layout.product), isFirst: isFirst, isQuoted: isQuoted)
+                }
+            }
+            try writer.endRow()
+            count(entry, columns, &entries)
+        }
+        return try writer.text()
+    }
+
+    private static func text(_ entry: ExportEntry, _ column: CSVLayout.Column, _ product: String) -> String {
+        switch column {
+        case .title: entry.title
+        case .url: entry.urls.first ?? ""
+        case .user: entry.user
+        case .folder: entry.folder
+        case .id: entry.id(in: product) ?? "{\(entry.id.uuidString.lowercased())}"
+        case .attribute(let name): entry.attributes.first { $0.name == name }?.value ?? ""
+        case .password, .otp, .notes, .field, .ignored: ""
+        }
+    }
+
+    /// What the columns have no room for.
+    private static func count(
+        _ entry: ExportEntry, _ columns: [CSVLayout.Column], _ entries: inout ExportedEntries
+    ) {
+        entries.leaveOut("one-time password seeds", entry.otp == nil || columns.contains(.otp) ? 0 : 1)
+        entries.leaveOut("notes", entry.notes == nil || columns.contains(.notes) ? 0 : 1)
+        entries.leaveOut("folders", entry.folder.isEmpty || columns.contains(.folder) ? 0 : 1)
+        entries.leaveOut("fields", entry.fields.count)
+        entries.leaveOut("attributes", entry.attributes.count { !columns.contains(.attribute($0.name)) })
+        entries.leaveOut("attachments", entry.attachments.count)
+        entries.leaveOut("further URLs", max(0, entry.urls.count - 1))
+    }
+}
+
+/// Writes comma-separated values (RFC 4180).
+private struct CSVWriter: ~Copyable {
+    private var buffer: SecretBuffer
+
+    init() throws(ImportError) { buffer = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 65_536) } }
+
+    mutating func cell(_ text: String, isFirst: Bool, isQuoted: Bool) throws(ImportError) {
+        try cell(try Secret(plain: text), isFirst: isFirst, isQuoted: isQuoted)
+    }
+
+    mutating func cell(_ secret: Secret?, isFirst: Bool, isQuoted: Bool) throws(ImportError) {
+        do throws(CryptoError) {
+            if !isFirst { try buffer.append(UInt8(ascii: ",")) }
+            guard let secret else { return }
+            try secret.withBytes { bytes throws(CryptoError) in
+                let needsQuotes = bytes.indices.contains { ",\"\n\r".utf8.contains(bytes[$0]) }
+                let hasBlank = bytes.count > 0 && (bytes[0] == 0x20 || bytes[bytes.count - 1] == 0x20)
+                guard needsQuotes || hasBlank || isQuoted else { return try buffer.append(bytes) }
+                try buffer.append(UInt8(ascii: "\""))
+                for index in bytes.indices {
+                    if bytes[index] == UInt8(ascii: "\"") { try buffer.append(bytes[index]) }
+                    try buffer.append(bytes[index])
+                }
+                try buffer.append(UInt8(ascii: "\""))
+            }
+        } catch { throw .cryptography(error) }
+    }
+
+    mutating func endRow() throws(ImportError) {
+        do throws(CryptoError) { try buffer.append([0x0d, 0x0a]) } catch { throw .cryptography(error) }
+    }
+
+    mutating func text() throws(ImportError) -> Secret {
+        do throws(CryptoError) { return Secret(try buffer.take()) } catch { throw .cryptography(error) }
+    }
+}

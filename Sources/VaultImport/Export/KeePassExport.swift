@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+package import VaultCrypto
+internal import VaultFormat
+
+/// The XML of KeePass 2, of which KeePassXC's command makes a database.
+package enum KeePassExport {
+    /// A database, encrypted under a passphrase.
+    ///
+    /// - Throws: `.missing` without `keepassxc-cli`.
+    package static func database(
+        _ entries: inout ExportedEntries, passphrase: Secret, _ world: ImportWorld
+    ) throws(ImportError) -> Secret {
+        let xml = try text(&entries)
+        let input = try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: 2 * passphrase.count + 2)
+            for _ in 0..<2 {
+                try passphrase.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+                try buffer.append(0x0a)
+            }
+            return Secret(try buffer.take())
+        }
+        var database: Secret?
+        try outside {
+            try world.withScratch { directory in
+                // It reads nothing but files.
+                let (source, target) = (directory + "/export.xml", directory + "/export.kdbx")
+                try world.write(xml, source)
+                let ended = try world.run(
+                    ["env", "LC_ALL=C.UTF-8", "keepassxc-cli", "import", "-q", "-p", source, target], input) { _ in }
+                guard let status = ended.status, status != 127 else {
+                    throw ImportError.missing("the program 'keepassxc-cli'", package: "keepassxc")
+                }
+                guard status == 0 else { throw ImportError.program("keepassxc-cli", nil, hint: nil) }
+                database = try world.read(target)
+            }
+        }
+        guard let database else { throw .program("keepassxc-cli", nil, hint: nil) }
+        return database
+    }
+
+    package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
+        do throws(CryptoError) {
+            var writer = try Writer()
+            return try writer.document(entries.entries)
+        } catch { throw .cryptography(error) }
+    }
+
+    /// A group, and those below it.
+    fileprivate final class Group {
+        let name: String
+        let path: String
+        var groups: [Group] = []
+        var entries: [ExportEntry] = []
+
+        init(_ name: String, path: String) { (self.name, self.path) = (name, path) }
+
+        func below(_ name: String) -> Group {
+            if let group = groups.first(where: { $0.name == name }) { return group }
+            let group = Group(name, path: path + "/" + name)
+            groups.append(group)
+            return group
+        }
+    }
+
+    private struct Writer: ~Copyable {
+        private var buffer: SecretBuffer
+        private var binaries: [Secret] = []
+
+        init() throws(CryptoError) { buffer = try SecretBuffer(capacity: 65_536) }
+
+        mutating func document(_ entries: [ExportEntry]) throws(CryptoError) -> Secret {
+            let root = Group("Passwords", path: "")
+            for entry in entries {
+                let group = entry.folder.split(separator: "/").reduce(root) { $0.below(String($1)) }
+                group.entries.append(ready(entry))
+            }
+            try buffer.append("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<KeePassFile><Meta>")
+            try element("Generator", "vault")
+            try buffer.append("<Binaries>")
+            for (index, binary) in binaries.enumerated() {
+                try buffer.append("<Binary ID=\"\(index)\" Compressed=\"False\">")
+                try binary.withBytes { bytes throws(CryptoError) in try buffer.append(base64: bytes) }
+                try buffer.append("</Binary>")
+            }
+            try buffer.append("</Binaries></Meta><Root>")
+            try write(root)
+            try buffer.append("</Root></KeePassFile>\n")
+            return Secret(try buffer.take())
+        }
+
+        /// The entry with what XML cannot say as attachments, all of which the writer keeps.
+        private mutating func ready(_ entry: ExportEntry) -> ExportEntry {
+            var entry = entry
+            var attachments = entry.attachments
+            func taking(_ name: String, _ secret: Secret?) -> Secret? {
+                guard let secret, !secret.isPlainText else { return secret }
+                attachments.append((name, secret))
+                return nil
+            }
+            entry.password = taking("secret.bin", entry.password)
+            entry.otp = taking("otp.bin", entry.otp)
+            entry.notes = taking("notes.bin", entry.notes)
+            entry.fields = entry.fields.compactMap { field in
+                taking("\(field.name).bin", field.secret).map { (field.name, $0) }
+            }
+            entry.attachments = attachments
+            binaries += attachments.map { $0.content }
+            return entry
+        }
+
+        private mutating func write(_ group: Group) throws(CryptoError) {
+            try buffer.append("<Group>")
+            let path = Array(group.path.utf8)
+            let digest = KeyedHash.digest(path.span)
+            try element("UUID", Data((0..<16).map { digest.bytes[$0] }).base64EncodedString())
+            try element("Name", group.name)
+            for entry in group.entries { try write(entry) }
+            for group in group.groups { try write(group) }
+            try buffer.append("</Group>")
+        }
+
+        private mutating func write(_ entry: ExportEntry) throws(CryptoError) {
+            try buffer.append("<Entry>")
+            let own = Data(bytes(hexadecimal: entry.id.uuidString.lowercased().filter { $0 != "-" }) ?? [])
+            let kept = entry.id(in: "kdbx").flatMap { Data(base64Encoded: $0) }
+            try element("UUID", (kept?.count == 16 ? kept ?? own : own).base64EncodedString())
+            let tags = entry.attributes.first { $0.name == "tags" }?.value
+            if let tags { try element("Tags", tags) }
+            let expires = entry.attributes.first { $0.name == "expires" }?.value
+            try buffer.append("<Times>")
+            try element("CreationTime", entry.created.formatted(.iso8601))
+            try element("LastModificationTime", entry.modified.formatted(.iso8601))
+            if let expires { try element("ExpiryTime", expires) }
+            try element("Expires", expires == nil ? "False" : "True")
+            try buffer.append("</Times>")
+            try string("Title", entry.title)
+            try string("UserName", entry.user)
+            try string("URL", entry.urls.first ?? "")
+            try string("Password", entry.password, isProtected: true)
+            try string("Notes", entry.notes, isProtected: false)
+            for (index, url) in entry.urls.dropFirst().enumerated() {
+                try string(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)", url)
+            }
+            for (name, value) in entry.attributes where name != "tags" && name != "expires" { try string(name, value) }
+            if let otp = entry.otp { try string("otp", otp, isProtected: true) }
+            for (name, secret) in entry.fields { try string(name, secret, isProtected: true) }
+            for (name, content) in entry.attachments {
+                guard let reference = binaries.firstIndex(where: { $0 === content }) else { continue }
+                try buffer.append("<Binary>")
+                try element("Key", name)
+                try buffer.append("<Value Ref=\"\(reference)\"/></Binary>")
+            }
+            try buffer.append("</Entry>\n")
+        }
+
+        private mutating func string(_ key: String, _ value: String) throws(CryptoError) {
+            try buffer.append("<String>")
+            try element("Key", key)
+            try element("Value", value)
+            try buffer.append("</String>")
+        }
+
+        private mutating func string(_ key: String, _ value: Secret?, isProtected: Bool) throws(CryptoError) {
+            guard let value else { return }
+            try buffer.append("<String>")
+            try element("Key", key)
+            try buffer.append(isProtected ? "<Value ProtectInMemory=\"True\">" : "<Value>")
+            try value.withBytes { bytes throws(CryptoError) in try escape(bytes) }
+            try buffer.append("</Value></String>")
+        }
+
+        private mutating func element(_ name: String, _ text: String) throws(CryptoError) {
+            try buffer.append("<\(name)>")
+            try escape(Array(text.utf8).span)
+            try buffer.append("</\(name)>")
+        }
+
+        /// What XML takes for markup, and a return, which it would make a newline; no other control characters, which
+        /// it cannot say.
+        private mutating func escape(_ bytes: Span<UInt8>) throws(CryptoError) {
+            for index in bytes.indices {
+                switch bytes[index] {
+                case UInt8(ascii: "&"): try buffer.append("&amp;")
+                case UInt8(ascii: "<"): try buffer.append("&lt;")
+                case UInt8(ascii: ">"): try buffer.append("&gt;")
+                case UInt8(ascii: "\""): try buffer.append("&quot;")
+                case 0x0d: try buffer.append("&#13;")
+                case let byte where byte < 0x20 && byte != 0x09 && byte != 0x0a: try buffer.append("?")
+                case let byte: try buffer.append(byte)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+
+/// Entries as `pass` keeps them: a file each, its name below folders, its content encrypted by GnuPG.
+package enum PassExport {
+    /// - Parameters:
+    ///   - recipient: whose key opens the files, as gpg takes it.
+    ///   - write: takes the path of a file below the store's directory, and its bytes.
+    package static func write(
+        _ entries: inout ExportedEntries, for recipient: String, _ world: ImportWorld,
+        _ write: (_ name: String, _ bytes: Secret) throws -> Void
+    ) throws(ImportError) {
+        try outside { try write(".gpg-id", Secret(plain: recipient + "\n")) }
+        var taken: Set<String> = []
+        let all = entries.entries
+        for (index, entry) in all.enumerated() {
+            let base = path(entry)
+            var name = base
+            var number = 2
+            while !taken.insert(name.lowercased()).inserted {
+                name = "\(base) \(number)"
+                number += 1
+            }
+            let content = try content(entry)
+            try outside { try write(name + ".gpg", try encrypted(content, for: recipient, world)) }
+            for (attachment, content) in entry.attachments {
+                let file = "\(name).attachments/\(part(attachment)).gpg"
+                try outside { try write(file, try encrypted(content, for: recipient, world)) }
+            }
+            world.progress(Double(index) / Double(all.count))
+        }
+    }
+
+    private static func encrypted(
+        _ content: Secret, for recipient: String, _ world: ImportWorld
+    ) throws(ImportError) -> Secret {
+        let (bytes, ended) = try world.output(
+            of: ["gpg", "--quiet", "--batch", "--no-tty", "--encrypt", "--recipient", recipient], content,
+            limit: 64 << 20, package: "gnupg")
+        guard ended.status == 0 else {
+            throw .program("gpg", nil, hint: "the key must be there and trusted: 'gpg --list-keys'")
+        }
+        return bytes
+    }
+
+    /// Folders and a name, each of which is a name of a file.
+    private static func path(_ entry: ExportEntry) -> String {
+        // An entry of pass has its folder in its title.
+        if let own = entry.id(in: "pass") ?? entry.id(in: "gopass") {
+            return own.split(separator: "/").map { part(String($0)) }.joined(separator: "/")
+        }
+        let folders = entry.folder.split(separator: "/").map(String.init)
+        let names = folders + [entry.title.isEmpty ? "untitled" : entry.title] + (entry.user.isEmpty ? [] : [entry.user])
+        return names.map(part).joined(separator: "/")
+    }
+
+    private static func part(_ name: String) -> String {
+        var text = "".unicodeScalars
+        for scalar in name.unicodeScalars {
+            text.append(scalar == "/" || scalar.properties.generalCategory == .control ? "_" : scalar)
+        }
+        var part = String(text)
+        while part.utf8.count > 200 { part.removeLast() }
+        // A name that begins with a dot is hidden, or leads elsewhere.
+        while part.hasPrefix(".") { part = "_" + part.dropFirst() }
+        return part.isEmpty ? "_" : part
+    }
+
+    private static func content(_ entry: ExportEntry) throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: 1024)
+            func append(_ secret: Secret) throws(CryptoError) {
+                try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+                try buffer.append(0x0a)
+            }
+            if let password = entry.password { try append(password) } else { try buffer.append(0x0a) }
+            if !entry.user.isEmpty { try buffer.append("login: \(line(entry.user))\n") }
+            for url in entry.urls { try buffer.append("url: \(line(url))\n") }
+            if let otp = entry.otp {
+                if !otp.withBytes({ $0.starts(0..<$0.count, with: "otpauth://") }) { try buffer.append("totp: ") }
+                try append(otp)
+            }
+            for (name, value) in entry.attributes { try buffer.append("\(line(name)): \(line(value))\n") }
+            for (name, secret) in entry.fields {
+                try buffer.append("\(line(name)): ")
+                try append(secret)
+            }
+            if let notes = entry.notes { try append(notes) }
+            return Secret(try buffer.take())
+        }
+    }
+
+    private static func line(_ text: String) -> String {
+        text.split(omittingEmptySubsequences: true) { $0.isNewline }.joined(separator: " ")
+    }
+}
