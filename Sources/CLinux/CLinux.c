@@ -276,8 +276,15 @@ long clinux_spawn_helper(char *const arguments[], int input, int output, int err
     signal(SIGCHLD, SIG_DFL);
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, detached ? POSIX_SPAWN_SETSID : 0);
+    // What this process holds back or ignores is its own affair.
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (detached ? POSIX_SPAWN_SETSID : 0));
     posix_spawn_file_actions_init(&actions);
     int streams[3] = {input, output, error};
     for (int stream = 0; stream < 3; stream++) {

@@ -9,4 +9,20 @@ package enum ProcessEnvironment {
         guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
         return unsafe String(validatingCString: value)
     }
+
+    /// `NAME=VALUE` of each variable whose value begins with a text.
+    package static func variables(beginningWith start: String) -> [String] {
+        var found: [String] = []
+        var index = 0
+        // The list ends with a null; nobody changes the environment of a process that uses threads.
+        while let entry = unsafe environ[index] {
+            index += 1
+            guard let split = unsafe strchr(entry, Int32(UInt8(ascii: "="))),
+                unsafe strncmp(split + 1, start, start.utf8.count) == 0,
+                let text = unsafe String(validatingCString: entry)
+            else { continue }
+            found.append(text)
+        }
+        return found
+    }
 }

@@ -164,6 +164,9 @@ struct SecretOptions: ParsableArguments {
     @Flag(help: "Store an empty secret if the input is empty.")
     var allowEmpty = false
 
+    @Flag(help: "Ask for several lines, which end with Ctrl-D.")
+    var multiline = false
+
     @Option(
         help: ArgumentHelp("Make a random secret of so many characters (24) and do not print it.", valueName: "length"))
     var generate: Int?
@@ -172,16 +175,21 @@ struct SecretOptions: ParsableArguments {
         guard [file != nil, fd != nil, generate != nil].filter({ $0 }).count <= 1 else {
             throw ValidationError("--file, --fd and --generate exclude each other")
         }
+        guard !multiline || file == nil && fd == nil && generate == nil else {
+            throw ValidationError("--multiline is for a prompt, and goes with none of --file, --fd and --generate")
+        }
         if let generate, !(1...4096).contains(generate) {
             throw ValidationError("--generate takes 1 to 4096 characters")
         }
     }
 
     /// Whether the secret is read from standard input when it is not a terminal.
-    var usesStandardInput: Bool { file == nil && generate == nil && (fd == nil || fd == 0) }
+    var usesStandardInput: Bool { file == nil && generate == nil && !multiline && (fd == nil || fd == 0) }
 
     /// Whether nothing can be read before a person is asked.
-    var prompts: Bool { file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO) }
+    var prompts: Bool {
+        multiline || file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO)
+    }
 
     func secret() throws -> Secret {
         let bytes = try read()
@@ -195,6 +203,20 @@ struct SecretOptions: ParsableArguments {
     static func typed(at terminal: borrowing Terminal) throws -> Secret? {
         let typed = try typedTwice(at: terminal)
         return typed.count > 0 ? Secret(typed) : nil
+    }
+
+    /// Several lines that a person types or pastes, once; the newline that ends the last is not part of it.
+    private static func lines() throws -> SecretBytes {
+        guard let terminal = Terminal() else {
+            throw CommandError(.usage, "no secret: there is no terminal to ask at")
+        }
+        let typed = try terminal.readSecret("Secret, which ends with Ctrl-D on a line of its own:\n", isMultiline: true)
+        let (length, count) = typed.withBytes { bytes in
+            let length = bytes.count > 0 && bytes[bytes.count - 1] == 0x0a ? bytes.count - 1 : bytes.count
+            return (length, bytes.indices.count { bytes[$0] == 0x0a })
+        }
+        Output.note(count == 1 ? "read one line" : "read \(count) lines")
+        return try typed.copy(of: 0..<length)
     }
 
     private static func typedTwice(at terminal: borrowing Terminal) throws -> SecretBytes {
@@ -212,6 +234,7 @@ struct SecretOptions: ParsableArguments {
         if let generate { return try Generator.characters(generate, symbols: Generator.defaultSymbols).bytes() }
         if let file { return try SecretReader.read(file: file, limit: limit, tooLong: tooLong) }
         if let fd { return try SecretReader.read(fd, limit: limit, tooLong: tooLong) }
+        if multiline { return try SecretOptions.lines() }
         return try SecretOptions.prompted(exact: exact)
     }
 

@@ -42,7 +42,10 @@ struct Terminal: ~Copyable {
     ///
     /// The signals that end or stop a process wait until the echo is on again; SIGINT then is a ``CommandError`` with
     /// code 130.
-    func readSecret(_ prompt: String) throws -> SecretBytes {
+    ///
+    /// - Parameter isMultiline: takes lines until the end of the input, which Ctrl-D on an empty line is.
+    func readSecret(_ prompt: String, isMultiline: Bool = false) throws -> SecretBytes {
+        var lines = try SecretBuffer()
         var saved = termios()
         guard unsafe tcgetattr(descriptor, &saved) == 0 else {
             throw CommandError(.inputOutput, "cannot read from the terminal")
@@ -57,12 +60,24 @@ struct Terminal: ~Copyable {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO)
             silent.c_lflag |= tcflag_t(ECHONL | ICANON | ISIG)
-            unsafe tcsetattr(descriptor, TCSAFLUSH, &silent)
-            write(prompt)
+            // What was pasted is more than the first line.
+            unsafe tcsetattr(descriptor, lines.count == 0 ? TCSAFLUSH : TCSADRAIN, &silent)
+            if lines.count == 0 { write(prompt) }
             let signal = clinux_wait_for_input(descriptor, signals)
             if signal == 0 {
-                defer { unsafe tcsetattr(descriptor, TCSAFLUSH, &saved) }
-                return try readLine()
+                do {
+                    // The echo stays off until all of the lines are there: what was pasted comes at once.
+                    if isMultiline, let line = try nextLine() {
+                        try line.withBytes { bytes throws(CryptoError) in try lines.append(bytes) }
+                        continue
+                    }
+                    let typed = isMultiline ? try lines.take() : try readLine()
+                    unsafe tcsetattr(descriptor, TCSAFLUSH, &saved)
+                    return typed
+                } catch {
+                    unsafe tcsetattr(descriptor, TCSAFLUSH, &saved)
+                    throw error
+                }
             }
             unsafe tcsetattr(descriptor, TCSAFLUSH, &saved)
             guard signal > 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
@@ -76,6 +91,13 @@ struct Terminal: ~Copyable {
     }
 
     private func readLine() throws -> SecretBytes {
+        guard let line = try nextLine() else { throw CommandError(.cancelled, "cancelled") }
+        let end = line.withBytes { $0[$0.count - 1] == 0x0a ? $0.count - 1 : $0.count }
+        return try line.copy(of: 0..<end)
+    }
+
+    /// A line with its newline. Nil: the end of the input.
+    private func nextLine() throws -> SecretBytes? {
         let limit = 4096
         var line = try SecretBytes(zeroed: limit)
         var length = 0
@@ -92,13 +114,12 @@ struct Terminal: ~Copyable {
             length += read
             if line.withBytes({ $0[length - 1] }) == 0x0a { break }
         }
-        if length == 0 { throw CommandError(.cancelled, "cancelled") }
+        if length == 0 { return nil }
         // A terminal gives no more of a line than this: the rest would be missing, and nobody would see it.
         guard length < limit - 1 else {
             throw CommandError.usage("the line is too long for a terminal", hint: "use a file or a pipe")
         }
-        let end = line.withBytes { $0[length - 1] == 0x0a ? length - 1 : length }
-        return try line.copy(of: 0..<end)
+        return try line.copy(of: 0..<length)
     }
 }
 

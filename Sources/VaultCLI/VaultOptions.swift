@@ -135,8 +135,10 @@ struct ItemSelection: ParsableArguments {
     @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
-    @Option(name: .customLong("class"), help: "generic or internet.")
-    var itemClass = ClassOption.generic
+    @Option(
+        name: .customLong("class"),
+        help: "generic or internet. Left out: generic, and where there is none, internet.")
+    var itemClass: ClassOption?
 
     @Option(name: .customLong("protocol"), help: "Internet: the protocol, such as https.")
     var protocolName: String?
@@ -154,7 +156,7 @@ struct ItemSelection: ParsableArguments {
     var group: String?
 
     func validate() throws {
-        guard itemClass == .generic || itemClass == .internet else {
+        guard itemClass.map({ $0 == .generic || $0 == .internet }) ?? true else {
             throw ValidationError("--class takes generic or internet here")
         }
         let isInternet = protocolName != nil || port != nil || path != nil || domain != nil
@@ -171,7 +173,10 @@ struct ItemSelection: ParsableArguments {
     /// The named group, else the caller's.
     var groups: AccessGroups { .named(group) }
 
-    private var attributes: [Attribute: AttributeValue] {
+    /// Those in which an item that exists is looked for, one after the other.
+    private var classes: [ClassOption] { itemClass.map { [$0] } ?? [.generic, .internet] }
+
+    private func attributes(of itemClass: ClassOption) -> [Attribute: AttributeValue] {
         var attributes: [Attribute: AttributeValue] = [itemClass == .internet ? .server : .service: .string(service)]
         attributes[.account] = account.map(AttributeValue.string)
         attributes[.protocolName] = protocolName.map { .string(ProtocolNames.code($0)) }
@@ -181,38 +186,51 @@ struct ItemSelection: ParsableArguments {
         return attributes
     }
 
-    var query: Query {
-        var query = Query(itemClass.itemClass, attributes: attributes)
+    /// What all items match that are meant, in the class that was named.
+    var query: Query { query(of: itemClass ?? .generic) }
+
+    /// One for each class that may be meant.
+    var queries: [Query] { classes.map { query(of: $0) } }
+
+    private func query(of itemClass: ClassOption) -> Query {
+        var query = Query(itemClass.itemClass, attributes: attributes(of: itemClass))
         query.synchronizableAny = true
         return query
     }
 
+    /// Of an item that is added.
     var key: ItemKey {
-        ItemKey(itemClass.itemClass, attributes.merging([.account: .string(account ?? "")]) { first, _ in first })
+        let itemClass = itemClass ?? .generic
+        return ItemKey(
+            itemClass.itemClass,
+            attributes(of: itemClass).merging([.account: .string(account ?? "")]) { first, _ in first })
     }
 
     /// The one item that is meant.
     ///
     /// - Throws: code 12, with the accounts or the groups, when there are several.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
-        var query = self.query
-        query.returnsSecrets = secrets
-        return try store.copyMatching(query, firstIn: groups).only()
+        if let first = groups.first, let found = try matching(in: store, group: first, secrets: secrets) {
+            return try found.only()
+        }
+        // Only when nothing is there, in the caller's other groups.
+        guard let found = try matching(in: store, group: nil, secrets: secrets) else { throw VaultError.itemNotFound }
+        return try found.only()
     }
-}
 
-extension ItemStore {
-    /// What matches in the first of the caller's groups, and only when nothing does, in the others.
-    func copyMatching(_ query: Query, firstIn groups: AccessGroups) throws(VaultError) -> [Item] {
-        if let first = groups.first, query.attributes[.accessGroup] == nil {
-            var narrowed = query
-            narrowed.attributes[.accessGroup] = .string(first)
-            do throws(VaultError) { return try copyMatching(narrowed) } catch {
+    /// What matches in the first class that has anything. Nil: none has.
+    private func matching(
+        in store: any ItemStore, group: String?, secrets: Bool
+    ) throws(VaultError) -> [Item]? {
+        for var query in queries {
+            query.returnsSecrets = secrets
+            query.attributes[.accessGroup] = group.map(AttributeValue.string)
+            do throws(VaultError) { return try store.copyMatching(query) } catch {
                 // An agent may let this program see other groups alone.
-                guard error == .itemNotFound || error == .accessGroupDenied else { throw error }
+                guard error == .itemNotFound || error == .accessGroupDenied && group != nil else { throw error }
             }
         }
-        return try copyMatching(query)
+        return nil
     }
 }
 

@@ -94,9 +94,9 @@ struct SecretReferenceTests {
 
 struct EnvironmentFileTests {
     private static func values(_ text: String) throws -> [String] {
-        try EnvironmentFile(text).variables.map { name, value in
+        try EnvironmentFile(Secret(bytes: Array(text.utf8))).variables.map { name, value in
             switch value {
-            case .plain(let text): "\(name)=\(text)"
+            case .plain(let secret): "\(name)=\(String(decoding: secret.exposed, as: UTF8.self))"
             case .reference(let reference): "\(name)->\(reference.service)"
             }
         }
@@ -117,7 +117,7 @@ struct EnvironmentFileTests {
     ])
     func `what is not understood is refused, and not repeated`(_ line: String) throws {
         do {
-            _ = try EnvironmentFile("OK=1\n\(line)\n")
+            _ = try EnvironmentFile(Secret(bytes: Array("OK=1\n\(line)\n".utf8)))
             Issue.record("it was taken")
         } catch let error as CommandError {
             #expect(

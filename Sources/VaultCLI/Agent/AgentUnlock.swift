@@ -19,13 +19,18 @@ struct Unlock: ParsableCommand {
             "Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
     var idle: String?
 
+    @Flag(help: ArgumentHelp("As a login does it: quietly, once, and only an agent that is there.", visibility: .hidden))
+    var fromLogin = false
+
     func validate() throws {
+        guard !fromLogin || vault.passphrase.isNamed else { throw ValidationError("--from-login takes a passphrase") }
         guard idle.map({ Copy.seconds($0) != nil }) ?? true else {
             throw ValidationError("--idle takes a time of at most a day, such as 45s, 10m or 8h")
         }
     }
 
     func run() throws {
+        guard !fromLogin else { return LoginUnlock.run(vault) }
         let locked = try vault.locked()
         let unlocking = vault.unlocking
         let target = UnlockTarget(locked)

@@ -160,7 +160,10 @@ struct RestoreItem: ParsableCommand {
 
     func run() throws {
         try vault.access(selection.groups).withVault { vault in
-            let all = try ifFound { () throws(VaultError) in try vault.deletedItems(matching: selection.query) } ?? []
+            var all: [ItemVersion] = []
+            for query in selection.queries where all.isEmpty {
+                all = try ifFound { () throws(VaultError) in try vault.deletedItems(matching: query) } ?? []
+            }
             let deleted = all.filter { version in
                 id.map { version.item.record?.id.uuidString.lowercased() == $0.lowercased() } ?? true
             }

@@ -61,11 +61,8 @@ struct Update: ParsableCommand {
         for name in removedFields { changes.fields.updateValue(nil, forKey: name) }
         changes.attributes[.accessGroup] = newGroup.map(AttributeValue.string)
         changes.attributes[.account] = newAccount.map(AttributeValue.string)
-        if let newService {
-            changes.attributes[selection.itemClass == .internet ? .server : .service] = .string(newService)
-        }
         guard
-            replacesSecret || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty || !changes.fields.isEmpty
+            replacesSecret || newService != nil || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty || !changes.fields.isEmpty
         else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
@@ -74,6 +71,9 @@ struct Update: ParsableCommand {
         let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in
             let item = try selection.only(in: vault)
+            if let newService {
+                changes.attributes[item.itemClass == .internetPassword ? .server : .service] = .string(newService)
+            }
             for name in removedFields where !item.fieldNames.contains(name) {
                 throw CommandError(.notFound, "the item has no such field")
             }

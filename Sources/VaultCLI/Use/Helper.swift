@@ -97,6 +97,13 @@ struct Helper {
             output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
     }
 
+    /// Runs the program with this process's own standard streams, such as an editor, to its end.
+    ///
+    /// - Returns: its exit code.
+    func run() throws -> Int32 {
+        Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
+    }
+
     /// Gives the program its input and hands on its output part by part, while it runs.
     ///
     /// - Parameter output: what it throws ends the program.

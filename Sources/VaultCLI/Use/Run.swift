@@ -13,7 +13,7 @@ struct Run: ParsableCommand {
 
             The command takes the place of vault: its exit code and its signals are its own. With --mask its standard
             output and standard error come without the secrets. In the lines NAME=VALUE of a file of variables a value
-            may be a reference.
+            may be a reference, and so may the whole value of any variable that is there already.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -44,22 +44,33 @@ struct Run: ParsableCommand {
 
     func validate() throws {
         guard !command.isEmpty else { throw ValidationError("the command is missing: it stands behind --") }
-        guard !variables.isEmpty || !paths.isEmpty || !envFile.isEmpty else {
-            throw ValidationError("there is no secret to pass on")
-        }
+        let isIdle = variables.isEmpty && paths.isEmpty && envFile.isEmpty && Run.inherited.isEmpty
+        guard !isIdle else { throw ValidationError("there is no secret to pass on") }
     }
 
     func run() throws {
         let access = try vault.access(.named(group), for: .use, onlyReads: true)
         let files = try envFile.map(Run.read)
+        let inherited = Run.inherited.compactMap { variable in
+            let reference = NamedReference(argument: variable)
+            // It may be meant for another program.
+            if reference == nil { Output.warn("a variable begins like a reference and is none: it stays as it is") }
+            return reference
+        }
         var secrets: [Secret] = []
         var values: [String: Secret] = [:]
         try access.withVault { vault in
             // It may be the second time, after a prompt.
             (secrets, values) = ([], [:])
+            // What the command line says of a variable counts more, and is not looked up for nothing.
+            let named = Set(files.flatMap { $0.variables.map(\.name) } + (variables + paths).map(\.name))
+            for variable in inherited where !named.contains(variable.name) {
+                secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
+                values[variable.name] = secrets[secrets.count - 1]
+            }
             for (name, value) in files.flatMap(\.variables) {
                 switch value {
-                case .plain(let text): values[name] = Secret(try SecretBytes(copying: Array(text.utf8).span))
+                case .plain(let secret): values[name] = secret
                 case .reference(let reference):
                     secrets.append(try reference.secret(in: vault, of: .named(group), for: name))
                     values[name] = secrets[secrets.count - 1]
@@ -96,9 +107,11 @@ struct Run: ParsableCommand {
     private static func read(_ file: String) throws -> EnvironmentFile {
         let tooLong = CommandError(.usage, "a file of variables has at most 1 MiB")
         let bytes = try SecretReader.read(file: file, limit: 1 << 20, tooLong: tooLong)
-        guard let text = bytes.withBytes({ String(validating: $0.array, as: UTF8.self) }) else {
-            throw CommandError.usage("a file of variables is UTF-8")
-        }
-        return try EnvironmentFile(text)
+        return try EnvironmentFile(Secret(bytes))
+    }
+
+    /// References that are in this process's environment already, as a parent put them there.
+    private static var inherited: [String] {
+        ProcessEnvironment.variables(beginningWith: SecretReference.scheme)
     }
 }

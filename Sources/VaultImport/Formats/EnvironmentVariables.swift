@@ -66,6 +66,9 @@ package enum EnvironmentVariables {
         guard let value = try unquoted(document, split + 1..<whole.upperBound) else {
             throw .malformed(place, "a quote is left open")
         }
+        guard !value.withBytes({ bytes in bytes.indices.contains { bytes[$0] == 0 } }) else {
+            throw .malformed(place, "a value has a zero byte")
+        }
         return (name, value)
     }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+struct Edit: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "edit",
+        abstract: "Change an item's secret in an editor.",
+        discussion: """
+            In $VISUAL, else $EDITOR, else vi, through a file in memory that only you can read, and that is overwritten
+            afterwards. What else an editor writes down, such as vim's ~/.viminfo, is its own affair. A newline that the
+            editor puts at the end is taken away again.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+    @OptionGroup var selection: ItemSelection
+    @OptionGroup var part: FieldOption
+
+    @Flag(help: "Store an empty secret if nothing is left.")
+    var allowEmpty = false
+
+    func run() throws {
+        let access = try vault.access(selection.groups)
+        try access.withVault { vault in
+            let item = try selection.only(in: vault)
+            guard let record = item.record else { throw VaultError.itemNotFound }
+            let old = try part.secret(of: item)
+            guard let new = try Edit.edited(old) else { return Output.note("nothing was changed") }
+            guard new.count > 0 || allowEmpty else {
+                throw CommandError.usage("the secret is empty", hint: "if that is meant: --allow-empty")
+            }
+            let (secret, fields) = part.parts(new)
+            try vault.update(record, with: ItemChanges(secret: secret, fields: fields.mapValues { .some($0) }))
+        }
+    }
+
+    /// Nil: the person left it as it was.
+    private static func edited(_ old: Secret) throws -> Secret? {
+        // The editor's terminal may say "interrupt" to the editor; the file goes when the editor has ended.
+        let interruptions = try Interruptions()
+        let scratch = try Scratch.make()
+        let new: Secret
+        do { new = try edited(old, at: scratch.path + "/secret") } catch {
+            scratch.wipe()
+            throw error
+        }
+        scratch.wipe()
+        try interruptions.check()
+        return new.isEqual(to: old) ? nil : new
+    }
+
+    private static func edited(_ old: Secret, at file: String) throws -> Secret {
+        try old.withBytes { try Scratch.write($0, to: file) }
+        let editor = ProcessEnvironment.variable("VISUAL") ?? ProcessEnvironment.variable("EDITOR") ?? "vi"
+        // As git and others have it: the variable is the beginning of a command line.
+        let status = try Helper(["/bin/sh", "-c", editor + " \"$@\"", "sh", file]).run()
+        guard status == 0 else {
+            throw CommandError(.failure, "the editor failed (\(status)), and nothing was changed")
+        }
+        let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
+        let bytes = try SecretReader.read(file: file, limit: Layout.valueLimit + 1, tooLong: tooLong)
+        let hadNewline = old.withBytes { $0.count > 0 && $0[$0.count - 1] == 0x0a }
+        let length = bytes.withBytes { bytes in
+            !hadNewline && bytes.count > 0 && bytes[bytes.count - 1] == 0x0a ? bytes.count - 1 : bytes.count
+        }
+        guard length <= Layout.valueLimit else { throw tooLong }
+        return Secret(try bytes.copy(of: 0..<length))
+    }
+}
