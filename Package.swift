@@ -159,7 +159,8 @@ if Context.environment["VAULT_FUZZING"] != nil {
         .target(
             name: "Fuzzing",
             dependencies: [
-                "VaultCLI", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system,
+                "VaultCLI", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "TestSupport", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests",
@@ -168,6 +169,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
                 "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",
+                "VaultImportTests/FuzzedImport.swift", "VaultImportTests/ImportSamples.swift",
             ],
             swiftSettings: testSettings))
 }

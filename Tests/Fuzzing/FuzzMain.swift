@@ -18,6 +18,7 @@ public func initialize(
         case "log": FuzzedLog.seeds
         case "message": (try? FuzzedMessage.seeds) ?? []
         case "value": FuzzedValue.seeds
+        case "import": FuzzedImport.seeds
         default: FuzzedCommand.seeds
         }
     for (number, seed) in seeds.enumerated() {
@@ -38,6 +39,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         case "log": FuzzedLog.holds(input)
         case "message": FuzzedMessage.holds(input)
         case "value": FuzzedValue.holds(input)
+        case "import": FuzzedImport.holds(input)
         default: FuzzedCommand.holds(input)
         }
     precondition(holds, "the property does not hold")

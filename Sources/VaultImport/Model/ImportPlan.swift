@@ -117,7 +117,9 @@ package struct ImportPlan {
         if let existing = imported[source] {
             try plan(item, fingerprint, inPlaceOf: existing, of: login)
         } else if let other = keys[ImportKey(item)] {
-            let isOfThisSource = other?.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? true
+            // One that is to be added is of this source as well.
+            let isOfThisSource =
+                other.map { $0.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? false } ?? true
             if isOfThisSource {
                 add(withOwnKey(item), login)
             } else if let other {

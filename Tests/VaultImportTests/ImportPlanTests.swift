@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+
+@testable import VaultImport
+
+/// What becomes of entries that come a second time, changed here, there or on both sides.
+struct ImportPlanTests {
+    private static func login(_ id: String, _ change: (inout Login) throws -> Void = { _ in }) throws -> Login {
+        var login = Login(id: id, place: "entry \(id)")
+        login.title = "Example"
+        login.user = "ada"
+        login.urls = ["https://example.com/"]
+        login.password = try Secret(text: "one")
+        try login.addField("pin", Secret(text: "1234"))
+        login.addAttribute("team", "web")
+        login.notes = "n"
+        try change(&login)
+        return login
+    }
+
+    private static func logins(_ logins: Login...) -> ImportedLogins {
+        var imported = ImportedLogins()
+        imported.logins = logins
+        return imported
+    }
+
+    @Test func `a second run adds nothing`() throws {
+        let vault = try Vault.inMemory()
+        let logins = try Self.logins(Self.login("1"), Self.login("2") { $0.user = "bob" })
+        #expect(try logins.stored(in: vault).counts == "added 2")
+        let sequence = try vault.sequence
+        #expect(try logins.stored(in: vault).counts == "unchanged 2" && vault.sequence == sequence)
+    }
+
+    @Test func `what changed at the source is taken over, what it lost goes`() throws {
+        let vault = try Vault.inMemory()
+        try Self.logins(Self.login("1")).stored(in: vault)
+        let changed = try Self.login("1") { login in
+            login.password = try Secret(text: "two")
+            login.user = "grace"
+            login.fields = [("otp", try Secret(text: "A"))]
+            login.attributes = []
+            login.notes = ""
+        }
+        #expect(try Self.logins(changed).stored(in: vault).counts == "updated 1")
+        let item = try #require(try vault.all().first)
+        #expect(
+            try item.account == "grace" && item.openedSecret()?.text == "two"
+                && item.openedSecret(field: "otp")?.text == "A")
+        #expect(
+            item.fieldNames == ["otp", "vault.import"] && item.userAttributes["team"] == nil
+                && item[.comment]?.text == "")
+        #expect(try vault.all().count == 1 && Self.logins(changed).stored(in: vault).counts == "unchanged 1")
+    }
+
+    @Test func `what changed here stays, and on both sides is said`() throws {
+        let vault = try Vault.inMemory()
+        try Self.logins(Self.login("1")).stored(in: vault)
+        try vault.update(matching: Query(.internetPassword, server: "example.com"), with: ItemChanges(secret: "mine"))
+        #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "unchanged 1")
+        let changed = try Self.login("1") { $0.password = try Secret(text: "two") }
+        #expect(try Self.logins(changed).stored(in: vault).counts == "differs 1")
+        #expect(try vault.all().first?.openedSecret()?.text == "mine")
+        #expect(try Self.logins(changed).stored(in: vault, replaces: true).counts == "updated 1")
+        #expect(try vault.all().first?.openedSecret()?.text == "two")
+        // Both sides came to the same.
+        try vault.update(matching: Query(.internetPassword, server: "example.com"), with: ItemChanges(secret: "three"))
+        let third = try Self.login("1") { $0.password = try Secret(text: "three") }
+        #expect(try Self.logins(third).stored(in: vault).counts == "unchanged 1")
+        let fourth = try Self.login("1") { $0.password = try Secret(text: "four") }
+        #expect(try Self.logins(fourth).stored(in: vault).counts == "updated 1")
+    }
+
+    @Test func `two entries of one key both come, and keep their keys`() throws {
+        let vault = try Vault.inMemory()
+        let second = try Self.login("2") { $0.password = try Secret(text: "other") }
+        let generic = try ["3", "4"].map { id in try Self.login(id) { $0.urls = [] } }
+        let all = try Self.logins(Self.login("1"), second, generic[0], generic[1])
+        #expect(try all.stored(in: vault).counts == "added 4")
+        #expect(try all.stored(in: vault).counts == "unchanged 4")
+        #expect(try vault.all().map { $0.account } == ["ada", "ada", "ada", "ada"])
+        #expect(try Set(vault.all().compactMap(\.service)) == ["Example", "Example~2"])
+        let changed = try Self.login("2") { $0.password = try Secret(text: "new") }
+        #expect(
+            try Self.logins(Self.login("1"), changed, generic[0], generic[1]).stored(in: vault).counts
+                == "updated 1, unchanged 3")
+        #expect(
+            try Self.logins(Self.login("1"), changed, generic[0], generic[1]).stored(in: vault).counts == "unchanged 4")
+    }
+
+    @Test func `an item that was there already is left as it is`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(Item(.internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "mine"))
+        #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "differs 1")
+        #expect(try vault.all().count == 1 && vault.all().first?.openedSecret()?.text == "mine")
+        let same = try Self.login("1") { login in
+            login.password = try Secret(text: "mine")
+            login.fields = []
+        }
+        #expect(try Self.logins(same).stored(in: vault).counts == "unchanged 1")
+        #expect(try Self.logins(Self.login("1")).stored(in: vault, replaces: true).counts == "updated 1")
+        #expect(try vault.all().count == 1 && vault.all().first?.openedSecret()?.text == "one")
+    }
+
+    @Test func `an entry that gets or loses its page changes its class`() throws {
+        let vault = try Vault.inMemory()
+        try Self.logins(Self.login("1") { $0.urls = [] }).stored(in: vault)
+        #expect(try vault.all().map(\.itemClass) == [.genericPassword])
+        #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "updated 1")
+        #expect(try vault.all().map(\.itemClass) == [.internetPassword])
+        #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "unchanged 1")
+    }
+
+    @Test func `long texts become fields, odd names are made good, and attachments are items`() throws {
+        let vault = try Vault.inMemory()
+        let login = try Self.login("1") { login in
+            login.notes = String(repeating: "n", count: 70_000)
+            login.addAttribute("long", String(repeating: "x", count: 5000))
+            login.addAttribute("vault.import", "forged")
+            login.addAttribute("url", "u")
+            try login.addField("pin", Secret(text: "second"))
+            try login.addField("a\u{1}b\nc", Secret(text: "odd"))
+            try login.addField(String(repeating: "é", count: 300), Secret(text: "wide"))
+            login.attachments = [
+                .init(name: "a.txt", content: try Secret(text: "file")),
+                .init(name: "a.txt", content: try Secret(text: "file 2")),
+            ]
+        }
+        #expect(try Self.logins(login).stored(in: vault).counts == "added 3")
+        #expect(try Self.logins(login).stored(in: vault).counts == "unchanged 3")
+        let item = try #require(
+            try vault.first(.internetPassword(server: "example.com", account: "ada", protocol: "htps")))
+        #expect(
+            try item.openedSecret(field: "notes")?.count == 70_000 && item.userAttributes["vault.import"] == "test:1")
+        #expect(item.userAttributes["custom.vault.import"] == "forged" && item.userAttributes["custom.url"] == "u")
+        #expect(item.fieldNames.contains("pin 2") && item.fieldNames.contains("a b c"))
+        let files = try vault.copyMatching(Query(.genericPassword, account: "a.txt"))
+        #expect(try files.map { try $0.openedSecret()?.text } == ["file", "file 2"])
+        #expect(files.map(\.service) == ["example.com/attachment", "example.com/attachment~2"])
+    }
+
+    @Test func `what is too large is skipped, and the rest comes`() throws {
+        let vault = try Vault.inMemory()
+        let large = try Self.login("1") { $0.password = try Secret(bytes: [UInt8](repeating: 1, count: 16 << 20)) }
+        let report = try Self.logins(large, Self.login("2")).stored(in: vault)
+        #expect(
+            report.counts == "added 1, skipped 1"
+                && report.lines[0].reason == "its secrets have more than 16 MiB together")
+    }
+
+    @Test func `a run that only looks changes nothing and says the same`() throws {
+        let vault = try Vault.inMemory()
+        let sequence = try vault.sequence
+        let plan = try ImportPlan(
+            Self.logins(Self.login("1")), of: "test", in: vault, group: "default", replaces: false)
+        let after = try vault.sequence
+        #expect(plan.report.counts == "added 1" && after == sequence)
+    }
+
+    @Test func `random changes on both sides lose nothing that was told`() throws {
+        let random = SeededRandom("import plan")
+        let vault = try Vault.inMemory()
+        var source = (0..<12).map { [$0, 0] }
+        var mine: [Int: String] = [:]
+        for _ in 0..<40 {
+            for index in source.indices where random.chance(20) { source[index][1] += 1 }
+            let logins = try source.map { entry in
+                try Self.login(String(entry[0])) { login in
+                    login.user = "user \(entry[0] % 5)"
+                    login.password = try Secret(text: "\(entry[0]) \(entry[1])")
+                }
+            }
+            var imported = ImportedLogins()
+            imported.logins = logins
+            let report = try imported.stored(in: vault)
+            #expect(report.lines.count == 12 && report.count(.skipped) == 0)
+            for item in try vault.all() {
+                let id = try #require(item.userAttributes["vault.import"].flatMap { Int($0.dropFirst(5)) })
+                let secret = try item.openedSecret()?.text
+                // A change of mine is never overwritten without being asked for.
+                if let own = mine[id] { #expect(secret == own) } else { #expect(secret == "\(id) \(source[id][1])") }
+                guard random.chance(5), mine[id] == nil else { continue }
+                mine[id] = "mine \(id)"
+                try vault.update(item.record!, with: ItemChanges(secret: Secret(text: "mine \(id)")))
+            }
+        }
+        #expect(try vault.all().count == 12 && !mine.isEmpty)
+    }
+}
+
+/// URLs in the parts that an internet password has.
+struct WebAddressTests {
+    @Test(arguments: [
+        "https://example.com", "https://example.com:8443/a/b", "http://[::1]:8080", "example.com", "sub.example.com/x",
+        "ssh://host",
+        "androidapp://com.example", "localhost:3000",
+    ])
+    func `an address that its parts say is not kept twice`(_ text: String) {
+        #expect(WebAddress(text)?.text == text)
+    }
+
+    @Test(arguments: [
+        ("https://ada:pw@Example.COM:443/?q#f", "https://example.com:443"),
+        ("https://example.com/?a=/b", "https://example.com"),
+        ("HTTPS://EXAMPLE.com/A", "https://example.com/A"),
+    ])
+    func `what its parts cannot say is left to the attribute`(_ text: String, _ parts: String) {
+        #expect(WebAddress(text)?.text == parts)
+    }
+
+    @Test(arguments: [
+        "", "word", "two words", "://x", "https://", "a:b:c", "https://x:99999/", "1http://x", "https://a b/", ".",
+        "..", "/path",
+    ])
+    func `what names no host is no address`(_ text: String) { #expect(WebAddress(text) == nil) }
+}

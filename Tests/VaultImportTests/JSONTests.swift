@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+
+@testable import VaultImport
+
+/// JSON that stays in locked memory, and the products that write it.
+struct JSONTests {
+    @Test(arguments: [
+        ("", "line 1: the text ends early"), ("{", "line 1: a name is missing"),
+        ("[1", "line 1: an array does not end"),
+        ("[1]\n x", "line 2: something follows the end"), ("{\"a\" 1}", "line 1: a colon is missing"),
+        ("\"a", "line 1: a string does not end"), ("\"\\x\"", "line 1: an escape means nothing"),
+        ("\"\\u12\"", "line 1: an escape means nothing"), ("\"\u{1}\"", "line 1: a string has a control character"),
+        ("[\n\n-]", "line 3: a value is missing"), ("nul", "line 1: a value is missing"),
+        (String(repeating: "[", count: 100_000), "line 1: the values are nested too deeply"),
+    ])
+    func `what is no JSON is refused with its line`(_ text: String, _ expected: String) {
+        #expect(flaw { _ = try JSONValue(Document(text: text)) } == expected)
+    }
+
+    @Test func `strings mean what they say`() throws {
+        let text =
+            #"{"a": "x\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800y", "b": [1, -2.5e3, true, null, ""], "é": {"c": 7}}"#
+        let value = try JSONValue(Document(text: text))
+        #expect(value["a"]?.text == "x\"\\/\u{8}\u{c}\n\r\té😀\u{fffd}y")
+        #expect(try value["a"]?.secret()?.text == value["a"]?.text)
+        #expect(value["b"]?.elements.map(\.text) == ["1", "-2.5e3", "true", nil, ""])
+        #expect(value["é"]?["c"]?.integer == 7 && value["none"] == nil)
+        #expect(try value["b"]?.source().text == "[1, -2.5e3, true, null, \"\"]")
+    }
+
+    @Test func `an export of Bitwarden's comes whole`() throws {
+        let imported = try Bitwarden.logins(Document(text: ImportSamples.bitwarden)) {
+            throw ImportError.wrongPassphrase
+        }
+        #expect(imported.logins.map(\.id) == ["i1", "i2", "i3"] && imported.skipped.count == 2)
+        let login = imported.logins[0]
+        #expect(login.folder == "Web/Mail" && login.password?.text == "pä\"ss" && login.olderVersions == 1)
+        #expect(login.texts == ["otp": "JBSWY3DP", "pin": "1234", "passkey": #"[{"credentialId": "x"}]"#])
+        #expect(login.named == ["plain": "v", "link": "linked:100", "favorite": "true", "folder": "mine"])
+        #expect(imported.logins[1].password?.text == "the note" && imported.logins[1].kind == "secure note")
+        #expect(imported.logins[2].password?.text == #"{"number": "4111", "code": "123"}"#)
+        let vault = try Vault.inMemory()
+        #expect(try imported.stored(in: vault, of: "bitwarden").counts == "added 3, skipped 2")
+        let item = try #require(
+            try vault.first(.internetPassword(server: "example.com", account: "ada", protocol: "htps", path: "/login")))
+        #expect(
+            item.userAttributes["url"] == "https://example.com/login?next=/"
+                && item.userAttributes["url.2"] == "https://b.example")
+        #expect(item.userAttributes["folder"] == "Web/Mail" && item.userAttributes["custom.folder"] == "mine")
+        // And out again, and in again: the same.
+        var entries = try ExportedEntries(try vault.all())
+        let written = try BitwardenExport.text(&entries)
+        let again = try Bitwarden.logins(Document(written)) { throw ImportError.wrongPassphrase }
+        #expect(try again.stored(in: vault, of: "bitwarden").counts == "unchanged 3")
+        #expect(entries.leftOut.isEmpty)
+    }
+
+    @Test(arguments: [
+        (#"{"encrypted": true, "items": []}"#, "the export is encrypted for its account, and only Bitwarden reads it"),
+        (#"{"accounts": []}"#, "this is no JSON of Bitwarden's: it has no items"),
+        ("[]", "this is no JSON of Bitwarden's: it has no items"),
+        (#"{"items": [{"name": "x"}]}"#, "entry 1, line 1: an entry without a type"),
+        (#"{"items": [7]}"#, "entry 1, line 1: an entry without a type"),
+        (
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 0, "kdfIterations": 2000000000}"#,
+            "too expensive"
+        ),
+        (
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 1, "kdfIterations": 3, "kdfMemory": 99999, "kdfParallelism": 4}"#,
+            "too expensive"
+        ),
+        (
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 7}"#,
+            "a key derivation that is not known"
+        ),
+        (
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 0, "kdfIterations": 1, "data": "2.a|b|c"}"#,
+            "data: it is not encrypted as Bitwarden does it"
+        ),
+    ])
+    func `another product's JSON, and what no product writes, is refused`(_ text: String, _ expected: String) {
+        #expect(flaw { _ = try Bitwarden.logins(Document(text: text)) { try Secret(text: "pw") } } == expected)
+    }
+
+    @Test(arguments: ["pbkdf2", "argon2id"])
+    func `an export with a password opens with it, and with no other`(_ name: String) throws {
+        let document = try Document(Secret(bytes: try Vectors.bytes("import/bitwarden-\(name).json")))
+        let imported = try Bitwarden.logins(document) { try Secret(text: "correct horse") }
+        #expect(imported.logins.first?.password?.text == "pä\"ss")
+        #expect(flaw { _ = try Bitwarden.logins(document) { try Secret(text: "wrong") } } == "wrong passphrase")
+    }
+
+    @Test func `Aegis' keys become URIs, and its password opens them`() throws {
+        let plain = try Document(Secret(bytes: try Vectors.bytes("import/aegis-plain.json")))
+        let imported = try Aegis.logins(plain) { throw ImportError.wrongPassphrase }
+        #expect(imported.logins.map(\.title) == ["Example", "Steam", "alone"])
+        #expect(
+            imported.logins[0].texts["otp"]
+                == "otpauth://totp/Example:ada%40x?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&period=60&issuer=Example"
+        )
+        #expect(imported.logins[0].folder == "Work" && imported.logins[0].notes == "n")
+        let encrypted = try Document(Secret(bytes: try Vectors.bytes("import/aegis-encrypted.json")))
+        let opened = try Aegis.logins(encrypted) { try Secret(text: "correct horse") }
+        #expect(opened.logins.map(\.title) == imported.logins.map(\.title))
+        #expect(flaw { _ = try Aegis.logins(encrypted) { try Secret(text: "wrong") } } == "wrong passphrase")
+        #expect(
+            flaw { _ = try Aegis.logins(Document(text: "{}")) { try Secret(text: "") } }
+                == "this is no export of Aegis': it has no database")
+        let costly = #"{"header": {"slots": [{"type": 1, "n": 1073741824, "r": 8, "p": 1}]}, "db": ""}"#
+        #expect(flaw { _ = try Aegis.logins(Document(text: costly)) { try Secret(text: "") } } == "too expensive")
+    }
+
+    @Test func `1PUX comes with its kinds, fields and files`() throws {
+        let document = try Document(Secret(bytes: try Vectors.bytes("import/1pux.json")))
+        let imported = try OnePassword.logins(document) { name in
+            name == "d1__a.txt" ? .content(try! Secret(text: "file")) : name == "d2__b.bin" ? .tooLarge : .absent
+        }
+        #expect(imported.logins.map(\.title) == ["Example", "Note", "Visa", "Password", "Key"])
+        let login = imported.logins[0]
+        #expect(
+            login.user == "ada" && login.password?.text == "s3cret"
+                && login.urls == ["https://example.com", "https://b.example"])
+        #expect(
+            login.texts == ["otp": "otpauth://totp/x?secret=A", "pin": "1234"] && login.named["team"] == "web"
+                && login.named["tags"] == "a,b")
+        #expect(login.attachments.map(\.name) == ["a.txt"] && imported.skipped.count == 2 && login.folder == "Personal")
+        #expect(imported.logins[1].password?.text == "the note" && imported.logins[2].kind == "card")
+        #expect(imported.logins[3].password?.text == "only" && imported.logins[4].kind == "ssh key")
+        #expect(
+            flaw { _ = try OnePassword.logins(Document(text: "{}")) { _ in .absent } }
+                == "this is no export of 1Password's: it has no accounts")
+    }
+
+    @Test func `an archive that unfolds without end is refused`() throws {
+        let world = ImportWorld.made(run: { arguments, _ in (0, [UInt8](repeating: 0x20, count: arguments.count)) })
+        #expect(flaw { _ = try OnePassword("x.1pux", world).logins() } == "line 1: the text ends early")
+        let limit = flaw {
+            _ = try world.output(of: ["unzip", "-p", "x", "y"], limit: 3, package: "unzip", place: "export.data")
+        }
+        #expect(limit == "too large: export.data")
+        #expect(flaw { _ = try OnePassword("x", .made(run: { _, _ in (9, []) })).logins() } == "unzip failed: all")
+        #expect(
+            flaw { _ = try OnePassword("x", .made(run: { _, _ in (11, []) })).logins() }
+                == "this is no 1PUX archive: it has no export.data")
+        #expect(flaw { _ = try OnePassword("x", .made()).logins() } == "missing: the program 'unzip'")
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+
+@testable import VaultImport
+
+/// KeePass' XML, as it comes from a pipe in parts of any size.
+struct KeePassTests {
+    private static func parsed(_ text: String, part: Int = 11) throws -> KeePassXML {
+        let reader = try KeePassXML()
+        let bytes = Array(text.utf8)
+        try reader.parse { take in
+            for start in stride(from: 0, to: bytes.count, by: part) {
+                try take(bytes.span.extracting(start..<min(start + part, bytes.count)))
+            }
+        }
+        return reader
+    }
+
+    @Test(arguments: [
+        ("", "line 1: this is no XML, or a part of it is missing"),
+        ("<a", "line 1: this is no XML, or a part of it is missing"),
+        ("<a/>", "this is the XML of another product"),
+        (
+            "<?xml version='1.0'?>\n<!DOCTYPE x [<!ENTITY a 'b'><!ENTITY c '&a;&a;'>]>\n<KeePassFile>&c;</KeePassFile>",
+            "line 2: a document type, which KeePass never writes"
+        ),
+        (
+            "<!DOCTYPE x SYSTEM 'file:///etc/passwd'><KeePassFile/>",
+            "line 1: a document type, which KeePass never writes"
+        ),
+        ("<KeePassFile>\n&unknown;</KeePassFile>", "line 2: this is no XML, or a part of it is missing"),
+        (
+            "<KeePassFile><Meta><Binaries><Binary ID='0'>!</Binary></Binaries></Meta></KeePassFile>",
+            "attachment 0: this is no base64"
+        ),
+        ("<KeePassFile>" + String(repeating: "<a>", count: 300), "entry 0: the groups are nested too deeply"),
+    ])
+    func `another XML, entities and depths are refused`(_ text: String, _ expected: String) {
+        #expect(flaw { _ = try Self.parsed(text) } == expected)
+    }
+
+    @Test(arguments: [1, 3, 4096])
+    func `an entry comes whole`(_ part: Int) throws {
+        let entry =
+            "<Entry><UUID>u1</UUID><Tags>a;b</Tags><Times><Expires>True</Expires><ExpiryTime>ckmV4g4AAAA=</ExpiryTime></Times>"
+            + ImportSamples.string("Title", "Exä&amp;mple") + ImportSamples.string("UserName", "ada")
+            + ImportSamples.string("URL", "https://example.com/")
+            + ImportSamples.string("KP2A_URL", "https://b.example")
+            + ImportSamples.string("Password", "&lt;p&#13;w&gt;", " ProtectInMemory=\"True\"")
+            + ImportSamples.string("Notes", "two\nlines") + ImportSamples.string("pin", "1234", " Protected=\"True\"")
+            + ImportSamples.string("plain", "v")
+            + ImportSamples.string("otp", "otpauth://totp/x?secret=A")
+            + "<Binary><Key>a.bin</Key><Value Ref=\"0\"/></Binary><Binary><Key>missing</Key><Value Ref=\"7\"/></Binary>"
+            + "<History><Entry><UUID>u1</UUID>" + ImportSamples.string("Password", "old") + "</Entry></History></Entry>"
+        let meta = "<Binaries><Binary ID=\"0\" Compressed=\"False\">AAEC</Binary></Binaries>"
+        let reader = try Self.parsed(ImportSamples.file(entry, meta: meta), part: part)
+        let login = try #require(reader.imported.logins.first)
+        #expect(
+            login.id == "u1" && login.title == "Exä&mple" && login.user == "ada" && login.password?.text == "<p\rw>")
+        #expect(
+            login.urls == ["https://example.com/", "https://b.example"] && login.notes == "two\nlines"
+                && login.folder == "Web")
+        #expect(login.texts == ["pin": "1234", "otp": "otpauth://totp/x?secret=A"])
+        #expect(login.named == ["plain": "v", "tags": "a;b", "expires": "2026-11-22T20:37:06Z"])
+        #expect(login.attachments.map(\.name) == ["a.bin"] && login.attachments[0].content.exposed == [0, 1, 2])
+        #expect(login.olderVersions == 1 && reader.missing.map(\.name) == ["missing"])
+    }
+
+    @Test func `what is in the recycle bin stays there`() throws {
+        let reader = try Self.parsed(
+            ImportSamples.file(
+                "<Entry><UUID>u</UUID>" + ImportSamples.string("Title", "x") + "</Entry>",
+                meta: "<RecycleBinUUID>g</RecycleBinUUID>"))
+        #expect(reader.imported.logins.isEmpty && reader.imported.skipped.count == 1)
+    }
+
+    @Test func `an older seed of one-time passwords becomes a URI`() throws {
+        let entry =
+            "<Entry><UUID>u</UUID>" + ImportSamples.string("Title", "x")
+            + ImportSamples.string("TOTP Seed", "JBSW Y3DP", " Protected=\"True\"")
+            + ImportSamples.string("TOTP Settings", "60;8") + "</Entry>"
+        let login = try #require(try Self.parsed(ImportSamples.file(entry)).imported.logins.first)
+        #expect(login.texts == ["otp": "otpauth://totp/x?secret=JBSWY3DP&period=60&digits=8"])
+    }
+
+    @Test func `what goes out comes in the same, text or not`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(
+            Item(
+                .internetPassword(server: "example.com", account: "ada", protocol: "htps", port: 8443, path: "/a"),
+                attributes: [.label: "T <&>\"'", .comment: "n\r\nm"],
+                userAttributes: ["folder": "A/B", "url.2": "https://b.example", "x": "y\u{1}"], secret: "p<&>",
+                fields: ["otp": "otpauth://totp/x?secret=A", "pin": "1"]))
+        try vault.add(Item(.genericPassword(service: "s", account: "a"), secret: Secret(bytes: [0, 255, 7])))
+        var entries = try ExportedEntries(try vault.all())
+        let xml = try KeePassExport.text(&entries)
+        let reader = try Self.parsed(xml.text, part: 100)
+        let byTitle = Dictionary(uniqueKeysWithValues: reader.imported.logins.map { ($0.title, $0) })
+        let login = try #require(byTitle["T <&>\"'"])
+        #expect(
+            login.urls == ["https://example.com:8443/a", "https://b.example"] && login.folder == "A/B"
+                && login.notes == "n\r\nm")
+        #expect(login.password?.text == "p<&>" && login.texts == ["otp": "otpauth://totp/x?secret=A", "pin": "1"])
+        #expect(login.named == ["x": "y?"])
+        #expect(
+            byTitle["s"]?.attachments.map { $0.content.exposed } == [[0, 255, 7]]
+                && byTitle["s"]?.attachments.first?.name == "secret.bin")
+    }
+
+    @Test(arguments: [
+        (1, "Error: Invalid credentials were provided", "wrong passphrase"),
+        (1, "Not a KeePass database.", "this is no KeePass database"),
+        (1, "other", "keepassxc-cli failed: all"), (nil, "", "missing: the program 'keepassxc-cli'"),
+        (127, "env: 'keepassxc-cli'", "missing: the program 'keepassxc-cli'"),
+    ])
+    func `what KeePassXC refuses is said in the words of the house`(
+        _ status: Int32?, _ message: String, _ expected: String
+    ) throws {
+        let world = ImportWorld.made(run: { _, _ in (status, []) }, message: message)
+        let passphrase = try Secret(text: "pw")
+        #expect(flaw { _ = try KeePass("x", passphrase: passphrase, keyFile: nil, world).logins() } == expected)
+    }
+}
