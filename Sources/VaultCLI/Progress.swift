@@ -21,7 +21,9 @@ final class Progress: Sendable {
     /// - Parameters:
     ///   - what: the work, such as "verifying".
     ///   - body: is given a function that takes how much is done, from 0 to 1. It need not be called.
-    static func during<R>(_ what: String, _ body: (_ report: @escaping @Sendable (Double) -> Void) throws -> R) rethrows -> R {
+    static func during<R>(_ what: String, _ body: (_ report: @escaping @Sendable (Double) -> Void) throws -> R) rethrows
+        -> R
+    {
         guard Terminal.isTerminal(STDERR_FILENO) else { return try body { _ in } }
         let progress = Progress(what)
         progress.drawSoon(.seconds(1))

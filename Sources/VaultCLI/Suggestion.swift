@@ -26,6 +26,19 @@ enum Suggestion {
         return nil
     }
 
+    /// The format of a name, for a command that takes one.
+    static func format<F: RawRepresentable & CaseIterable>(
+        _ name: String?, of command: String, as _: F.Type = F.self
+    ) throws -> F? where F.RawValue == String {
+        guard let name else { return nil }
+        guard let format = F(rawValue: name) else {
+            throw CommandError.usage(
+                "no such format" + question(closest(to: name, among: F.allCases.map(\.rawValue))),
+                hint: "'vault help \(command)' lists them")
+        }
+        return format
+    }
+
     static func question(_ name: String?) -> String { name.map { "; did you mean '\($0)'?" } ?? "" }
 
     /// The name that takes the fewest changes, if those are few.

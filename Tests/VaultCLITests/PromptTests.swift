@@ -41,6 +41,47 @@ struct PromptTests {
         #expect(try shell.run("printf 'sesame' | vault verify --passphrase-fd 0").status == 0)
     }
 
+    @Test func `several lines are typed or pasted unseen, and end with Ctrl-D`() throws {
+        let shell = try Self.shellWithVault()
+        let terminal = try PseudoTerminal(["add", "key", "--multiline", "--passphrase-file", "pass"], in: shell)
+        try terminal.wait(for: "on a line of its own:")
+        #expect(!terminal.isEchoing)
+        terminal.type("-----BEGIN KEY-----\nsesame\n\n")
+        terminal.type("-----END KEY-----\n")
+        terminal.type("\u{4}")
+        try terminal.wait(for: "read 4 lines")
+        #expect(terminal.end() == 0)
+        #expect(!terminal.screen.contains("sesame") && !terminal.screen.contains("END KEY"))
+        let read = try shell.run("vault get key --passphrase-file pass")
+        #expect(read.output == "-----BEGIN KEY-----\nsesame\n\n-----END KEY-----")
+    }
+
+    @Test func `what is in clear leaves its file after a yes, and stays after a no`() throws {
+        let shell = try Self.shellWithVault()
+        try shell.home.write(Array("machine a.example login ada password pw\n".utf8), to: ".netrc")
+        for (answer, isThere) in [("n\n", true), ("y\n", false)] {
+            let terminal = try PseudoTerminal(["import", "netrc", "--passphrase-file", "pass"], in: shell)
+            try terminal.wait(for: "Take one login out of")
+            terminal.type(answer)
+            #expect(terminal.end() == 0)
+            #expect((try shell.run("test -e .netrc").status == 0) == isThere)
+        }
+        #expect(try shell.run("vault get a.example ada --passphrase-file pass").output == "pw")
+    }
+
+    @Test func `the passphrase of a file has three tries`() throws {
+        let shell = try Self.shellWithVault()
+        let file = Vectors.directory + "/import/bitwarden-pbkdf2.json"
+        let terminal = try PseudoTerminal(["import", "bitwarden", file, "--passphrase-file", "pass"], in: shell)
+        try terminal.wait(for: "bitwarden-pbkdf2.json: ")
+        #expect(!terminal.isEchoing)
+        terminal.type("wrong\n")
+        try terminal.wait(for: "That is not the passphrase.")
+        terminal.type("correct horse\n")
+        try terminal.wait(for: "added 1")
+        #expect(terminal.end() == 0)
+    }
+
     @Test func `two different passphrases make no vault`() throws {
         let shell = try Shell()
         let terminal = try PseudoTerminal(["init", "--kdf", "interactive"], in: shell)

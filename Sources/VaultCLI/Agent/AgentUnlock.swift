@@ -19,7 +19,8 @@ struct Unlock: ParsableCommand {
             "Lock without use for so long from now on, such as 45s, 10m or 8h; 0 for never.", valueName: "time"))
     var idle: String?
 
-    @Flag(help: ArgumentHelp("As a login does it: quietly, once, and only an agent that is there.", visibility: .hidden))
+    @Flag(
+        help: ArgumentHelp("As a login does it: quietly, once, and only an agent that is there.", visibility: .hidden))
     var fromLogin = false
 
     func validate() throws {

@@ -62,7 +62,8 @@ struct Update: ParsableCommand {
         changes.attributes[.accessGroup] = newGroup.map(AttributeValue.string)
         changes.attributes[.account] = newAccount.map(AttributeValue.string)
         guard
-            replacesSecret || newService != nil || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty || !changes.fields.isEmpty
+            replacesSecret || newService != nil || !changes.attributes.isEmpty || !changes.userAttributes.isEmpty
+                || !changes.fields.isEmpty
         else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }

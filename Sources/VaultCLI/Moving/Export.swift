@@ -7,7 +7,7 @@ internal import VaultCrypto
 internal import VaultImport
 
 /// What items go out as.
-enum ExportFormat: String, CaseIterable, ExpressibleByArgument {
+enum ExportFormat: String, CaseIterable {
     case kdbx, bitwarden, csv, pass
 
     var meaning: String {
@@ -23,8 +23,10 @@ enum ExportFormat: String, CaseIterable, ExpressibleByArgument {
 
     static var list: String {
         let width = allCases.map(\.rawValue.count).max() ?? 0
-        return allCases.map { "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)" }
-            .joined(separator: "\n")
+        return allCases.map {
+            "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)"
+        }
+        .joined(separator: "\n")
     }
 }
 
@@ -45,8 +47,10 @@ struct Export: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: ArgumentHelp("What it is for.", valueName: "format"))
-    var format: ExportFormat?
+    @Argument(
+        help: ArgumentHelp("What it is for.", valueName: "format"),
+        completion: .list(ExportFormat.allCases.map(\.rawValue)))
+    var formatName: String?
 
     @Argument(help: "The file, or for pass the directory, to make.", completion: .file())
     var file: String?
@@ -74,11 +78,15 @@ struct Export: ParsableCommand {
 
     @OptionGroup var passphrase: FilePassphraseOptions
 
+    private func format() throws -> ExportFormat? { try Suggestion.format(formatName, of: "export") }
+
     func validate() throws {
-        guard (format == nil) != (files == nil) else {
+        // A name that is none is told of when the command runs, with what may have been meant.
+        let format = try? format()
+        guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help export'")
         }
-        guard format == nil || file != nil else { throw ValidationError("the file to make is missing") }
+        guard formatName == nil || file != nil else { throw ValidationError("the file to make is missing") }
         guard service == nil || files != nil else { throw ValidationError("--service goes with --files") }
         guard CSVLayout.written.contains(layout) else {
             throw ValidationError("--layout takes \(CSVLayout.written.joined(separator: ", "))")
@@ -96,7 +104,7 @@ struct Export: ParsableCommand {
                 directory: files, service: service ?? FilesOptions.service, groups: groups
             ).run(vault)
         }
-        guard let format, let file else { return }
+        guard let format = try format(), let file else { return }
         let access = try vault.access(groups, onlyReads: true)
         guard !access.isInjectOnly else {
             throw CommandError(.failure, "refused: the agent's policy lets this program use secrets, and not see them")
@@ -143,7 +151,7 @@ struct Export: ParsableCommand {
             try write(database, to: file)
         case .pass: try writeTree(&entries, to: file)
         }
-        Output.note("wrote \(entries.entries.count.grouped) entries\(format.isClear ? ", in clear" : "")")
+        Output.note("wrote \((entries.entries.count - entries.missing).grouped) entries\(format.isClear ? ", in clear" : "")")
         for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
             Output.warn("the format has no room for \(what): \(count.grouped) left out")
         }

@@ -21,8 +21,10 @@ struct Import: ParsableCommand {
 
     @OptionGroup var vault: VaultOptions
 
-    @Argument(help: ArgumentHelp("What it comes from.", valueName: "format"))
-    var format: ImportFormat?
+    @Argument(
+        help: ArgumentHelp("What it comes from.", valueName: "format"),
+        completion: .list(ImportFormat.allCases.map(\.rawValue)))
+    var formatName: String?
 
     @Argument(help: "The file or directory; - for standard input.", completion: .file())
     var file: String?
@@ -50,8 +52,12 @@ struct Import: ParsableCommand {
 
     @OptionGroup var passphrase: FilePassphraseOptions
 
+    private func format() throws -> ImportFormat? { try Suggestion.format(formatName, of: "import") }
+
     func validate() throws {
-        guard (format == nil) != (files == nil) else {
+        // A name that is none is told of when the command runs, with what may have been meant.
+        let format = try? format()
+        guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help import'")
         }
         guard format != .plaintext || file == nil else {
@@ -76,7 +82,7 @@ struct Import: ParsableCommand {
                 directory: files, service: service ?? FilesOptions.service, groups: groups, replaces: replace
             ).run(vault)
         }
-        guard let format else { return }
+        guard let format = try format() else { return }
         guard file != "-" || vault.passphrase.passphraseFd != 0 else {
             throw CommandError.usage("standard input cannot be both the file and the passphrase")
         }
@@ -90,13 +96,14 @@ struct Import: ParsableCommand {
         let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
         // Before the vault's key is derived: a file that makes no sense is told of at once.
         let (logins, name) = try Progress.during("reading") { report in try source.logins(.ofProcess(report)) }
+        let isClear = format.isClear && !logins.wereEncrypted
         let report = try access.withVault { vault in
             try Import.store(logins, of: name, in: vault, groups.first, replaces: replace, isDryRun: dryRun)
         }
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)
-        if format.isClear || format == .bitwarden, !dryRun, let file, file != "-" {
-            Output.note("'\(file.printable)' may hold everything in clear: delete it when it is no longer needed")
+        if isClear, !dryRun, let file, file != "-" {
+            Output.note("'\(file.printable)' has everything in clear: delete it when it is no longer needed")
         }
     }
 

@@ -37,7 +37,7 @@ struct ImportOutput: Encodable {
     var table: String {
         report.lines.map { line in
             let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
-            return [line.outcome.rawValue, line.place, name, line.reason ?? ""].map(\.printable)
+            return [line.outcome.rawValue, line.place, name, line.reason].compactMap { $0?.printable }
                 .joined(separator: "\t") + "\n"
         }.joined()
     }
@@ -54,8 +54,9 @@ struct ImportOutput: Encodable {
         if shown.count > 50 { Output.warn("\(shown.count - 50) more; --json lists all of them") }
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
         Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
+        if report.count(.differs) > 0 { Output.note("--replace takes over what differs") }
         if report.olderVersions > 0 {
-            Output.note("\(report.olderVersions.grouped) older versions of entries stay where they are")
+            Output.note("older versions of entries, which stay where they are: \(report.olderVersions.grouped)")
         }
     }
 }

@@ -8,7 +8,7 @@ internal import VaultCrypto
 internal import VaultImport
 
 /// What logins come in from.
-enum ImportFormat: String, CaseIterable, ExpressibleByArgument {
+enum ImportFormat: String, CaseIterable {
     case kdbx, bitwarden
     case onePassword = "1pux"
     case csv, pass, gopass, aegis, otpauth, env
@@ -42,12 +42,14 @@ enum ImportFormat: String, CaseIterable, ExpressibleByArgument {
     }
 
     /// Whether what was read stays behind with everything in clear.
-    var isClear: Bool { [.csv, .onePassword, .otpauth].contains(self) }
+    var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis].contains(self) }
 
     static var list: String {
         let width = allCases.map(\.rawValue.count).max() ?? 0
-        return allCases.map { "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)" }
-            .joined(separator: "\n")
+        return allCases.map {
+            "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)"
+        }
+        .joined(separator: "\n")
     }
 }
 
@@ -116,7 +118,7 @@ struct ImportSource {
     let passphrase: FilePassphraseOptions
 
     /// What a person calls it.
-    var name: String { file ?? place ?? format.rawValue }
+    var name: String { file.map { $0 == "-" ? "standard input" : $0 } ?? place ?? format.rawValue }
 
     /// Where a format's logins are if nothing was named.
     private var place: String? {
@@ -191,7 +193,7 @@ struct ImportSource {
 
     /// A file, or standard input for `-`.
     private func text(_ path: String) throws -> Secret {
-        let tooLong = CommandError(.failure, "'\(path.printable)' has more than 256 MiB", hint: "nothing was imported")
+        let tooLong = CommandError(.failure, "'\(name.printable)' has more than 256 MiB", hint: "nothing was imported")
         let limit = ImportWorld.fileLimit
         guard path != "-" else { return Secret(try SecretReader.read(STDIN_FILENO, limit: limit, tooLong: tooLong)) }
         return Secret(try SecretReader.read(file: path, limit: limit, tooLong: tooLong))

@@ -46,7 +46,8 @@ extension CommandError {
             self.init(.failure, "\(name), \(where_)\(flaw)", hint: "nothing was imported")
         case .tooLarge(let place):
             let where_ = place.map { ", \($0.printable)," } ?? ""
-            self.init(.failure, "\(name)\(where_) has more bytes than an item or an export may have",
+            self.init(
+                .failure, "\(name)\(where_) has more bytes than an item or an export may have",
                 hint: "nothing was imported")
         case .otherFormat(let flaw, let hint): self.init(.failure, "\(name): \(flaw)", hint: hint)
         case .wrongPassphrase: self.init(.wrongPassphrase, "wrong passphrase of \(name)")

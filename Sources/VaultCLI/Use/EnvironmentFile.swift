@@ -31,7 +31,9 @@ struct EnvironmentFile {
         let scheme = Array(SecretReference.scheme.utf8)
         // A reference is none of a secret's own bytes, and may be text.
         let text = value.withBytes { bytes -> String? in
-            guard bytes.count >= scheme.count, scheme.indices.allSatisfy({ bytes[$0] == scheme[$0] }) else { return nil }
+            guard bytes.count >= scheme.count, scheme.indices.allSatisfy({ bytes[$0] == scheme[$0] }) else {
+                return nil
+            }
             return String(decoding: bytes.array, as: UTF8.self)
         }
         guard let text else { return .plain(value) }

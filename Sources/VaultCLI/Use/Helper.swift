@@ -108,7 +108,8 @@ struct Helper {
     ///
     /// - Parameter output: what it throws ends the program.
     /// - Returns: nil when there is no such program.
-    func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)? {
+    func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)?
+    {
         guard exists else { return nil }
         let (input, answer, complaint) = (try Pipe(), try Pipe(), try Pipe())
         let process = try start(

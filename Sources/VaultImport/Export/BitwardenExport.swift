@@ -28,7 +28,7 @@ package enum BitwardenExport {
         for entry in entries.entries {
             let secrets = [entry.password, entry.otp, entry.notes] + entry.fields.map { $0.secret }
             guard secrets.allSatisfy({ $0?.isUTF8 ?? true }) else {
-                entries.leaveOut("logins with a secret that is no text")
+                entries.leaveOutWhole("logins with a secret that is no text")
                 continue
             }
             try write(entry, &json)

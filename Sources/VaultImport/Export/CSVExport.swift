@@ -13,7 +13,7 @@ package enum CSVExport {
         let columns = layout.columns.map(\.column)
         for entry in entries.entries {
             guard entry.password?.isPlainText ?? true else {
-                entries.leaveOut("logins whose password is binary")
+                entries.leaveOutWhole("logins whose password is no text")
                 continue
             }
             for (index, column) in columns.enumerated() {

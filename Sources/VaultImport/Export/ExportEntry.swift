@@ -79,7 +79,9 @@ extension Secret {
     var isPlainText: Bool {
         withBytes { bytes in
             guard (try? UTF8Span(validating: bytes)) != nil else { return false }
-            return bytes.indices.allSatisfy { bytes[$0] >= 0x20 && bytes[$0] != 0x7f || [9, 10, 13].contains(bytes[$0]) }
+            return bytes.indices.allSatisfy {
+                bytes[$0] >= 0x20 && bytes[$0] != 0x7f || [9, 10, 13].contains(bytes[$0])
+            }
         }
     }
 }
@@ -127,7 +129,15 @@ package struct ExportedEntries: Sendable {
         }
     }
 
-    package mutating func leaveOut(_ what: String, _ count: Int = 1) {
+    /// How many entries were left out whole.
+    package private(set) var missing = 0
+
+    mutating func leaveOutWhole(_ what: String) {
+        leaveOut(what)
+        missing += 1
+    }
+
+    mutating func leaveOut(_ what: String, _ count: Int = 1) {
         if count > 0 { leftOut[what, default: 0] += count }
     }
 }

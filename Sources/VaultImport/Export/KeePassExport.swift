@@ -27,7 +27,8 @@ package enum KeePassExport {
                 let (source, target) = (directory + "/export.xml", directory + "/export.kdbx")
                 try world.write(xml, source)
                 let ended = try world.run(
-                    ["env", "LC_ALL=C.UTF-8", "keepassxc-cli", "import", "-q", "-p", source, target], input) { _ in }
+                    ["env", "LC_ALL=C.UTF-8", "keepassxc-cli", "import", "-q", "-p", source, target], input
+                ) { _ in }
                 guard let status = ended.status, status != 127 else {
                     throw ImportError.missing("the program 'keepassxc-cli'", package: "keepassxc")
                 }

@@ -50,7 +50,8 @@ package enum PassExport {
             return own.split(separator: "/").map { part(String($0)) }.joined(separator: "/")
         }
         let folders = entry.folder.split(separator: "/").map(String.init)
-        let names = folders + [entry.title.isEmpty ? "untitled" : entry.title] + (entry.user.isEmpty ? [] : [entry.user])
+        let names =
+            folders + [entry.title.isEmpty ? "untitled" : entry.title] + (entry.user.isEmpty ? [] : [entry.user])
         return names.map(part).joined(separator: "/")
     }
 

@@ -17,7 +17,9 @@ package enum Aegis {
         }
         guard !database.isObject else { return try logins(database) }
         let opened = try AegisEncryption(root).opened(try outside { try passphrase() })
-        return try logins(JSONValue(Document(opened)))
+        var imported = try logins(JSONValue(Document(opened)))
+        imported.wereEncrypted = true
+        return imported
     }
 
     private static func logins(_ database: JSONValue) throws(ImportError) -> ImportedLogins {

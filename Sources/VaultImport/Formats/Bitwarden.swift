@@ -15,7 +15,9 @@ package enum Bitwarden {
                 hint: "export it as JSON, or as JSON with a password")
         }
         let opened = try BitwardenEncryption(root).opened(try outside { try passphrase() })
-        return try logins(JSONValue(Document(opened)))
+        var imported = try logins(JSONValue(Document(opened)))
+        imported.wereEncrypted = true
+        return imported
     }
 
     private static func logins(_ root: JSONValue) throws(ImportError) -> ImportedLogins {

@@ -61,6 +61,8 @@ package struct ImportedLogins: Sendable {
     package var logins: [Login] = []
     /// Entries that cannot come, each with the reason.
     package var skipped: [(place: String, reason: String)] = []
+    /// Whether a passphrase was needed to read them.
+    package internal(set) var wereEncrypted = false
 
     package init() {}
 
