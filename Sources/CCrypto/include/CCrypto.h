@@ -22,4 +22,8 @@ long ccrypto_aes_cbc(int encrypts, const void *key, size_t key_length, const voi
 // AES-256-GCM with a nonce of 12 bytes and a tag of 16 (SP 800-38D); as many bytes of output as of input.
 long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, const void *input, size_t input_length,
                           void *output);
+// Diffie-Hellman in the second group of RFC 2409: 1024 bits, generator 2. Private numbers, and the output with zero bytes
+// before it, have 128 bytes; the peer's number has as many or fewer. -EINVAL for one that is 0, 1, p - 1 or more.
+long ccrypto_dh1024_public(const void *private, void *output);
+long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output);
 #endif
