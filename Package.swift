@@ -133,7 +133,7 @@ let package = Package(
         .testTarget(
             name: "VaultImportTests",
             dependencies: ["VaultImport", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system],
-            swiftSettings: testSettings),
+            exclude: ["secrets.py"], swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// D-Bus by sd-bus of libsystemd, which is loaded by name. Types are the characters of D-Bus' signatures. Every `int` and
-// `long` is 0 or more, or -errno. A connection belongs to one thread at a time.
+// D-Bus by sd-bus of libsystemd, which is loaded by name. Types are the characters of D-Bus' signatures. Every `int`
+// and `long` is 0 or more, or -errno. A connection belongs to one thread at a time.
 #ifndef CBUS_H
 #define CBUS_H
 #include <stddef.h>
