@@ -8,6 +8,8 @@
 #include <string.h>
 
 typedef struct cipher_context cipher_context;
+typedef struct number number;
+typedef struct number_context number_context;
 
 static struct {
     void *libcrypto;
@@ -27,6 +29,18 @@ static struct {
     int (*update)(cipher_context *, unsigned char *output, int *length, const unsigned char *input, int input_length);
     int (*final)(cipher_context *, unsigned char *output, int *length);
     int (*control)(cipher_context *, int type, int argument, void *pointer);
+    number_context *(*new_numbers)(void);
+    void (*free_numbers)(number_context *);
+    number *(*oakley_prime_1024)(number *);
+    number *(*new_number)(void);
+    void (*wipe_number)(number *);
+    const number *(*one)(void);
+    number *(*read_number)(const unsigned char *, int length, number *);
+    int (*write_number)(const number *, unsigned char *, int length);
+    int (*compare)(const number *, const number *);
+    int (*subtract)(number *difference, const number *, const number *);
+    int (*power)(number *result, const number *base, const number *exponent, const number *modulus, number_context *,
+                 void *montgomery);
 } lib;
 
 static long state;
@@ -49,6 +63,12 @@ static void load(void) {
         {(void **)&lib.aes_256_cbc, "EVP_aes_256_cbc"}, {(void **)&lib.aes_256_gcm, "EVP_aes_256_gcm"},
         {(void **)&lib.init, "EVP_CipherInit_ex"}, {(void **)&lib.update, "EVP_CipherUpdate"},
         {(void **)&lib.final, "EVP_CipherFinal_ex"}, {(void **)&lib.control, "EVP_CIPHER_CTX_ctrl"},
+        {(void **)&lib.new_numbers, "BN_CTX_new"}, {(void **)&lib.free_numbers, "BN_CTX_free"},
+        {(void **)&lib.oakley_prime_1024, "BN_get_rfc2409_prime_1024"}, {(void **)&lib.new_number, "BN_new"},
+        {(void **)&lib.wipe_number, "BN_clear_free"}, {(void **)&lib.one, "BN_value_one"},
+        {(void **)&lib.read_number, "BN_bin2bn"}, {(void **)&lib.write_number, "BN_bn2binpad"},
+        {(void **)&lib.compare, "BN_cmp"}, {(void **)&lib.subtract, "BN_sub"},
+        {(void **)&lib.power, "BN_mod_exp_mont_consttime"},
     };
     for (size_t index = 0; index < sizeof names / sizeof *names; index++)
         if (!(*names[index].function = dlsym(lib.libcrypto, names[index].name))) state = -ENOSYS;
@@ -122,4 +142,38 @@ long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, c
                lib.control(context, 0x11, 16, (void *)tag) == 1 && lib.final(context, rest, &last) == 1;
     lib.free_context(context);
     return done ? 0 : -EBADMSG;
+}
+
+// The base to the power of the private number, which takes the same time for every private number.
+static long oakley_power(const void *base, size_t base_length, const void *private, void *output) {
+    long flaw = ready();
+    if (flaw) return flaw;
+    if (base_length > 128) return -EINVAL;
+    number_context *context = lib.new_numbers();
+    number *prime = lib.oakley_prime_1024(NULL), *last = lib.new_number(), *result = lib.new_number();
+    number *b = lib.read_number(base, (int)base_length, NULL), *exponent = lib.read_number(private, 128, NULL);
+    flaw = -ENOMEM;
+    if (context && prime && last && result && b && exponent && lib.subtract(last, prime, lib.one())) {
+        // Powers of 0, 1 and p - 1 are known without the private number.
+        if (lib.compare(b, lib.one()) <= 0 || lib.compare(b, last) >= 0) flaw = -EINVAL;
+        else if (lib.power(result, b, exponent, prime, context, NULL) == 1 &&
+                 lib.write_number(result, output, 128) == 128) flaw = 0;
+    }
+    // Each takes a null pointer.
+    lib.wipe_number(exponent);
+    lib.wipe_number(b);
+    lib.wipe_number(result);
+    lib.wipe_number(last);
+    lib.wipe_number(prime);
+    lib.free_numbers(context);
+    return flaw;
+}
+
+long ccrypto_dh1024_public(const void *private, void *output) {
+    static const unsigned char generator = 2;
+    return oakley_power(&generator, 1, private, output);
+}
+
+long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output) {
+    return oakley_power(peer, peer_length, private, output);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
+internal import CBus
 internal import Dispatch
 
 /// The machine goes to sleep, or the user's session is locked: logind says so on the system's bus.
@@ -11,7 +11,7 @@ final class SystemEvents: @unchecked Sendable {
 
     /// Nil: there is no logind here, or no library to talk to it with.
     init?(report: @escaping @Sendable (String) -> Void, _ lock: @escaping @Sendable () -> Void) {
-        let descriptor = clinux_logind_open()
+        let descriptor = cbus_logind_open()
         guard descriptor >= 0 else {
             report("no locking before a sleep or with the session: the system's bus or logind cannot be reached")
             return nil
@@ -31,12 +31,12 @@ final class SystemEvents: @unchecked Sendable {
     /// Acts on all that has come. Returns false when nothing will come any more.
     private static func takeUp(_ lock: () -> Void) -> Bool {
         while true {
-            switch clinux_logind_next() {
+            switch cbus_logind_next() {
             case 1: lock()
             case 2:
                 lock()
-                clinux_logind_let_sleep()
-            case 3: clinux_logind_delay_sleep()
+                cbus_logind_let_sleep()
+            case 3: cbus_logind_delay_sleep()
             case 0: return true
             default: return false
             }

@@ -15,11 +15,15 @@ long ccrypto_pbkdf2_sha256(const void *password, size_t password_length, const v
 // RFC 9106, with a salt of any length, which libsodium's does not take.
 long ccrypto_argon2id(uint32_t passes, uint32_t memory_kibibytes, uint32_t lanes, const void *password,
                       size_t password_length, const void *salt, size_t salt_length, void *output, size_t length);
-// AES-CBC with PKCS#7 padding: a key of 16 or 32 bytes, an initialization vector of 16. The output has room for 16 bytes
-// more than the input. Returns how many bytes it has.
+// AES-CBC with PKCS#7 padding: a key of 16 or 32 bytes, an initialization vector of 16. The output has room for 16
+// bytes more than the input. Returns how many bytes it has.
 long ccrypto_aes_cbc(int encrypts, const void *key, size_t key_length, const void *vector, const void *input,
                      size_t input_length, void *output);
 // AES-256-GCM with a nonce of 12 bytes and a tag of 16 (SP 800-38D); as many bytes of output as of input.
 long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, const void *input, size_t input_length,
                           void *output);
+// Diffie-Hellman in the second group of RFC 2409: 1024 bits, generator 2. Private numbers, and the output with zero
+// bytes before it, have 128 bytes; the peer's number has as many or fewer. -EINVAL for one that is 0, 1, p - 1 or more.
+long ccrypto_dh1024_public(const void *private, void *output);
+long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output);
 #endif

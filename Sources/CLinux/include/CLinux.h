@@ -62,10 +62,6 @@ long clinux_has_ended(int process, int patience);
 long clinux_send(int descriptor, const void *bytes, size_t count, int more);
 long clinux_receive_some(int descriptor, void *bytes, size_t count);
 long clinux_is_out_of_step(int descriptor);
-long clinux_logind_open(void);
-long clinux_logind_next(void);
-void clinux_logind_delay_sleep(void);
-void clinux_logind_let_sleep(void);
 long clinux_watch_directory(const char *path);
 void clinux_discard_input(int descriptor);
 #define CLINUX_KEY 0x1000000

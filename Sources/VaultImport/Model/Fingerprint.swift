@@ -17,23 +17,23 @@ struct Fingerprint: Equatable {
         let original = user[ImportNames.originalKey]
         if item.itemClass == .internetPassword {
             let address = WebAddress(item)
-            Fingerprint.update(&hash, address.text)
-            Fingerprint.update(&hash, original ?? item[.securityDomain]?.text ?? "")
+            hash.update(framed: address.text)
+            hash.update(framed: original ?? item[.securityDomain]?.text ?? "")
         } else {
-            Fingerprint.update(&hash, original ?? item.service ?? "")
+            hash.update(framed: original ?? item.service ?? "")
         }
         for attribute in [Attribute.account, .label, .comment, .itemDescription] {
-            Fingerprint.update(&hash, item[attribute]?.text ?? "")
+            hash.update(framed: item[attribute]?.text ?? "")
         }
-        for (name, value) in user.sorted(by: { $0.key < $1.key }) where !name.hasPrefix("vault.") {
-            Fingerprint.update(&hash, name)
-            Fingerprint.update(&hash, value)
+        for (name, value) in user.sorted(by: { $0.key < $1.key }) where !ImportNames.isOwn(name) {
+            hash.update(framed: name)
+            hash.update(framed: value)
         }
         hash.update(UInt64.max)
-        if let secret = try open(nil) { secret.withBytes { Fingerprint.update(&hash, $0) } }
+        if let secret = try open(nil) { secret.withBytes { hash.update(framed: $0) } }
         for name in item.fieldNames.sorted() where name != ImportNames.fingerprint {
-            Fingerprint.update(&hash, name)
-            try open(name)?.withBytes { Fingerprint.update(&hash, $0) }
+            hash.update(framed: name)
+            try open(name)?.withBytes { hash.update(framed: $0) }
         }
         digest = hash.digest()
     }
@@ -47,14 +47,17 @@ struct Fingerprint: Equatable {
     func field() throws(ImportError) -> Secret {
         try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: digest.bytes.span)) }
     }
+}
 
-    private static func update(_ hash: inout KeyedHash, _ text: String) {
+extension KeyedHash {
+    /// Adds a text and its length, so that no two rows of texts give one hash.
+    mutating func update(framed text: String) {
         let bytes = Array(text.utf8)
-        update(&hash, bytes.span)
+        update(framed: bytes.span)
     }
 
-    private static func update(_ hash: inout KeyedHash, _ bytes: Span<UInt8>) {
-        hash.update(UInt64(bytes.count))
-        hash.update(bytes)
+    mutating func update(framed bytes: Span<UInt8>) {
+        update(UInt64(bytes.count))
+        update(bytes)
     }
 }

@@ -25,6 +25,10 @@ package enum ImportError: Error {
     ///
     /// - Parameter place: of what it was to read.
     case program(_ name: String, _ place: String?, hint: String?)
+    /// A service that a running program offers is not there, does not answer, or went away.
+    ///
+    /// - Parameter flaw: in words, such as "the bus of the session cannot be reached".
+    case service(_ flaw: String, hint: String?)
     case cryptography(CryptoError)
     /// What the caller's own functions threw.
     case outside(any Error)

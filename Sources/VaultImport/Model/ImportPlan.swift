@@ -197,7 +197,7 @@ package struct ImportPlan {
         for attribute in [Attribute.comment, .itemDescription] where existing[attribute] != nil {
             changes.attributes[attribute] = item[attribute] ?? .string("")
         }
-        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !name.hasPrefix("vault.") {
+        for name in existing.userAttributes.keys where item.userAttributes[name] == nil && !ImportNames.isOwn(name) {
             changes.userAttributes.updateValue(nil, forKey: name)
         }
         for name in existing.fieldNames where item.fields[name] == nil {

@@ -4,7 +4,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension Login {
-    /// A longer text is no attribute that anybody looks for: it goes into a field.
+    /// A longer text is no attribute that a program looks for: it goes into a field.
     private static let attributeLimit = 4096
     /// What all the attributes may have together; the vault takes 64 KiB, encoded.
     private static let attributesLimit = 48 << 10
@@ -20,18 +20,15 @@ extension Login {
         var secrets: [String: Secret] = [:]
         var given: [(name: String, value: String)] = []
         let key = self.key
+        if let contentType { given.append((names.taking(ImportNames.contentType), contentType)) }
+        if keepsAttributeNames { addAttributes(to: &given, &names) }
+        func add(_ name: String, _ value: String) { given.append((names.taking(name), value)) }
         if let first = urls.first, key.itemClass == .genericPassword || WebAddress(first)?.text != first {
-            given.append((ImportNames.url, first))
+            add(ImportNames.url, first)
         }
-        for (index, url) in urls.dropFirst().enumerated() {
-            given.append((ImportNames.furtherURL(index + 2), url))
-        }
-        if !folder.isEmpty { given.append((ImportNames.folder, folder)) }
-        for (name, _) in given { _ = names.taking(name) }
-        for (name, value) in attributes {
-            let isTaken = !keepsAttributeNames && ImportNames.isReserved(name)
-            given.append((names.taking(isTaken ? ImportNames.custom + name : name), value))
-        }
+        for (index, url) in urls.dropFirst().enumerated() { add(ImportNames.furtherURL(index + 2), url) }
+        if !folder.isEmpty { add(ImportNames.folder, folder) }
+        if !keepsAttributeNames { addAttributes(to: &given, &names) }
         let isLarge =
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
@@ -64,6 +61,14 @@ extension Login {
             }
     }
 
+    private func addAttributes(to given: inout [(name: String, value: String)], _ names: inout UniqueNames) {
+        for (name, value) in attributes {
+            let isTaken = keepsAttributeNames ? name.hasPrefix(ImportNames.prefix) : ImportNames.isReserved(name)
+            let wanted = isTaken ? ImportNames.custom + name : name
+            given.append((keepsAttributeNames ? names.keeping(wanted) : names.taking(wanted), value))
+        }
+    }
+
     private var key: ItemKey {
         switch address {
         case .service(let service): return .genericPassword(service: service, account: user)
@@ -83,6 +88,11 @@ extension Login {
 /// Gives each field and attribute a name that an item can have and that no other of it has.
 private struct UniqueNames {
     private var taken: Set<String> = [ImportNames.fingerprint, ImportNames.source, ImportNames.originalKey]
+
+    /// The name as it is, if an item can have it.
+    mutating func keeping(_ name: String) -> String {
+        (1...255).contains(name.utf8.count) && taken.insert(name).inserted ? name : taking(name)
+    }
 
     mutating func taking(_ name: String) -> String {
         var text = "".unicodeScalars

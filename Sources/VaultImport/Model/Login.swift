@@ -39,8 +39,11 @@ package struct Login: Sendable {
     package var fields: [(name: String, secret: Secret)] = []
     /// What else is said of it, in the order of its source.
     package var attributes: [(name: String, value: String)] = []
-    /// Whether the names of attributes mean something to programs, and so stay as they are.
+    /// Whether the names of attributes mean something to programs, and so stay as they are, but for those that begin
+    /// with `vault.`.
     package var keepsAttributeNames = false
+    /// What the password is, as its program said (RFC 2045, 5.1); nil: a text.
+    package var contentType: String?
     package var attachments: [Attachment] = []
     /// Older versions at the source, which stay there.
     package var olderVersions = 0
@@ -78,6 +81,8 @@ package enum ImportNames {
     /// The service of a generic password, or the domain of an internet password, that was changed because another
     /// entry has the same key.
     package static let originalKey = "vault.key"
+    /// What the secret is, if it is no text; it belongs to the item as its user's attributes do.
+    package static let contentType = "vault.content-type"
     package static let folder = "folder"
     /// The first URL as it was written, where server, protocol, port and path do not say all of it.
     package static let url = "url"
@@ -88,8 +93,14 @@ package enum ImportNames {
     /// `url.2` and on.
     package static func furtherURL(_ number: Int) -> String { "\(url).\(number)" }
 
+    /// Whether an attribute is for the import alone, and says nothing of the item.
+    static func isOwn(_ name: String) -> Bool { name.hasPrefix(prefix) && name != contentType }
+
+    /// Of names that no other program gives a meaning.
+    static let prefix = "vault."
+
     package static func isReserved(_ name: String) -> Bool {
-        name.hasPrefix("vault.") || name.hasPrefix(custom) || name == folder || name == url
+        name.hasPrefix(prefix) || name.hasPrefix(custom) || name == folder || name == url
             || name.hasPrefix(url + ".") && Int(name.dropFirst(url.count + 1)) != nil
     }
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CBus
+internal import Glibc
+
+/// A method or a signal of an interface.
+struct BusMember {
+    let interface: String
+    let name: String
+}
+
+/// A connection to a D-Bus message bus, by sd-bus: one call at a time, each with an end.
+@safe final class BusConnection {
+    private let bus: OpaquePointer
+    private let patience: Duration
+
+    /// - Parameters:
+    ///   - address: as D-Bus writes it, such as `unix:path=/run/user/1000/bus`; nil: that of the session, from
+    ///     `$DBUS_SESSION_BUS_ADDRESS` or `$XDG_RUNTIME_DIR`.
+    ///   - patience: how long a call waits for its answer.
+    /// - Throws: `.noLibrary`, `.unreachable`.
+    init(_ address: String?, patience: Duration) throws(BusError) {
+        guard cbus_load() >= 0 else { throw .noLibrary }
+        var bus: OpaquePointer?
+        // Without an error there is a connection.
+        let result =
+            if let address { unsafe address.withCString { unsafe cbus_open($0, &bus) } } else {
+                unsafe cbus_open(nil, &bus)
+            }
+        guard result >= 0, let bus = unsafe bus else { throw .unreachable }
+        (unsafe self.bus, self.patience) = (unsafe bus, patience)
+        let deadline = ContinuousClock.now + patience
+        do throws(BusError) {
+            while unsafe cbus_is_ready(bus) <= 0 {
+                if case .late = try step(until: deadline) { throw BusError.unreachable }
+            }
+        } catch { throw .unreachable }
+    }
+
+    deinit { unsafe cbus_close(bus) }
+
+    /// Calls a method and waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - destination: a name on the bus.
+    ///   - isSecret: whether the call or the answer has a secret: libsystemd wipes them.
+    ///   - write: appends the arguments.
+    func call(
+        _ method: BusMember, at path: String, of destination: String, isSecret: Bool = false,
+        _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
+    ) throws(BusError) -> BusMessage {
+        var made: OpaquePointer?
+        // Every text ends with a zero byte and lives as long as the call.
+        let result = unsafe destination.withCString { destination in
+            unsafe path.withCString { path in
+                unsafe method.interface.withCString { interface in
+                    unsafe method.name.withCString {
+                        unsafe cbus_new_call(bus, &made, destination, path, interface, $0)
+                    }
+                }
+            }
+        }
+        guard result >= 0, let made = unsafe made else { throw BusError(result) }
+        let call = unsafe BusMessage(made)
+        if isSecret { try call.markSecret() }
+        try write(call)
+        var answer: OpaquePointer?
+        var name = ""
+        // The name has room for any that D-Bus has.
+        let called = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CBUS_NAME_LENGTH)) {
+            unsafe $0.initialize(repeating: 0)
+            let called = unsafe cbus_call(bus, made, patience.microseconds, &answer, $0.baseAddress)
+            if let start = $0.baseAddress { name = unsafe String(cString: start) }
+            return called
+        }
+        guard called >= 0, let answer = unsafe answer else { throw BusError(called, name: name) }
+        let message = unsafe BusMessage(answer)
+        if isSecret { try message.markSecret() }
+        return message
+    }
+
+    /// Asks the bus for signals, which ``signal(until:_:)`` gives.
+    ///
+    /// - Parameter rule: as D-Bus writes match rules.
+    func match(_ rule: String) throws(BusError) {
+        let result = unsafe rule.withCString { unsafe cbus_match(bus, $0) }
+        guard result >= 0 else { throw BusError(result) }
+    }
+
+    /// The first signal that `isWanted`; those before it are dropped. Another process can send what nobody asked for,
+    /// so the caller compares the sender too.
+    ///
+    /// - Returns: nil when none came in time.
+    func signal(
+        until deadline: ContinuousClock.Instant, _ isWanted: (BusMessage) throws(BusError) -> Bool
+    ) throws(BusError) -> BusMessage? {
+        while true {
+            switch try step(until: deadline) {
+            case .message(let message): if try isWanted(message) { return message }
+            case .progress: continue
+            case .late: return nil
+            }
+        }
+    }
+
+    private enum Step {
+        case message(BusMessage), progress, late
+    }
+
+    private func step(until deadline: ContinuousClock.Instant) throws(BusError) -> Step {
+        let rest = deadline - ContinuousClock.now
+        guard rest > .zero else { return .late }
+        var message: OpaquePointer?
+        let progress = unsafe cbus_process(bus, &message)
+        guard progress >= 0 else { throw .lost }
+        if let message = unsafe message { return .message(unsafe BusMessage(message)) }
+        if progress > 0 { return .progress }
+        let result = unsafe cbus_wait(bus, rest.microseconds)
+        guard result >= 0 || result == -EINTR else { throw .lost }
+        return .progress
+    }
+}
+
+extension Duration {
+    /// One or more, up to some decades.
+    fileprivate var microseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        return UInt64(max(0, min(seconds, 1 << 30))) * 1_000_000 + UInt64(max(0, attoseconds / 1_000_000_000_000)) + 1
+    }
+}

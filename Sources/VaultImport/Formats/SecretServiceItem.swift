@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// What a provider of `org.freedesktop.secrets` says of an item beside its secret.
+struct SecretServiceItem {
+    /// What an attribute may have in the vault, as the limits of ``Login`` are; longer values become fields.
+    private static let longestAttribute = 255
+    private static let attributesLimit = 48 << 10
+    /// What is read at all.
+    private static let readLimit = 1 << 20
+    /// gnome-keyring adds it to what has no schema, but only once it has read the item from its file, and a search for
+    /// it finds those without: it says nothing of an item, and would make another one of it every now and then.
+    private static let noSchema = "org.freedesktop.Secret.Generic"
+    private static let networkPassword = "org.gnome.keyring.NetworkPassword"
+
+    let path: String
+    private(set) var label = ""
+    private(set) var attributes: [String: String] = [:]
+    private(set) var isLocked = false
+    /// Label and attributes are more than what an item of the vault can have.
+    private(set) var isTooLarge = false
+
+    init(_ path: String, of provider: SecretServiceProvider) throws(BusError) {
+        self.path = path
+        var (label, attributes, isLocked): (String, [String: String], Bool) = ("", [:], false)
+        var (read, kept) = (0, 0)
+        try provider.readProperties(of: path, "Item") { name, value throws(BusError) in
+            switch name {
+            case "Label": try value.variant(of: "s") { () throws(BusError) in label = try value.text() }
+            case "Locked": try value.variant(of: "b") { () throws(BusError) in isLocked = try value.flag() }
+            case "Attributes":
+                try value.variant(of: "a{ss}") { () throws(BusError) in
+                    try value.dictionary(of: "ss") { () throws(BusError) in
+                        let (name, text) = (try value.text(), try value.text())
+                        read += name.utf8.count + text.utf8.count + 16
+                        let length = text.utf8.count
+                        kept += name.utf8.count + (length > Self.longestAttribute ? 0 : length) + 16
+                        let isNothing = name == "xdg:schema" && text == Self.noSchema
+                        if read <= Self.readLimit, !isNothing { attributes[name] = text }
+                    }
+                }
+            default: return false
+            }
+            return true
+        }
+        (self.label, self.attributes, self.isLocked) = (label, attributes, isLocked)
+        let (service, account) = (first(of: Self.serviceNames) ?? "", first(of: Self.accountNames) ?? "")
+        kept += label.utf8.count * 2 + service.utf8.count + account.utf8.count
+        isTooLarge = read > Self.readLimit || kept > Self.attributesLimit
+    }
+
+    /// The same for an item whenever it is read, and after a restart of its provider, which may number items anew: made
+    /// of what it says and where it is. Items that say the same have the same.
+    func identity(in collection: String) -> String {
+        var hash = KeyedHash()
+        hash.update(framed: collection)
+        hash.update(framed: label)
+        for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
+            hash.update(framed: name)
+            hash.update(framed: value)
+        }
+        let digest = hash.digest()
+        return hexadecimal((0..<16).map { digest.bytes[$0] })
+    }
+
+    /// - Parameters:
+    ///   - folder: the name of the collection; empty for that of the user's own.
+    ///   - contentType: as its program said.
+    func login(id: String, place: String, folder: String, _ secret: Secret, contentType: String) -> Login {
+        var login = Login(id: id, place: place)
+        login.title = label
+        login.user = first(of: Self.accountNames) ?? ""
+        login.address =
+            internetAddress ?? .service(first(of: Self.serviceNames) ?? (label.isEmpty ? "secret" : label))
+        login.folder = folder
+        login.password = secret
+        login.keepsAttributeNames = true
+        login.attributes = attributes.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        login.contentType = contentType.isEmpty || contentType == "text/plain" ? nil : contentType
+        return login
+    }
+
+    private static let serviceNames = ["service", "server", "domain", "application", "xdg:schema"]
+    private static let accountNames = ["username", "user", "account", "login"]
+
+    private func first(of names: [String]) -> String? {
+        names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty }
+    }
+
+    /// Of a password for a server of the network, as git and GNOME store it.
+    private var internetAddress: Login.Address? {
+        guard attributes["xdg:schema"] == Self.networkPassword, let server = attributes["server"], !server.isEmpty
+        else { return nil }
+        var address: [Attribute: AttributeValue] = [.server: .string(server)]
+        func set(_ attribute: Attribute, _ name: String, _ value: (String) -> AttributeValue?) {
+            if let text = attributes[name], !text.isEmpty { address[attribute] = value(text) }
+        }
+        set(.protocolName, "protocol") { .string(ProtocolNames.code($0)) }
+        set(.port, "port") { UInt16($0).map { .number(Int64($0)) } }
+        set(.path, "object") { .string($0) }
+        set(.securityDomain, "domain") { .string($0) }
+        return .internet(address)
+    }
+}
