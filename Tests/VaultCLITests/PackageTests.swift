@@ -164,7 +164,7 @@ private let hasRelease =
             assert len({one['fileName'] for one in bill['files']}) == 6
             END
             echo >>one/libpam-vault_*.deb; "$scripts/bill-of-materials" --check "$bill" one 2>&1 | sed 's/_.*deb/.deb/'
-            sed -i 's/"relatedSpdxElement": "SPDXRef-File/&x/' "$bill"
+            sed -i 's/"spdxElementId": "SPDXRef-File/&x/' "$bill"
             "$scripts/bill-of-materials" --check "$bill" one >/dev/null 2>&1; echo $?
             """, in: shell)
         #expect(
