@@ -13,8 +13,7 @@ private let hasRelease =
 
 /// What Scripts/package makes of a command that is there, without building it.
 @Suite(.enabled(if: hasRelease)) struct PackageTests {
-    /// What a script knows of them: the packages are in `one`, and those for Debian unpacked below `keychain`, `pam` and
-    /// `system`.
+    /// What a script knows: the packages are in `one`, and those for Debian unpacked in `keychain`, `pam` and `system`.
     private func run(_ script: String, in shell: Shell) throws -> Shell.Result {
         // The compiler's directory, whose tools the script takes.
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
