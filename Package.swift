@@ -149,7 +149,7 @@ let package = Package(
                 "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["Transcripts", "logind.py", "chip.py"], swiftSettings: testSettings),
+            exclude: ["Transcripts", "logind.py", "chip.py", "login.c"], swiftSettings: testSettings),
     ]
 )
 
