@@ -32,6 +32,7 @@ extension ImportError {
         case .tooExpensive: "too expensive"
         case .missing(let what, _): "missing: \(what)"
         case .program(let name, let place, _): "\(name) failed: \(place ?? "all")"
+        case .service(let flaw, _): flaw
         case .cryptography(let error): "\(error)"
         case .outside(let error): "outside: \(error)"
         }

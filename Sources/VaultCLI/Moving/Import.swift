@@ -63,6 +63,9 @@ struct Import: ParsableCommand {
         guard format != .plaintext || file == nil else {
             throw ValidationError("'plaintext' takes no file: name the program's format, such as 'netrc'")
         }
+        guard format != .secretService || file == nil else {
+            throw ValidationError("'secret-service' takes no file: it asks the keyring of the session")
+        }
         guard files == nil || !(dryRun || json) else {
             throw ValidationError("--dry-run and --json go with a format")
         }
@@ -107,7 +110,7 @@ struct Import: ParsableCommand {
         }
     }
 
-    /// Decides what becomes of the logins, and does it unless somebody only looks.
+    /// Decides what becomes of the logins, and does it unless the caller only looks.
     static func store(
         _ logins: ImportedLogins, of source: String, in vault: any OpenVault, _ group: String?, replaces: Bool,
         isDryRun: Bool

@@ -6,9 +6,11 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
+internal import VaultStorage
 
 /// What logins come in from.
 enum ImportFormat: String, CaseIterable {
+    case secretService = "secret-service"
     case kdbx, bitwarden
     case onePassword = "1pux"
     case csv, pass, gopass, aegis, otpauth, env
@@ -21,6 +23,7 @@ enum ImportFormat: String, CaseIterable {
     /// For people who look for theirs.
     var meaning: String {
         switch self {
+        case .secretService: "what gnome-keyring, KWallet or another keyring of the session has"
         case .kdbx: "a database of KeePass 2 or KeePassXC (.kdbx), by keepassxc-cli"
         case .bitwarden: "Bitwarden's export as .json, plain or with a password"
         case .onePassword: "1Password's export as .1pux, by unzip"
@@ -138,7 +141,7 @@ struct ImportSource {
 
     private func read(_ world: ImportWorld) throws -> (logins: ImportedLogins, source: String) {
         let source = format.rawValue
-        guard let path = file ?? place else {
+        guard let path = format == .secretService ? "" : file ?? place else {
             throw CommandError.usage("'\(source)' takes a file", hint: "vault import \(source) FILE")
         }
         switch format {
@@ -148,6 +151,7 @@ struct ImportSource {
                 try KeePass(path, passphrase: passphrase, keyFile: self.passphrase.fileKeyFile, world).logins()
             }
             return (logins, source)
+        case .secretService: return (try keyring(world), source)
         case .onePassword:
             try checkReadable(path)
             return (try OnePassword(path, world).logins(), source)
@@ -171,6 +175,16 @@ struct ImportSource {
             return (try plaintext.logins(Document(text(path))).imported, source)
         }
         return (ImportedLogins(), source)
+    }
+
+    /// What the keyring of the session has.
+    private func keyring(_ world: ImportWorld) throws -> ImportedLogins {
+        let keyring = try SecretServiceSource()
+        guard (try? LinuxFileSystem().resolve("/proc/\(keyring.owner)/exe").string) != Helper.ownExecutable else {
+            throw CommandError.usage("the keyring of this session is the vault itself")
+        }
+        if Terminal() != nil { Output.note("a keyring that is locked asks for its passphrase in a window of its own") }
+        return try keyring.logins(world.progress)
     }
 
     /// A database that a key file opens may have no passphrase.

@@ -58,6 +58,7 @@ extension CommandError {
         case .program(let program, let place, let hint):
             let where_ = place.map { " at \($0.printable)" } ?? ""
             self.init(.failure, "'\(program)' failed\(where_)", hint: hint)
+        case .service(let flaw, let hint): self.init(.failure, flaw, hint: hint)
         case .cryptography(let error): self.init(error)
         case .outside(let error):
             self = CommandLineTool.failure(error) ?? CommandError(.failure, "the import failed")

@@ -8,7 +8,7 @@ package struct CSVLayout: Sendable {
         case attribute(String)
         /// A secret of this name.
         case field(String)
-        /// Of no use to anybody but the product.
+        /// Of use to the product alone.
         case ignored
     }
 

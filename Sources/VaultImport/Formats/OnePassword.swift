@@ -116,7 +116,7 @@ package struct OnePassword {
             switch field["designation"]?.text {
             case "username": login.user = field["value"]?.text ?? ""
             case "password": login.password = try field["value"]?.secret()
-            // What else the form of a page had: a secret, as far as anybody can tell.
+            // What else the form of a page had: it may be a secret.
             default: login.addField(field["name"]?.text ?? "field", try field["value"]?.secret())
             }
         }
