@@ -43,12 +43,13 @@ package struct SecretBuffer: ~Copyable {
         }
     }
 
+    /// Empties the buffer, which keeps its memory.
+    package mutating func clear() { count = 0 }
+
     /// What was appended; the buffer is empty afterwards.
     package mutating func take() throws(CryptoError) -> SecretBytes {
-        let bytes = try buffer.copy(of: 0..<count)
-        buffer = try SecretBytes(zeroed: 16)
-        count = 0
-        return bytes
+        defer { count = 0 }
+        return try buffer.copy(of: 0..<count)
     }
 
     /// What was appended.

@@ -15,8 +15,8 @@ final class KeePassXML {
 
     private(set) var imported = ImportedLogins()
     private(set) var missing: [MissingAttachment] = []
-    /// The names of elements around the one that is open, it being the last.
-    private var path: [String] = []
+    /// The elements around the one that is open, it being the last.
+    private var path: [Tag] = []
     private var text: SecretBuffer
     private var isProtected = false
     private var reference = ""
@@ -30,6 +30,28 @@ final class KeePassXML {
     private var recycleBin = ""
     private var entryCount = 0
     private var failure: ImportError?
+
+    /// The elements that mean something here.
+    private enum Tag: String {
+        case file = "KeePassFile"
+        case meta = "Meta"
+        case binaries = "Binaries"
+        case binary = "Binary"
+        case recycleBin = "RecycleBinUUID"
+        case group = "Group"
+        case entry = "Entry"
+        case history = "History"
+        case string = "String"
+        case times = "Times"
+        case expires = "Expires"
+        case expiry = "ExpiryTime"
+        case key = "Key"
+        case value = "Value"
+        case name = "Name"
+        case uuid = "UUID"
+        case tags = "Tags"
+        case other = ""
+    }
 
     private struct Entry {
         var login: Login
@@ -94,8 +116,8 @@ final class KeePassXML {
     }
 
     private static func attributes(_ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) -> [String: String] {
+        guard let list = unsafe list, unsafe list[0] != nil else { return [:] }
         var attributes: [String: String] = [:]
-        guard let list = unsafe list else { return attributes }
         var index = 0
         // Names and values in turn, and a null behind the last.
         while let name = unsafe list[index], let value = unsafe list[index + 1] {
@@ -121,24 +143,25 @@ final class KeePassXML {
         }
     }
 
-    private var parent: String { path.count > 1 ? path[path.count - 2] : "" }
+    private var parent: Tag { path.count > 1 ? path[path.count - 2] : .other }
 
     private func start(_ name: String, _ attributes: [String: String]) throws(ImportError) {
+        let tag = Tag(rawValue: name) ?? .other
         guard path.count < 256 else { throw .malformed(place, "the groups are nested too deeply") }
-        if path.isEmpty, name != "KeePassFile" { throw .otherFormat("this is the XML of another product", hint: nil) }
-        path.append(name)
-        _ = try secured { () throws(CryptoError) in try text.take() }
-        switch name {
-        case "Group" where entry == nil: groups.append(("", ""))
-        case "History" where entry != nil: historyDepth += 1
-        case "Entry" where historyDepth > 0: entry?.login.olderVersions += 1
-        case "Entry":
+        if path.isEmpty, tag != .file { throw .otherFormat("this is the XML of another product", hint: nil) }
+        path.append(tag)
+        text.clear()
+        switch tag {
+        case .group where entry == nil: groups.append(("", ""))
+        case .history where entry != nil: historyDepth += 1
+        case .entry where historyDepth > 0: entry?.login.olderVersions += 1
+        case .entry:
             entryCount += 1
             entry = Entry(login: Login(id: "", place: place))
-        case "Value":
+        case .value:
             isProtected = [attributes["ProtectInMemory"], attributes["Protected"]].contains("True")
             reference = attributes["Ref"] ?? ""
-        case "Binary" where parent == "Binaries":
+        case .binary where parent == .binaries:
             binaryID = attributes["ID"] ?? ""
             isCompressed = attributes["Compressed"] == "True"
         default: break
@@ -146,6 +169,8 @@ final class KeePassXML {
     }
 
     private func append(_ bytes: Span<UInt8>) throws(ImportError) {
+        // Older versions stay where they are.
+        guard historyDepth == 0 else { return }
         // Attachments are in base64.
         guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
         try secured { () throws(CryptoError) in try text.append(bytes) }
@@ -153,32 +178,40 @@ final class KeePassXML {
 
     private var place: String { "entry \(entryCount)" }
 
+    /// The text of the element that ends, as a secret or, of one that is none, as text.
+    private func content() throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in Secret(try text.take()) }
+    }
+
+    private var plainContent: String { text.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) } }
+
     private func end(_ name: String) throws(ImportError) {
-        defer { path.removeLast() }
-        let content = try secured { () throws(CryptoError) in Secret(try text.take()) }
-        if historyDepth > 0 {
-            if name == "History" { historyDepth -= 1 }
+        let (tag, parent) = (path[path.count - 1], parent)
+        path.removeLast()
+        guard historyDepth == 0 else {
+            if tag == .history { historyDepth -= 1 }
             return
         }
-        switch (name, parent) {
-        case ("RecycleBinUUID", "Meta"): recycleBin = content.plainText
-        case ("Binary", "Binaries"):
-            let decoded = try content.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
+        switch (tag, parent) {
+        case (.recycleBin, .meta): recycleBin = plainContent
+        case (.binary, .binaries):
+            let decoded = try text.withBytes { bytes throws(ImportError) in try Secret.decoding(base64: bytes) }
             guard let decoded else { throw .malformed("attachment \(binaryID)", "this is no base64") }
             binaries[binaryID] = Binary(content: decoded, isCompressed: isCompressed)
-        case ("Name", "Group") where entry == nil: groups[groups.count - 1].name = content.plainText
-        case ("UUID", "Group") where entry == nil: groups[groups.count - 1].id = content.plainText
-        case ("Group", _) where entry == nil: groups.removeLast()
-        case ("UUID", "Entry"): entry?.login.id = content.plainText
-        case ("Tags", "Entry"): entry?.login.addAttribute("tags", content.plainText)
-        case ("Expires", "Times"): entry?.expires = content.plainText == "True"
-        case ("ExpiryTime", "Times"): entry?.expiry = content.plainText
-        case ("Key", _): key = content.plainText
-        case ("Value", "String"): set(key, content)
-        case ("Value", "Binary"): entry?.attachments.append((key, reference))
-        case ("Entry", _): try finish()
+        case (.name, .group) where entry == nil: groups[groups.count - 1].name = plainContent
+        case (.uuid, .group) where entry == nil: groups[groups.count - 1].id = plainContent
+        case (.group, _) where entry == nil: groups.removeLast()
+        case (.uuid, .entry): entry?.login.id = plainContent
+        case (.tags, .entry): entry?.login.addAttribute("tags", plainContent)
+        case (.expires, .times): entry?.expires = plainContent == "True"
+        case (.expiry, .times): entry?.expiry = plainContent
+        case (.key, _): key = plainContent
+        case (.value, .string): set(key, try content())
+        case (.value, .binary): entry?.attachments.append((key, reference))
+        case (.entry, _): try finish()
         default: break
         }
+        text.clear()
     }
 
     private func set(_ key: String, _ value: Secret) {

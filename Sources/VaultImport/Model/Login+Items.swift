@@ -95,18 +95,24 @@ private struct UniqueNames {
     }
 
     mutating func taking(_ name: String) -> String {
+        let good = UniqueNames.good(name)
+        var unique = good
+        var number = 2
+        while !taken.insert(unique).inserted {
+            unique = "\(good) \(number)"
+            number += 1
+        }
+        return unique
+    }
+
+    private static func good(_ name: String) -> String {
+        let count = name.utf8.count
+        if count > 0, count <= 240, name.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return name }
         var text = "".unicodeScalars
         for scalar in name.unicodeScalars {
             text.append(scalar.properties.generalCategory == .control ? " " : scalar)
         }
         while String(text).utf8.count > 240 { text.removeLast() }
-        if text.isEmpty { text = "field".unicodeScalars }
-        var unique = String(text)
-        var number = 2
-        while !taken.insert(unique).inserted {
-            unique = "\(String(text)) \(number)"
-            number += 1
-        }
-        return unique
+        return text.isEmpty ? "field" : String(text)
     }
 }

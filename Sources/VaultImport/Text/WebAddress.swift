@@ -12,38 +12,47 @@ struct WebAddress: Equatable {
 
     /// Nil for what names no host.
     init?(_ text: String) {
-        var rest = Substring(text)
-        if let end = text.firstRange(of: "://")?.lowerBound {
-            let scheme = text[..<end]
-            guard let first = scheme.first, first.isASCII, first.isLetter,
-                scheme.utf8.allSatisfy({ WebAddress.isOfScheme($0) })
+        // By bytes: a character may be a slash with a mark on it.
+        var rest = Array(text.utf8)[...]
+        if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
+            let scheme = rest[..<colon]
+            guard let first = scheme.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20),
+                scheme.allSatisfy(WebAddress.isOfScheme)
             else { return nil }
-            self.scheme = scheme.lowercased()
-            rest = text[text.index(end, offsetBy: 3)...]
+            self.scheme = WebAddress.lowercased(scheme)
+            rest = rest[(colon + 3)...]
         } else {
             scheme = nil
         }
-        let authority = rest.prefix { !"/?#".contains($0) }
-        let tail = rest[authority.endIndex...].prefix { !"?#".contains($0) }
-        path = tail.isEmpty || tail == "/" ? nil : String(tail)
-        var place = authority[
-            (authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex)...]
+        let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        let tail = rest[authority.endIndex...].prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        path = tail.count < 2 ? nil : String(decoding: tail, as: UTF8.self)
+        var place = authority.lastIndex(of: UInt8(ascii: "@")).map { authority[($0 + 1)...] } ?? authority
         var port: Int?
-        let digits = place.reversed().prefix { $0.isASCII && $0.isNumber }.count
-        let colon = place.index(place.endIndex, offsetBy: -digits - 1, limitedBy: place.startIndex)
-        if digits > 0, let colon, place[colon] == ":" {
-            guard let number = Int(place.suffix(digits)), number <= 65535 else { return nil }
+        let digits = place.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+        let colon = place.endIndex - digits - 1
+        if digits > 0, colon >= place.startIndex, place[colon] == UInt8(ascii: ":") {
+            guard let number = Int(String(decoding: place[(colon + 1)...], as: UTF8.self)), number <= 65535 else {
+                return nil
+            }
             port = number
             place = place[..<colon]
         }
         self.port = port
-        host = place.lowercased()
-        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-        guard !host.isEmpty, host.utf8.count <= 255, isBracketed || !host.contains(":"),
-            !host.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 })
+        let isBracketed = place.first == UInt8(ascii: "[") && place.last == UInt8(ascii: "]")
+        guard !place.isEmpty, place.count <= 255, isBracketed || !place.contains(UInt8(ascii: ":")) else { return nil }
+        host = WebAddress.lowercased(place)
+        guard !host.unicodeScalars.contains(where: { $0.value <= 0x20 || !$0.isASCII && $0.properties.isWhitespace })
         else { return nil }
         // Without a scheme it may be any word.
-        guard scheme != nil || host.dropFirst().dropLast().contains(".") || host == "localhost" else { return nil }
+        let isDotted = place.dropFirst().dropLast().contains(UInt8(ascii: "."))
+        guard scheme != nil || isDotted || host == "localhost" else { return nil }
+    }
+
+    private static func lowercased(_ bytes: ArraySlice<UInt8>) -> String {
+        guard bytes.allSatisfy({ $0 < 0x80 }) else { return String(decoding: bytes, as: UTF8.self).lowercased() }
+        let lower = bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+        return String(decoding: lower, as: UTF8.self)
     }
 
     private static func isOfScheme(_ byte: UInt8) -> Bool {
