@@ -151,7 +151,8 @@ struct Export: ParsableCommand {
             try write(database, to: file)
         case .pass: try writeTree(&entries, to: file)
         }
-        Output.note("wrote \((entries.entries.count - entries.missing).grouped) entries\(format.isClear ? ", in clear" : "")")
+        Output.note(
+            "wrote \((entries.entries.count - entries.missing).grouped) entries\(format.isClear ? ", in clear" : "")")
         for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
             Output.warn("the format has no room for \(what): \(count.grouped) left out")
         }

@@ -180,7 +180,8 @@ struct ImportSource {
     /// What the keyring of the session has.
     private func keyring(_ world: ImportWorld) throws -> ImportedLogins {
         let keyring = try SecretServiceSource()
-        guard (try? LinuxFileSystem().resolve(FilePath("/proc/\(keyring.owner)/exe")).string) != Helper.ownExecutable else {
+        guard (try? LinuxFileSystem().resolve(FilePath("/proc/\(keyring.owner)/exe")).string) != Helper.ownExecutable
+        else {
             throw CommandError.usage("the keyring of this session is the vault itself")
         }
         if Terminal() != nil { Output.note("a keyring that is locked asks for its passphrase in a window of its own") }
