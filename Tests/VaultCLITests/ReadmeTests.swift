@@ -21,14 +21,16 @@ struct ReadmeTests {
 
     @Test func `every command of the readme runs`() throws {
         let shell = try Shell()
-        _ = try shell.run("umask 077; cp pass .passphrase")
+        _ = try shell.run("umask 077; cp pass .passphrase; printf '#!/bin/sh\necho more >> \"$1\"' > ed; chmod +x ed")
+        let export = "name,url,username,password\nExample,https://example.com/,grace,pw\n"
+        try shell.home.write(Array(export.utf8), to: "passwords.csv")
         var ran = 0
         let lines = try Self.blocks("sh").flatMap { $0.split(separator: "\n").map(String.init) }
-        for line in lines where line.contains("vault ") {
-            let command = line.components(separatedBy: "  #")[0]
+        let commands = lines.map { $0.components(separatedBy: "  #")[0] }
+        for command in commands where command.contains("vault ") {
             // Without a terminal a delete wants to be confirmed, and it comes last for its item.
             let confirmed = command.contains("vault delete") ? command + " --yes" : command
-            let result = try shell.run("export VAULT_PASSPHRASE_FILE=~/.passphrase; \(confirmed)")
+            let result = try shell.run("export VAULT_PASSPHRASE_FILE=~/.passphrase EDITOR=~/ed; \(confirmed)")
             #expect(result.status == 0, "\(command): \(result.error)")
             ran += 1
         }

@@ -69,6 +69,17 @@ enum OverviewManual {
             """
         ),
         (
+            "MOVING IN AND OUT",
+            """
+            'vault import FORMAT' brings in what another product keeps: a database of KeePassXC, exports of Bitwarden,
+            1Password, Aegis and browsers, a store of pass, the keyring of the session, files that programs keep in
+            clear. A second run adds nothing, takes over what changed there, and says what changed on both sides.
+            'vault export FORMAT' goes the other way, after a question. 'vault help import' lists the formats.
+
+            With the PAM module pam_vault a vault whose passphrase is the login's password is open after the login.
+            """
+        ),
+        (
             "REFERENCES",
             """
             vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field of the item, else an attribute;
