@@ -43,8 +43,10 @@ struct ScratchTests {
         let result = try shell.run(
             """
             vault unlock --passphrase-file pass 2>/dev/null; vault lock; vault get s ada; echo $?
-            tr -d '\\n' < other | vault unlock --from-login --passphrase-fd 0 >>said 2>&1; echo $?; vault get s ada; echo $?
-            tr -d '\\n' < pass | vault unlock --from-login --passphrase-fd 0 >>said 2>&1; echo $?; vault get s ada
+            tr -d '\\n' < other | vault unlock --from-login --passphrase-fd 0 >>said 2>&1; echo $?
+            vault get s ada; echo $?
+            tr -d '\\n' < pass | vault unlock --from-login --passphrase-fd 0 >>said 2>&1; echo $?
+            vault get s ada
             """)
         #expect(result.output == "4\n5\n4\n0\ns3cret")
         #expect(try shell.run("cat said").output == "")

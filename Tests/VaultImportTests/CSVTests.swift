@@ -51,14 +51,16 @@ struct CSVTests {
         (
             "firefox",
             """
-            "url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed","timePasswordChanged"
+            "url","username","password","httpRealm","formActionOrigin",\
+            "guid","timeCreated","timeLastUsed","timePasswordChanged"
             "https://example.com","ada","pw","r","https://f.example","{1}","1","2","3"
 
             """
         ),
         (
             "apple",
-            "Title,URL,Username,Password,Notes,OTPAuth\nExample,https://example.com/,ada,pw,n,otpauth://totp/x?secret=A\n"
+            "Title,URL,Username,Password,Notes,OTPAuth\nExample,https://example.com/,ada,pw,n,otpauth"
+                + "://totp/x?secret=A\n"
         ),
         (
             "lastpass",
@@ -66,7 +68,8 @@ struct CSVTests {
         ),
         (
             "1password",
-            "Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes\nExample,https://example.com,ada,pw,,false,false,t,n\n"
+            "Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes\nExample,https://exampl"
+                + "e.com,ada,pw,,false,false,t,n\n"
         ),
         (
             "bitwarden",
@@ -75,7 +78,8 @@ struct CSVTests {
         ),
         (
             "keepassxc",
-            "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nRoot,Example,ada,pw,https://example.com,n,,0,,\n"
+            "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nRoot,Example,ad"
+                + "a,pw,https://example.com,n,,0,,\n"
         ),
     ])
     func `the header tells whose it is`(_ product: String, _ text: String) throws {

@@ -70,7 +70,8 @@ struct JSONTests {
             "too expensive"
         ),
         (
-            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 1, "kdfIterations": 3, "kdfMemory": 99999, "kdfParallelism": 4}"#,
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 1, "kdfIterations"#
+                + #"": 3, "kdfMemory": 99999, "kdfParallelism": 4}"#,
             "too expensive"
         ),
         (
@@ -78,7 +79,8 @@ struct JSONTests {
             "a key derivation that is not known"
         ),
         (
-            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 0, "kdfIterations": 1, "data": "2.a|b|c"}"#,
+            #"{"encrypted": true, "passwordProtected": true, "salt": "s", "kdfType": 0, "kdfIterations"#
+                + #"": 1, "data": "2.a|b|c"}"#,
             "data: it is not encrypted as Bitwarden does it"
         ),
     ])
@@ -100,7 +102,8 @@ struct JSONTests {
         #expect(imported.logins.map(\.title) == ["Example", "Steam", "alone"])
         #expect(
             imported.logins[0].texts["otp"]
-                == "otpauth://totp/Example:ada%40x?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&period=60&issuer=Example"
+                == "otpauth://totp/Example:ada%40x?secret=JBSWY3DPEHPK3PXP&algorithm=SHA256&digits=8&per"
+                + "iod=60&issuer=Example"
         )
         #expect(imported.logins[0].folder == "Work" && imported.logins[0].notes == "n")
         let encrypted = try Document(Secret(bytes: try Vectors.bytes("import/aegis-encrypted.json")))

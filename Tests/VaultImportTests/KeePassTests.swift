@@ -45,7 +45,8 @@ struct KeePassTests {
     @Test(arguments: [1, 3, 4096])
     func `an entry comes whole`(_ part: Int) throws {
         let entry =
-            "<Entry><UUID>u1</UUID><Tags>a;b</Tags><Times><Expires>True</Expires><ExpiryTime>ckmV4g4AAAA=</ExpiryTime></Times>"
+            "<Entry><UUID>u1</UUID><Tags>a;b</Tags><Times><Expires>True</Expires><ExpiryTime>ckmV4g4A"
+            + "AAA=</ExpiryTime></Times>"
             + ImportSamples.string("Title", "Exä&amp;mple") + ImportSamples.string("UserName", "ada")
             + ImportSamples.string("URL", "https://example.com/")
             + ImportSamples.string("KP2A_URL", "https://b.example")

@@ -14,7 +14,8 @@ struct PassTests {
 
     @Test func `an entry has its password first, then what is known of it, and the rest is a secret`() throws {
         let login = try Self.login(
-            "s3cret\nlogin: ada\nurl: https://example.com/\npin: 1234\notpauth://totp/x?secret=A\n\nremember: \nfree text here\n"
+            "s3cret\nlogin: ada\nurl: https://example.com/\npin: 1234\notpauth://totp/x?secret=A\n\nr"
+                + "emember: \nfree text here\n"
         )
         #expect(login.password?.text == "s3cret" && login.user == "ada" && login.urls == ["https://example.com/"])
         #expect(
@@ -76,7 +77,8 @@ struct PassTests {
         let imported = try OTPAuth.logins(
             Document(
                 text:
-                    "otpauth://totp/Ex%20ample:ada%40x?secret=A\n\n otpauth://hotp/alone?secret=B&counter=1\notpauth-migration://offline?data=x\n"
+                    "otpauth://totp/Ex%20ample:ada%40x?secret=A\n\n otpauth://hotp/alone?secret=B&cou"
+                    + "nter=1\notpauth-migration://offline?data=x\n"
             ))
         #expect(imported.logins.map(\.title) == ["Ex ample", "alone"] && imported.logins[0].user == "ada@x")
         #expect(

@@ -14,18 +14,22 @@ struct PlaintextTests {
         ),
         (
             .netrc,
-            "# c\nmachine example.com login ada password \"a b\"\n  account acc\nmacdef m\n put\n\ndefault login anonymous password x\n",
+            "# c\nmachine example.com login ada password \"a b\"\n  account acc\nmacdef m\n put\n\nde"
+                + "fault login anonymous password x\n",
             ["ada a b", "anonymous x"], "# c\nmacdef m\n put\n\n"
         ),
         (
             .docker,
-            #"{"auths": {"https://index.docker.io/v1/": {"auth": "YWRhOnB3OjE="}, "r.example": {}, "t.example": {"identitytoken": "tok"}}, "x": 1}"#,
+            #"{"auths": {"https://index.docker.io/v1/": {"auth": "YWRhOnB3OjE="}, "r.example": {}, "t."#
+                + #"example": {"identitytoken": "tok"}}, "x": 1}"#,
             ["ada pw:1", "<token> tok"],
-            #"{"auths": {"https://index.docker.io/v1/": {"auth": ""}, "r.example": {}, "t.example": {"identitytoken": ""}}, "x": 1}"#
+            #"{"auths": {"https://index.docker.io/v1/": {"auth": ""}, "r.example": {}, "t.example": {""#
+                + #"identitytoken": ""}}, "x": 1}"#
         ),
         (
             .gh,
-            "github.com:\n    users:\n        ada:\n            oauth_token: gho_1\n    git_protocol: https\n    oauth_token: gho_1\n    user: ada\n",
+            "github.com:\n    users:\n        ada:\n            oauth_token: gho_1\n    git_protocol:"
+                + " https\n    oauth_token: gho_1\n    user: ada\n",
             ["ada gho_1"], "github.com:\n    users:\n        ada:\n    git_protocol: https\n    user: ada\n"
         ),
         (
