@@ -55,14 +55,19 @@ struct Scratch: ~Copyable {
         defer { close(Int32(descriptor)) }
         var status = stat()
         guard unsafe fstat(Int32(descriptor), &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        overwrite(Int32(descriptor), Int(status.st_size))
+    }
+
+    /// Writes so many zeros from where a descriptor is.
+    static func overwrite(_ descriptor: Int32, _ count: Int) {
         let zeros = [UInt8](repeating: 0, count: 65_536)
-        var left = Int(status.st_size)
+        var left = count
         while left > 0 {
             let part = min(left, zeros.count)
-            guard (try? Output.write(zeros.span.extracting(0..<part), to: Int32(descriptor))) != nil else { return }
+            guard (try? Output.write(zeros.span.extracting(0..<part), to: descriptor)) != nil else { return }
             left -= part
         }
-        fsync(Int32(descriptor))
+        fsync(descriptor)
     }
 
     /// Makes a file that was not there, with mode 0600.

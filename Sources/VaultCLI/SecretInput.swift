@@ -13,7 +13,7 @@ enum SecretReader {
     /// Reads to the end.
     ///
     /// - Parameter limit: the most bytes to take; one more is an error.
-    static func read(_ descriptor: Int32, limit: Int, tooLong: CommandError) throws -> SecretBytes {
+    static func read(_ descriptor: Int32, limit: Int, tooLong: any Error) throws -> SecretBytes {
         var capacity = min(limit + 1, 65_536)
         var buffer = try SecretBytes(zeroed: capacity)
         var length = 0
@@ -60,7 +60,7 @@ enum SecretReader {
         }
     }
 
-    static func read(file path: String, limit: Int, tooLong: CommandError, warnsOfReaders: Bool = false) throws
+    static func read(file path: String, limit: Int, tooLong: any Error, warnsOfReaders: Bool = false) throws
         -> SecretBytes
     {
         let descriptor = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0)

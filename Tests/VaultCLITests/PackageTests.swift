@@ -95,7 +95,7 @@ private let hasRelease =
                 ExecStart=/usr/bin/vault agent --foreground
                 0
                 1
-                Recommends: libncursesw6, libssl3, libsystemd0, pinentry-gnome3 | pinentry
+                Recommends: libexpat1, libncursesw6, libssl3, libsystemd0, pinentry-gnome3 | pinentry
                 Conflicts: vault
                 libc6 (>= 
                 libsodium23 (>= 
@@ -169,6 +169,8 @@ private let hasRelease =
         #expect(
             result.output == """
                 0
+                Argon2
+                Expat
                 Linux-PAM
                 OpenSSL
                 libsodium

@@ -99,6 +99,8 @@ struct ImportPlanTests {
         let same = try Self.login("1") { login in
             login.password = try Secret(text: "mine")
             login.fields = []
+            login.attributes = []
+            login.notes = ""
         }
         #expect(try Self.logins(same).stored(in: vault).counts == "unchanged 1")
         #expect(try Self.logins(Self.login("1")).stored(in: vault, replaces: true).counts == "updated 1")
@@ -158,6 +160,81 @@ struct ImportPlanTests {
             Self.logins(Self.login("1")), of: "test", in: vault, group: "default", replaces: false)
         let after = try vault.sequence
         #expect(plan.report.counts == "added 1" && after == sequence)
+    }
+
+    @Test func `notes that an item of the same secret has not are not thrown away`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(
+            Item(
+                .internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "one",
+                fields: ["pin": "1234"]))
+        #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "differs 1")
+        #expect(try Self.logins(Self.login("1")).stored(in: vault, replaces: true).counts == "updated 1")
+        let item = try #require(try vault.all().first)
+        #expect(item[.comment]?.text == "n" && item.userAttributes["team"] == "web")
+    }
+
+    @Test func `entries of another file take no place of those of the first`() throws {
+        let vault = try Vault.inMemory()
+        func run(_ password: String, from file: String, replaces: Bool = false) throws -> String {
+            let logins = try Self.logins(Self.login("1") { $0.password = try Secret(text: password) })
+            var plan = try ImportPlan(logins, of: "csv", from: file, in: vault, group: "default", replaces: replaces)
+            try plan.carryOut { _ in }
+            return plan.report.counts
+        }
+        #expect(try run("one", from: "/a/x.csv") == "added 1" && run("two", from: "/b/x.csv") == "differs 1")
+        #expect(try run("one", from: "/b/x.csv") == "unchanged 1" && run("three", from: "/a/x.csv") == "updated 1")
+        #expect(try run("four", from: "/b/x.csv", replaces: true) == "updated 1")
+        #expect(try vault.all().first?.openedSecret()?.text == "four")
+    }
+
+    @Test func `a port that the page no longer has goes, and the next change comes too`() throws {
+        let vault = try Vault.inMemory()
+        try Self.logins(Self.login("1") { $0.urls = ["ftp://example.com:8443/a"] }).stored(in: vault)
+        #expect(try Self.logins(Self.login("1") { $0.urls = ["example.com"] }).stored(in: vault).counts == "updated 1")
+        let item = try #require(try vault.all().first)
+        #expect(WebAddress(item).text == "example.com")
+        let changed = try Self.login("1") { login in
+            login.urls = ["example.com"]
+            login.password = try Secret(text: "two")
+        }
+        #expect(try Self.logins(changed).stored(in: vault).counts == "updated 1")
+    }
+
+    @Test func `an entry without a password empties no item, and two of them take not the place of one`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(Item(.internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "mine"))
+        let empty = try Self.login("1") { $0.password = nil }
+        let second = try Self.login("2") { $0.password = try Secret(text: "two") }
+        #expect(try Self.logins(empty, second).stored(in: vault, replaces: true).counts == "added 1, updated 1")
+        #expect(try Set(vault.all().compactMap { try $0.openedSecret()?.text }) == ["mine", "two"])
+    }
+
+    @Test func `an entry with too much to say is skipped by its place, and hides no password in a URL`() throws {
+        let vault = try Vault.inMemory()
+        let large = try Self.login("1") { $0.user = String(repeating: "u", count: 70_000) }
+        let open = try Self.login("2") { login in
+            login.urls = ["https://ada:hidden@example.com/"]
+            login.id = String(repeating: "i", count: 5000)
+        }
+        let report = try Self.logins(large, open).stored(in: vault)
+        #expect(report.counts == "added 1, skipped 1" && report.lines[0].place == "entry 1")
+        let item = try #require(try vault.all().first)
+        #expect(!"\(item.attributes) \(item.userAttributes)".contains("hidden"))
+        #expect(try item.openedSecret(field: "url")?.text == "https://ada:hidden@example.com/")
+    }
+
+    @Test func `files of two accounts go out with their own`() throws {
+        let vault = try Vault.inMemory()
+        let logins = try ["1", "2"].map { id in
+            try Self.login(id) { login in
+                login.user = "user \(id)"
+                login.attachments = [.init(name: "codes.txt", content: try Secret(text: "codes \(id)"))]
+            }
+        }
+        try Self.logins(logins[0], logins[1]).stored(in: vault)
+        let entries = try ExportedEntries(try vault.all()).entries
+        #expect(entries.map { $0.attachments.map { $0.content.text } } == [["codes 1"], ["codes 2"]])
     }
 
     @Test func `random changes on both sides lose nothing that was told`() throws {

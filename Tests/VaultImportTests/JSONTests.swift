@@ -88,6 +88,22 @@ struct JSONTests {
         #expect(flaw { _ = try Bitwarden.logins(Document(text: text)) { try Secret(text: "pw") } } == expected)
     }
 
+    @Test func `what Bitwarden has no kind for goes out as a login, and no JSON is broken`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(
+            Item(
+                .genericPassword(service: "note"), attributes: [.itemDescription: "secure note", .comment: "more"],
+                secret: "text", fields: ["otp": "AAAA"]))
+        try vault.add(
+            Item(
+                .genericPassword(service: "card"), attributes: [.itemDescription: "card"],
+                userAttributes: ["vault.import": "bitwarden:c"], secret: "not json"))
+        var entries = try ExportedEntries(try vault.all())
+        let again = try Bitwarden.logins(Document(BitwardenExport.text(&entries))) { throw ImportError.wrongPassphrase }
+        #expect(again.logins.map { $0.password?.text } == ["text", "not json"] && again.logins[0].notes == "more")
+        #expect(again.logins[0].texts == ["otp": "AAAA"])
+    }
+
     @Test(arguments: ["pbkdf2", "argon2id"])
     func `an export with a password opens with it, and with no other`(_ name: String) throws {
         let document = try Document(Secret(bytes: try Vectors.bytes("import/bitwarden-\(name).json")))

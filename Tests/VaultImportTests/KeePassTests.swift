@@ -111,6 +111,38 @@ struct KeePassTests {
                 && byTitle["s"]?.attachments.first?.name == "secret.bin")
     }
 
+    @Test func `an entry in an entry is refused, and keys that mean something stand once`() throws {
+        let nested = ImportSamples.file("<Entry><Group><Entry><UUID>x</UUID></Entry></Group></Entry>")
+        #expect(flaw { _ = try Self.parsed(nested) } == "entry 1: a group or an entry in an entry")
+        let vault = try Vault.inMemory()
+        try vault.add(
+            Item(
+                .genericPassword(service: "s"), userAttributes: ["Title": "t", "KP2A_URL": "u", "a": "b"], secret: "p",
+                fields: ["Password": "q", "a": Secret(bytes: [0xef, 0xbf, 0xbe])]))
+        var entries = try ExportedEntries(try vault.all())
+        let login = try #require(try Self.parsed(KeePassExport.text(&entries).text).imported.logins.first)
+        #expect(login.title == "s" && login.password?.text == "p" && login.urls.isEmpty)
+        #expect(login.named["Title 2"] == "t" && login.texts == ["Password 2": "q"] && login.attachments.count == 1)
+    }
+
+    @Test func `seeds as KeePass and its plugins keep them become URIs, and others stay`() throws {
+        func texts(_ strings: String) throws -> [String: String] {
+            let file = ImportSamples.file(
+                "<Entry><UUID>u</UUID>" + ImportSamples.string("Title", "x") + strings + "</Entry>")
+            return try #require(try Self.parsed(file).imported.logins.first).texts
+        }
+        let isSecret = " Protected=\"True\""
+        let keePass =
+            ImportSamples.string("TimeOtp-Secret-Base32", "AAAA", isSecret)
+            + ImportSamples.string("TimeOtp-Length", "8") + ImportSamples.string("TimeOtp-Algorithm", "HMAC-SHA-256")
+        #expect(try texts(keePass)["otp"] == "otpauth://totp/x?secret=AAAA&digits=8&algorithm=SHA256")
+        let plugin = ImportSamples.string("otp", "key=BBBB&amp;step=60&amp;size=8", isSecret)
+        #expect(try texts(plugin) == ["otp": "otpauth://totp/x?secret=BBBB&period=60&digits=8"])
+        let steam =
+            ImportSamples.string("TOTP Seed", "CCCC", isSecret) + ImportSamples.string("TOTP Settings", "30;S")
+        #expect(try texts(steam) == ["TOTP Seed": "CCCC"])
+    }
+
     @Test(arguments: [
         (1, "Error: Invalid credentials were provided", "wrong passphrase"),
         (1, "Not a KeePass database.", "this is no KeePass database"),

@@ -25,6 +25,11 @@ struct PassTests {
         #expect(login.folder == "web/example.com" && login.title == "web/example.com/ada")
     }
 
+    @Test func `addresses and URIs are known without a name before them`() throws {
+        let login = try Self.login("s\nhttps://example.com/login\notpauth: //totp/A:b?secret=AAAA\n")
+        #expect(login.urls == ["https://example.com/login"] && login.texts == ["otp": "otpauth://totp/A:b?secret=AAAA"])
+    }
+
     @Test func `a key, bytes and a single line are whole`() throws {
         let key = "-----BEGIN OPENSSH PRIVATE KEY-----\nab: cd\n-----END OPENSSH PRIVATE KEY-----\n"
         #expect(try Self.login(key).password?.text == key)

@@ -60,6 +60,32 @@ struct PlaintextTests {
         #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.unchanged) == expected.count)
     }
 
+    @Test func `two tokens of a host both come, and of docker's the one that counts`() throws {
+        let hosts = "h:\n  users:\n    ada:\n      oauth_token: A\n  oauth_token: B\n  user: ada\n"
+        let found = try Plaintext.gh.logins(Document(text: hosts))
+        #expect(found.imported.logins.map { $0.password?.text } == ["A", "B"] && found.ranges.map(\.count) == [1, 1])
+        let both = #"{"auths": {"r": {"auth": "MDAwMDo=", "identitytoken": "tok"}, "e": {"auth": "YWRhOg=="}}}"#
+        let docker = try Plaintext.docker.logins(Document(text: both))
+        #expect(docker.imported.logins.map { $0.password?.text } == ["tok"] && docker.ranges[0].count == 2)
+        #expect(docker.imported.skipped.count == 1)
+    }
+
+    @Test func `blank lines, comments, macros and escapes are as their programs have them`() throws {
+        let netrc = "machine a\nmacdef x\n y\n\nlogin ada password \"p\\\\q\\\"r\"\n"
+        let document = try Document(text: netrc)
+        let found = try Plaintext.netrc.logins(document)
+        #expect(found.imported.logins.map { "\($0.user) \($0.password?.text ?? "")" } == ["ada p\\q\"r"])
+        #expect(try Plaintext.removing(found.ranges.flatMap { $0 }, from: document)?.text == "macdef x\n y\n\n")
+        #expect(try Plaintext.pgpass.logins(Document(text: "  \n# c\n")).imported.logins.isEmpty)
+        #expect(try Plaintext.gitCredentials.logins(Document(text: "# c\n \n")).imported.logins.isEmpty)
+        let git = try Plaintext.gitCredentials.logins(Document(text: "https://a:b@h/o%20rg/x.git\n")).imported
+        let vault = try Vault.inMemory()
+        try git.stored(in: vault)
+        #expect(try vault.all().first?[.path]?.text == "o rg/x.git")
+        let cargo = try Plaintext.cargo.logins(Document(text: "[registries]\nfoo = { token = \"x\" }\n")).imported
+        #expect(cargo.logins.isEmpty && cargo.skipped.count == 1)
+    }
+
     @Test func `addresses are those that git, docker and cargo will ask for`() throws {
         let git = try Plaintext.gitCredentials.logins(Document(text: Self.files[0].1)).imported
         let vault = try Vault.inMemory()
@@ -68,7 +94,7 @@ struct PlaintextTests {
         #expect(
             try vault.contains(
                 .internetPassword(
-                    server: "git.example", account: "bob", protocol: "htps", port: 8443, path: "/repo.git")))
+                    server: "git.example", account: "bob", protocol: "htps", port: 8443, path: "repo.git")))
         try Plaintext.docker.logins(Document(text: Self.files[2].1)).imported.stored(in: vault)
         let docker = try #require(
             try vault.first(.genericPassword(service: "https://index.docker.io/v1/", account: "ada")))

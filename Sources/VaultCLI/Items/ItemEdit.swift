@@ -22,25 +22,53 @@ struct Edit: ParsableCommand {
     @Flag(help: "Store an empty secret if nothing is left.")
     var allowEmpty = false
 
+    /// What came out of the editor, when the vault could not take it.
+    private struct Unsaved: Error {
+        let record: ItemRecord
+        let changes: ItemChanges
+        let reason: VaultError
+    }
+
     func run() throws {
         let access = try vault.access(selection.groups)
-        try access.withVault { vault in
-            let item = try selection.only(in: vault)
-            guard let record = item.record else { throw VaultError.itemNotFound }
-            let old = try part.secret(of: item)
-            guard let new = try Edit.edited(old) else { return Output.note("nothing was changed") }
-            guard new.count > 0 || allowEmpty else {
-                throw CommandError.usage("the secret is empty", hint: "if that is meant: --allow-empty")
+        do {
+            try access.withVault { vault in
+                let item = try selection.only(in: vault)
+                guard let record = item.record else { throw VaultError.itemNotFound }
+                let old = try part.secret(of: item)
+                guard let new = try Edit.edited(old) else { return Output.note("nothing was changed") }
+                guard new.count > 0 || allowEmpty else {
+                    throw CommandError.usage("the secret is empty", hint: "if that is meant: --allow-empty")
+                }
+                let (secret, fields) = part.parts(new)
+                let changes = ItemChanges(secret: secret, fields: fields.mapValues { .some($0) })
+                do throws(VaultError) { try vault.update(record, with: changes) } catch {
+                    // Not as it is: a vault that was locked meanwhile would be asked for everything again.
+                    throw Unsaved(record: record, changes: changes, reason: error)
+                }
             }
-            let (secret, fields) = part.parts(new)
-            try vault.update(record, with: ItemChanges(secret: secret, fields: fields.mapValues { .some($0) }))
+        } catch let unsaved as Unsaved {
+            try save(unsaved)
+        }
+    }
+
+    /// Tries once more, so that nothing that was typed is lost to a lock or to another process's change.
+    private func save(_ unsaved: Unsaved) throws {
+        switch unsaved.reason {
+        case .locked:
+            try vault.access(selection.groups).withVault { try $0.update(unsaved.record, with: unsaved.changes) }
+        case .versionMismatch:
+            guard try Confirmation.isWanted("It was changed meanwhile. Put yours in its place?") else {
+                throw CommandError(unsaved.reason)
+            }
+            let query = Query(persistentReference: unsaved.record.persistentReference)
+            try vault.access(selection.groups).withVault { _ = try $0.update(matching: query, with: unsaved.changes) }
+        default: throw unsaved.reason
         }
     }
 
     /// Nil: the person left it as it was.
     private static func edited(_ old: Secret) throws -> Secret? {
-        // The editor's terminal may say "interrupt" to the editor; the file goes when the editor has ended.
-        let interruptions = try Interruptions()
         let scratch = try Scratch.make()
         let new: Secret
         do { new = try edited(old, at: scratch.path + "/secret") } catch {
@@ -48,7 +76,6 @@ struct Edit: ParsableCommand {
             throw error
         }
         scratch.wipe()
-        try interruptions.check()
         return new.isEqual(to: old) ? nil : new
     }
 

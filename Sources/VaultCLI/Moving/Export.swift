@@ -151,8 +151,9 @@ struct Export: ParsableCommand {
             try write(database, to: file)
         case .pass: try writeTree(&entries, to: file)
         }
-        Output.note(
-            "wrote \((entries.entries.count - entries.missing).grouped) entries\(format.isClear ? ", in clear" : "")")
+        let count = entries.entries.count - entries.missing
+        let what = count == 1 ? "one entry" : "\(count.grouped) entries"
+        Output.note("wrote \(what)\(format.isClear ? ", in clear" : "")")
         for (what, count) in entries.leftOut.sorted(by: { $0.key < $1.key }) {
             Output.warn("the format has no room for \(what): \(count.grouped) left out")
         }

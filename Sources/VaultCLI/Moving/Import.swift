@@ -101,7 +101,9 @@ struct Import: ParsableCommand {
         let (logins, name) = try Progress.during("reading") { report in try source.logins(.ofProcess(report)) }
         let isClear = format.isClear && !logins.wereEncrypted
         let report = try access.withVault { vault in
-            try Import.store(logins, of: name, in: vault, groups.first, replaces: replace, isDryRun: dryRun)
+            try Import.store(
+                logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
+                replaces: replace, isDryRun: dryRun)
         }
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)
@@ -112,11 +114,12 @@ struct Import: ParsableCommand {
 
     /// Decides what becomes of the logins, and does it unless the caller only looks.
     static func store(
-        _ logins: ImportedLogins, of source: String, in vault: any OpenVault, _ group: String?, replaces: Bool,
-        isDryRun: Bool
+        _ logins: ImportedLogins, of source: String, from origin: String?, in vault: any OpenVault, _ group: String?,
+        replaces: Bool, isDryRun: Bool
     ) throws -> ImportReport {
         do {
-            var plan = try ImportPlan(logins, of: source, in: vault, group: group, replaces: replaces)
+            var plan = try ImportPlan(
+                logins, of: source, from: origin, in: vault, group: group, replaces: replaces)
             if !isDryRun { try Progress.during("storing") { report in try plan.carryOut(report) } }
             return plan.report
         } catch let error as ImportError { throw CommandError(error, of: source) }

@@ -134,6 +134,16 @@ struct ImportSource {
         }
     }
 
+    /// Which file it is, for a format whose entries have no identifiers of their own.
+    var origin: String? {
+        switch format {
+        case .csv, .otpauth, .env, .pass, .gopass: break
+        default: return nil
+        }
+        guard let path = file ?? place, path != "-" else { return nil }
+        return (try? LinuxFileSystem().resolve(FilePath(path)).string) ?? path
+    }
+
     /// - Returns: also what the sources of the items begin with.
     func logins(_ world: ImportWorld) throws -> (logins: ImportedLogins, source: String) {
         do { return try read(world) } catch let error as ImportError { throw CommandError(error, of: name) }

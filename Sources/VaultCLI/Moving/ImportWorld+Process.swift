@@ -20,7 +20,7 @@ extension ImportWorld {
                 return Ended(status: status, message: message)
             },
             read: { path in
-                let tooLong = CommandError.usage("a file has more than 16 MiB")
+                let tooLong = ImportError.tooLarge(nil)
                 return Secret(try SecretReader.read(file: path, limit: Layout.valueLimit, tooLong: tooLong))
             },
             files: { directory in try FileTree.names(below: directory) },

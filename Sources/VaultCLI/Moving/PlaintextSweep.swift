@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
@@ -31,14 +32,14 @@ struct PlaintextSweep {
             var reports: [ImportOutput] = []
             for source in sources {
                 let report = try Import.store(
-                    source.found.imported, of: source.format.rawValue, in: vault, group, replaces: replaces,
-                    isDryRun: isDryRun)
+                    source.found.imported, of: source.format.rawValue, from: source.path, in: vault, group,
+                    replaces: replaces, isDryRun: isDryRun)
                 let output = ImportOutput(report: report, source: source.format.rawValue, isDryRun: isDryRun)
                 Output.note("\(source.format.rawValue): '\(source.path.printable)'")
                 if isDryRun, !isJSON { try Output.write(output.table) }
                 output.tell()
                 reports.append(output)
-                if !isDryRun { try remove(source, readingBack: vault) }
+                if !isDryRun { try remove(source, report, readingBack: vault) }
             }
             if isJSON { try Output.json(reports) }
         }
@@ -60,7 +61,12 @@ struct PlaintextSweep {
                 let document = try Document(bytes)
                 sources.append(
                     Source(format: format, path: path, document: document, found: try format.logins(document)))
-            } catch { throw CommandError(error, of: path) }
+            } catch {
+                let failure = CommandError(error, of: path)
+                // One of several keeps the others from nothing.
+                guard self.format == .plaintext else { throw failure }
+                Output.warn("skipped: \(failure.message)")
+            }
         }
         return sources.filter { !$0.found.imported.logins.isEmpty || self.format != .plaintext }
     }
@@ -68,11 +74,14 @@ struct PlaintextSweep {
     private func isThere(_ path: String) -> Bool { unsafe Glibc.access(path, F_OK) == 0 }
 
     /// Takes those out of the file whose secrets the vault has as they are there.
-    private func remove(_ source: Source, readingBack vault: any OpenVault) throws {
+    private func remove(_ source: Source, _ report: ImportReport, readingBack vault: any OpenVault) throws {
+        let taken = Set(report.lines.filter { $0.outcome != .differs && $0.outcome != .skipped }.map(\.source))
         var ranges: [Range<Int>] = []
         var count = 0
         for (login, parts) in zip(source.found.imported.logins, source.found.ranges) {
-            guard try isThere(login, of: source.format, in: vault) else { continue }
+            guard taken.contains(login.source(of: source.format.rawValue)),
+                try isThere(login, of: source.format, in: vault)
+            else { continue }
             ranges += parts
             count += 1
         }
@@ -92,12 +101,15 @@ struct PlaintextSweep {
     private func isThere(_ login: Login, of format: Plaintext, in vault: any OpenVault) throws -> Bool {
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
             var query = Query(
-                itemClass, userAttributes: [ImportNames.source: "\(format.rawValue):\(login.id)"])
+                itemClass, userAttributes: [ImportNames.source: login.source(of: format.rawValue)])
             query.attributes[.accessGroup] = group.map(AttributeValue.string)
             guard let item = try vault.allMatching(query).first else { continue }
             guard let stored = try item.openedSecret(), let given = login.password, stored.isEqual(to: given) else {
                 return false
             }
+            guard item.account == login.user,
+                login.attributes.allSatisfy({ item.userAttributes[$0.name] == $0.value })
+            else { return false }
             return try login.fields.allSatisfy { field in
                 try item.openedSecret(field: field.name)?.isEqual(to: field.secret) ?? false
             }
@@ -116,19 +128,21 @@ struct PlaintextSweep {
             }
             // A link leads to the file that has the text.
             let target = try LinkTarget.of(source.path)
+            // The old bytes are overwritten where they lie, unless the file has other names: it is theirs as well.
+            let old = unsafe clinux_openat(AT_FDCWD, target, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+            defer { if old >= 0 { close(Int32(old)) } }
+            var status = stat()
+            let isKnown = unsafe fstat(Int32(old), &status) == 0
+            let isAlone = isKnown && status.st_nlink == 1
             if let rest {
-                let old = target + ".tmp-" + String(UInt64.random(in: 0...UInt64.max), radix: 16)
-                // The bytes of the old file are overwritten where they lie, as far as its file system does that.
-                guard unsafe link(target, old) == 0 else { throw failure(source.path) }
-                do { try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) } } catch {
-                    _ = unsafe unlink(old)
-                    throw error
-                }
-                Scratch.overwrite(old)
-                _ = unsafe unlink(old)
+                try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) }
             } else {
-                Scratch.overwrite(target)
                 guard unsafe unlink(target) == 0 else { throw failure(source.path) }
+            }
+            if isAlone {
+                Scratch.overwrite(Int32(old), Int(status.st_size))
+            } else {
+                Output.warn("'\(source.path.printable)' has other names, which still have what was taken out")
             }
         } catch { throw .outside(error) }
     }

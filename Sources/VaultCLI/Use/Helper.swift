@@ -100,8 +100,15 @@ struct Helper {
     /// Runs the program with this process's own standard streams, such as an editor, to its end.
     ///
     /// - Returns: its exit code.
+    ///
+    /// An interruption is meant for the program, and its end is waited for; both of them stop and go on together.
     func run() throws -> Int32 {
-        Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
+        let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
+        defer {
+            signal(SIGINT, interrupted)
+            signal(SIGQUIT, quit)
+        }
+        return Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
     }
 
     /// Gives the program its input and hands on its output part by part, while it runs.
@@ -133,11 +140,11 @@ struct Helper {
         do { try SecretReader.parts(of: answer.readEnd, output) } catch {
             kill(process, SIGKILL)
             _ = Helper.status(of: process)
-            group.wait()
             throw error
         }
         let status = Helper.status(of: process)
-        group.wait()
+        // A process that it has left behind may keep its standard error open for ever.
+        _ = group.wait(timeout: .now() + .seconds(1))
         return (status, message.withLock { $0 })
     }
 

@@ -33,6 +33,8 @@ package enum BitwardenExport {
             }
             try write(entry, &json)
             entries.leaveOut("attachments", entry.attachments.count)
+            let isKnown = entry.kind == nil || ["secure note", "card", "identity", "ssh key"].contains(entry.kind)
+            entries.leaveOut("descriptions", isKnown ? 0 : 1)
         }
         try json.end("]")
         try json.end("}")
@@ -54,7 +56,7 @@ package enum BitwardenExport {
         try json.member("name", entry.title)
         let kinds = ["secure note": 2, "card": 3, "identity": 4, "ssh key": 5]
         let isOwn = entry.id(in: "bitwarden") != nil
-        let kind = isOwn ? kinds[entry.kind ?? ""] ?? 1 : entry.kind == "secure note" ? 2 : 1
+        let kind = fittingKind(kinds[entry.kind ?? ""] ?? 1, entry, isOwn: isOwn)
         try json.member("type", raw: String(kind))
         try json.member("notes", kind == 2 ? entry.password : entry.notes)
         let isFavorite = entry.attributes.contains { $0.name == "favorite" && ["true", "1"].contains($0.value) }
@@ -83,7 +85,7 @@ package enum BitwardenExport {
             try json.member("type", raw: isLink ? "3" : "0")
             try json.end("}")
         }
-        for (name, secret) in entry.fields where name != "passkey" || !isOwn {
+        for (name, secret) in entry.fields where name != "passkey" || !isOwn || kind != 1 || !isArray(secret) {
             try json.begin("{")
             try json.member("name", name)
             try json.member("value", secret)
@@ -92,6 +94,26 @@ package enum BitwardenExport {
         }
         try json.end("]")
         try json.end("}")
+    }
+
+    /// What an entry can be without losing a part: as what it came, else a login.
+    private static func fittingKind(_ kind: Int, _ entry: ExportEntry, isOwn: Bool) -> Int {
+        switch kind {
+        case 2:
+            let hasMore = !entry.user.isEmpty || !entry.urls.isEmpty || entry.otp != nil || entry.notes != nil
+            return hasMore ? 1 : 2
+        case 3...5:
+            guard isOwn, let secret = entry.password, let document = try? Document(secret),
+                let value = try? JSONValue(document), value.isObject
+            else { return 1 }
+            return kind
+        default: return 1
+        }
+    }
+
+    private static func isArray(_ secret: Secret) -> Bool {
+        guard let document = try? Document(secret) else { return false }
+        return (try? JSONValue(document))?.isArray ?? false
     }
 
     private static func writeLogin(_ entry: ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
@@ -108,7 +130,9 @@ package enum BitwardenExport {
         try json.member("username", entry.user)
         try json.member("password", entry.password)
         try json.member("totp", entry.otp)
-        if let passkey = entry.fields.first(where: { $0.name == "passkey" }), entry.id(in: "bitwarden") != nil {
+        if let passkey = entry.fields.first(where: { $0.name == "passkey" }), entry.id(in: "bitwarden") != nil,
+            isArray(passkey.secret)
+        {
             try json.member("fido2Credentials", raw: passkey.secret)
         }
         try json.end("}")

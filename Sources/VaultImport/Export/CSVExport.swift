@@ -54,6 +54,7 @@ package enum CSVExport {
         entries.leaveOut("notes", entry.notes == nil || columns.contains(.notes) ? 0 : 1)
         entries.leaveOut("folders", entry.folder.isEmpty || columns.contains(.folder) ? 0 : 1)
         entries.leaveOut("fields", entry.fields.count)
+        entries.leaveOut("descriptions", entry.kind == nil ? 0 : 1)
         entries.leaveOut("attributes", entry.attributes.count { !columns.contains(.attribute($0.name)) })
         entries.leaveOut("attachments", entry.attachments.count)
         entries.leaveOut("further URLs", max(0, entry.urls.count - 1))

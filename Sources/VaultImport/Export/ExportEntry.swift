@@ -79,8 +79,10 @@ extension Secret {
     var isPlainText: Bool {
         withBytes { bytes in
             guard (try? UTF8Span(validating: bytes)) != nil else { return false }
-            return bytes.indices.allSatisfy {
-                bytes[$0] >= 0x20 && bytes[$0] != 0x7f || [9, 10, 13].contains(bytes[$0])
+            return bytes.indices.allSatisfy { index in
+                // U+FFFE and U+FFFF are no characters, and no XML has them.
+                let isNone = bytes[index] == 0xef && bytes[index + 1] == 0xbf && bytes[index + 2] >= 0xbe
+                return bytes[index] >= 0x20 && bytes[index] != 0x7f && !isNone || [9, 10, 13].contains(bytes[index])
             }
         }
     }
@@ -102,10 +104,8 @@ package struct ExportedEntries: Sendable {
         for (index, item) in items.enumerated() {
             guard !staying.contains(item[.accessGroup]?.text ?? "") else { continue }
             let source = item.userAttributes[ImportNames.source]
-            if let source, let name = item.account, item.service?.hasSuffix("/attachment") == true,
-                source.hasSuffix("/" + name)
-            {
-                attachments.append((String(source.dropLast(name.utf8.count + 1)), name, item))
+            if let (parent, name) = ExportedEntries.attachment(item, source) {
+                attachments.append((parent, name, item))
                 continue
             }
             do throws(VaultError) {
@@ -127,6 +127,16 @@ package struct ExportedEntries: Sendable {
                 }
             } catch { throw .outside(error) }
         }
+    }
+
+    /// Whose attachment an item is, and what it is called there. Nil: it is none.
+    private static func attachment(_ item: Item, _ source: String?) -> (parent: String, name: String)? {
+        let service = item.userAttributes[ImportNames.originalKey] ?? item.service
+        guard let name = item.account, var source, service?.hasSuffix("/attachment") == true else { return nil }
+        // One that came twice has a number behind it.
+        if !source.hasSuffix("/" + name), let mark = source.lastIndex(of: "~") { source = String(source[..<mark]) }
+        guard source.hasSuffix("/" + name) else { return nil }
+        return (String(source.dropLast(name.count + 1)), name)
     }
 
     /// How many entries were left out whole.

@@ -43,7 +43,10 @@ package enum KeePassExport {
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
         do throws(CryptoError) {
             var writer = try Writer()
-            return try writer.document(entries.entries)
+            let text = try writer.document(entries.entries)
+            entries.leaveOut("descriptions", entries.entries.count { $0.kind != nil })
+            entries.leaveOut("characters that no XML can say", writer.unsayable)
+            return text
         } catch { throw .cryptography(error) }
     }
 
@@ -67,6 +70,8 @@ package enum KeePassExport {
     private struct Writer: ~Copyable {
         private var buffer: SecretBuffer
         private var binaries: [Secret] = []
+        /// Characters of names and attributes for which a question mark stands.
+        private(set) var unsayable = 0
 
         init() throws(CryptoError) { buffer = try SecretBuffer(capacity: 65_536) }
 
@@ -143,9 +148,23 @@ package enum KeePassExport {
             for (index, url) in entry.urls.dropFirst().enumerated() {
                 try string(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)", url)
             }
-            for (name, value) in entry.attributes where name != "tags" && name != "expires" { try string(name, value) }
+            var names: Set<String> = ["Title", "UserName", "URL", "Password", "Notes", "otp"]
+            for index in 0..<max(entry.urls.count, 1) { names.insert(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)") }
+            // A key stands once in an entry, and these mean something.
+            func taking(_ name: String) -> String {
+                var (taken, number) = (name, 2)
+                while taken.isEmpty || !names.insert(taken).inserted || taken.hasPrefix("KP2A_URL") {
+                    taken = "\(name) \(number)"
+                    number += 1
+                    if name.hasPrefix("KP2A_URL") { taken = "_" + taken }
+                }
+                return taken
+            }
+            for (name, value) in entry.attributes where name != "tags" && name != "expires" {
+                try string(taking(name), value)
+            }
             if let otp = entry.otp { try string("otp", otp, isProtected: true) }
-            for (name, secret) in entry.fields { try string(name, secret, isProtected: true) }
+            for (name, secret) in entry.fields { try string(taking(name), secret, isProtected: true) }
             for (name, content) in entry.attachments {
                 guard let reference = binaries.firstIndex(where: { $0 === content }) else { continue }
                 try buffer.append("<Binary>")
@@ -187,7 +206,9 @@ package enum KeePassExport {
                 case UInt8(ascii: ">"): try buffer.append("&gt;")
                 case UInt8(ascii: "\""): try buffer.append("&quot;")
                 case 0x0d: try buffer.append("&#13;")
-                case let byte where byte < 0x20 && byte != 0x09 && byte != 0x0a: try buffer.append("?")
+                case let byte where byte < 0x20 && byte != 0x09 && byte != 0x0a:
+                    unsayable += 1
+                    try buffer.append("?")
                 case let byte: try buffer.append(byte)
                 }
             }

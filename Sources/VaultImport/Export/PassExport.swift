@@ -21,7 +21,10 @@ package enum PassExport {
                 name = "\(base) \(number)"
                 number += 1
             }
-            let content = try content(entry)
+            let whole = isWhole(entry) ? entry.password : nil
+            let content: Secret
+            if let whole { content = whole } else { content = try self.content(entry) }
+            count(entry, &entries)
             try outside { try write(name + ".gpg", try encrypted(content, for: recipient, world)) }
             for (attachment, content) in entry.attachments {
                 let file = "\(name).attachments/\(part(attachment)).gpg"
@@ -29,6 +32,29 @@ package enum PassExport {
             }
             world.progress(Double(index) / Double(all.count))
         }
+    }
+
+    /// Whether a file has the secret and nothing else, as `pass insert --multiline` makes it: bytes, keys and texts of
+    /// several lines, of which the first alone would be taken for a password.
+    private static func isWhole(_ entry: ExportEntry) -> Bool {
+        guard let password = entry.password else { return false }
+        return !password.isUTF8 || hasLines(password)
+    }
+
+    private static func hasLines(_ secret: Secret) -> Bool {
+        secret.withBytes { bytes in bytes.indices.contains { bytes[$0] == 0x0a } }
+    }
+
+    /// What such a file, and a line, has no room for.
+    private static func count(_ entry: ExportEntry, _ entries: inout ExportedEntries) {
+        entries.leaveOut("descriptions", entry.kind == nil ? 0 : 1)
+        guard isWhole(entry) else {
+            return entries.leaveOut("fields of several lines", entry.fields.count { hasLines($0.secret) })
+        }
+        entries.leaveOut("fields", entry.fields.count + (entry.otp == nil ? 0 : 1))
+        entries.leaveOut("attributes", entry.attributes.count)
+        entries.leaveOut("notes", entry.notes == nil ? 0 : 1)
+        entries.leaveOut("users and URLs", (entry.user.isEmpty ? 0 : 1) + entry.urls.count)
     }
 
     private static func encrypted(
@@ -82,7 +108,7 @@ package enum PassExport {
                 try append(otp)
             }
             for (name, value) in entry.attributes { try buffer.append("\(line(name)): \(line(value))\n") }
-            for (name, secret) in entry.fields {
+            for (name, secret) in entry.fields where !hasLines(secret) {
                 try buffer.append("\(line(name)): ")
                 try append(secret)
             }

@@ -58,6 +58,7 @@ package enum Aegis {
                         ("period", info["period"]?.text ?? ""), ("counter", info["counter"]?.text ?? ""),
                         ("issuer", entry["issuer"]?.text ?? ""),
                     ]))
+            login.addField("pin", try info["pin"]?.secret())
             imported.logins.append(login)
         }
         return imported

@@ -81,8 +81,8 @@ package struct CSVLayout: Sendable {
         return all.first { $0.telling.isSubset(of: names) }
     }
 
-    /// What a column is; one that the product did not have when this was written is an attribute.
+    /// What a column is; one that the product did not have when this was written may be a secret.
     func column(_ name: String) -> Column {
-        columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? .attribute(name)
+        columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? .field(name)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
+internal import VaultFormat
 
 /// Logins in comma-separated values.
 package enum CSVLogins {
@@ -25,11 +26,15 @@ package enum CSVLogins {
             for (column, cell) in zip(columns, row.cells) { try read(cell, column, reader, &login) }
             if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
             if login.id.isEmpty {
-                // No secret is in it, so it stays the same when the password changes.
-                let id = [login.urls.first ?? "", login.user, login.title].joined(separator: "\n")
+                // No password is in it, so it stays the same when that changes. The title tells apart what is else the
+                // same, and then the order does.
+                let page = login.urls.first ?? login.title
+                var id = [page, login.user].joined(separator: "\n")
+                if counts[id] != nil { id += "\n" + login.title }
                 counts[id, default: 0] += 1
                 let number = counts[id] ?? 1
-                login.id = number == 1 ? id : "\(id)\n\(number)"
+                let digest = KeyedHash.digest(Array((number == 1 ? id : "\(id)\n\(number)").utf8).span)
+                login.id = hexadecimal((0..<16).map { digest.bytes[$0] })
             }
             imported.logins.append(login)
         }

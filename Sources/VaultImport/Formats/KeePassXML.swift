@@ -152,6 +152,8 @@ final class KeePassXML {
         path.append(tag)
         text.clear()
         switch tag {
+        case .group where entry != nil && historyDepth == 0, .entry where entry != nil && historyDepth == 0:
+            throw .malformed(place, "a group or an entry in an entry")
         case .group where entry == nil: groups.append(("", ""))
         case .history where entry != nil: historyDepth += 1
         case .entry where historyDepth > 0: entry?.login.olderVersions += 1
@@ -239,12 +241,7 @@ final class KeePassXML {
         }
         if entry.login.id.isEmpty { entry.login.id = String(entryCount) }
         if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
-        // What older versions of KeePassXC keep.
-        if let seed = entry.seed {
-            if !entry.login.fields.contains(where: { $0.name == ImportNames.otp }) {
-                entry.login.addField(ImportNames.otp, try OTPAuth.uri(entry.login, seed, settings: entry.settings))
-            }
-        }
+        try addSeed(to: &entry)
         // Below the one that every database has.
         let folders = groups.dropFirst().map(\.name)
         entry.login.folder = folders.joined(separator: "/")
@@ -257,6 +254,36 @@ final class KeePassXML {
                 Login.Attachment(name: name, content: binary.content, isCompressed: binary.isCompressed))
         }
         imported.logins.append(entry.login)
+    }
+
+    /// Seeds of one-time passwords as older versions of KeePassXC, KeePass itself and a plugin of it keep them. One that
+    /// says what no URI says, such as Steam's own letters, stays as it is.
+    private func addSeed(to entry: inout Entry) throws(ImportError) {
+        let place = entry.login.fields.firstIndex { $0.name == ImportNames.otp }
+        if let seed = entry.seed {
+            let encoder = entry.settings?.split(separator: ";").dropFirst().first
+            if place == nil, encoder.map({ Int($0) != nil }) ?? true {
+                entry.login.addField(ImportNames.otp, try OTPAuth.uri(entry.login, seed, settings: entry.settings))
+            } else {
+                entry.login.addField("TOTP Seed", seed)
+                entry.login.addAttribute("TOTP Settings", entry.settings)
+            }
+        } else if let place, let parts = OTPAuth.parameters(entry.login.fields[place].secret) {
+            // KeeOtp: key=…&step=…&size=…
+            entry.login.fields[place].secret = try OTPAuth.uri(
+                issuer: entry.login.title, account: entry.login.user, key: parts.key,
+                [("period", parts.others["step"] ?? ""), ("digits", parts.others["size"] ?? "")])
+        } else if place == nil, let seed = entry.login.fields.first(where: { $0.name == "TimeOtp-Secret-Base32" }) {
+            func setting(_ name: String) -> String { entry.login.attributes.first { $0.name == name }?.value ?? "" }
+            entry.login.addField(
+                ImportNames.otp,
+                try OTPAuth.uri(
+                    issuer: entry.login.title, account: entry.login.user, key: seed.secret,
+                    [
+                        ("digits", setting("TimeOtp-Length")), ("period", setting("TimeOtp-Period")),
+                        ("algorithm", setting("TimeOtp-Algorithm").replacing("HMAC-SHA-", with: "SHA")),
+                    ]))
+        }
     }
 
     /// Opens the attachments that are packed, one by one.

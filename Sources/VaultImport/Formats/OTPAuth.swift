@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
+internal import VaultFormat
 
 /// Lists of `otpauth://` URIs, one a line, and the URIs themselves.
 package enum OTPAuth {
@@ -99,6 +100,19 @@ package enum OTPAuth {
             try buffer.append(rest)
             return Secret(try buffer.take())
         }
+    }
+
+    /// The parts of `key=…&name=value`. Nil: it is something else.
+    static func parameters(_ text: Secret) -> (key: Secret, others: [String: String])? {
+        let (key, rest) =
+            text.withBytes { bytes -> (Range<Int>, String)? in
+                guard bytes.starts(0..<bytes.count, with: "key=") else { return nil }
+                let end = bytes.firstIndex(of: UInt8(ascii: "&"), in: 4..<bytes.count) ?? bytes.count
+                return (4..<end, String(decoding: bytes.array(min(end + 1, bytes.count)..<bytes.count), as: UTF8.self))
+            } ?? (0..<0, "")
+        guard !key.isEmpty, let bytes = try? text.bytes.copy(of: key) else { return nil }
+        let others = rest.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
+        return (Secret(bytes), Dictionary(others.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first })
     }
 
     /// - Parameter settings: of KeePassXC before 2.5: `period;digits`.

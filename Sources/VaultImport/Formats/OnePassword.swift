@@ -140,7 +140,8 @@ package struct OnePassword {
             login.addAttribute(title, value.text)
         case "email": login.addAttribute(title, value.text ?? value["email_address"]?.text)
         case "file": break
-        default: if value.isObject { login.addField(title, try value.source()) }
+        // Others are secrets as far as can be told, such as the number of a card.
+        default: login.addField(title, try value.isObject ? value.source() : value.secret())
         }
     }
 

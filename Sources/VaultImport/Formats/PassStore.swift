@@ -153,6 +153,11 @@ package struct PassStore {
         }
         guard let split, !value.isEmpty else { return false }
         let name = document.text(line.lowerBound..<split)
+        let isAddress = document.bytes.withBytes { $0.starts(split..<line.upperBound, with: "://") }
+        if isAddress, !name.contains(" ") {
+            login.urls.append(document.text(line))
+            return true
+        }
         guard !name.isEmpty, name.count <= 64, !name.contains(" ") || name.split(separator: " ").count <= 3 else {
             return false
         }
@@ -164,7 +169,15 @@ package struct PassStore {
         case "url", "uri", "site", "website": login.urls.append(document.text(value))
         case "otpauth":
             // `otpauth: //totp/…`, which is the URI with a blank in it, as YAML has it.
-            login.addField(ImportNames.otp, try document.secret(value))
+            login.addField(
+                ImportNames.otp,
+                try secured { () throws(CryptoError) in
+                    var uri = try SecretBuffer()
+                    try uri.append("otpauth:")
+                    try document.bytes.withBytes { bytes throws(CryptoError) in try uri.append(bytes.extracting(value))
+                    }
+                    return Secret(try uri.take())
+                })
         case "totp", "otp": login.addField(ImportNames.otp, try document.secret(value))
         default: login.addField(name, try document.secret(value))
         }

@@ -38,14 +38,35 @@ struct Fingerprint: Equatable {
         digest = hash.digest()
     }
 
-    /// Nil: what the field has is none.
-    init?(_ field: Secret) {
-        guard field.count == 32 else { return nil }
-        digest = field.withBytes { Digest($0) }
+    /// Which file it came from: 16 bytes of a hash of its path.
+    struct Origin: Equatable {
+        fileprivate let bytes: [UInt8]
+
+        init(_ path: String) {
+            let digest = KeyedHash.digest(Array(path.utf8).span)
+            bytes = (0..<16).map { digest.bytes[$0] }
+        }
+
+        /// Nil: the field has none.
+        init?(_ field: Secret) {
+            guard field.count == 48 else { return nil }
+            bytes = field.withBytes { $0.array(32..<48) }
+        }
     }
 
-    func field() throws(ImportError) -> Secret {
-        try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: digest.bytes.span)) }
+    /// Nil: what the field has is none.
+    init?(_ field: Secret) {
+        guard field.count == 32 || field.count == 48 else { return nil }
+        digest = field.withBytes { Digest($0.extracting(0..<32)) }
+    }
+
+    func field(_ origin: Origin?) throws(ImportError) -> Secret {
+        try secured { () throws(CryptoError) in
+            var buffer = try SecretBuffer(capacity: 48)
+            try buffer.append(digest.bytes.span)
+            if let origin { try buffer.append(origin.bytes) }
+            return Secret(try buffer.take())
+        }
     }
 }
 

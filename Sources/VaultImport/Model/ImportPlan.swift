@@ -19,6 +19,7 @@ package struct ImportPlan {
     private let store: any ItemStore
     private let group: String?
     private let replaces: Bool
+    private let origin: Fingerprint.Origin?
     package private(set) var report = ImportReport()
     private var additions: [Item] = []
     private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
@@ -26,21 +27,30 @@ package struct ImportPlan {
     private var imported: [String: Item] = [:]
     /// Every key that is taken: by an item of the vault, or (nil) by one that is to be added.
     private var keys: [ImportKey: Item?] = [:]
-    private var sources: Set<String> = []
+    /// How often each source came, and the last number that was given to an item because of its key.
+    private var sources: [String: Int] = [:]
+    private var ownKeys: [ImportKey: Int] = [:]
+    /// Items of other sources that an item of this one takes the place of.
+    private var claimed: Set<[UInt8]> = []
 
     /// - Parameters:
     ///   - format: what sources begin with.
+    ///   - origin: the file that a format without identifiers of its own was read from: its entries take no place of
+    ///     those of another file.
     ///   - group: where items are added.
     ///   - replaces: whether the source is right where it differs.
     package init(
-        _ logins: ImportedLogins, of format: String, in store: any ItemStore, group: String?, replaces: Bool
+        _ logins: ImportedLogins, of format: String, from origin: String? = nil, in store: any ItemStore,
+        group: String?, replaces: Bool
     ) throws(ImportError) {
+        self.origin = origin.map { Fingerprint.Origin($0) }
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
         try look()
         for login in logins.logins { try plan(login) }
         for (place, reason) in logins.skipped {
             report.lines.append(
-                ImportReport.Line(place: place, service: "", account: "", outcome: .skipped, reason: reason))
+                ImportReport.Line(place: place, service: "", account: "", source: "", outcome: .skipped, reason: reason)
+            )
         }
     }
 
@@ -100,8 +110,8 @@ package struct ImportPlan {
         report.olderVersions += login.olderVersions
         let items: [Item]
         do throws(ImportError) { items = try login.items(of: format) } catch {
-            guard case .tooLarge = error else { throw error }
-            note(login, .skipped, "its secrets have more than 16 MiB together")
+            guard case .malformed(_, let flaw) = error else { throw error }
+            note(login, .skipped, flaw)
             return
         }
         for item in items { try plan(item, of: login) }
@@ -113,7 +123,7 @@ package struct ImportPlan {
         let source = unique(item.userAttributes[ImportNames.source] ?? format)
         item.userAttributes[ImportNames.source] = source
         let fingerprint = try fingerprint(of: item)
-        item.fields[ImportNames.fingerprint] = try fingerprint.field()
+        item.fields[ImportNames.fingerprint] = try fingerprint.field(origin)
         if let existing = imported[source] {
             try plan(item, fingerprint, inPlaceOf: existing, of: login)
         } else if let other = keys[ImportKey(item)] {
@@ -134,13 +144,17 @@ package struct ImportPlan {
     private mutating func plan(
         _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
-        let base = try opened(existing, ImportNames.fingerprint).flatMap { Fingerprint($0) }
+        let field = try opened(existing, ImportNames.fingerprint)
+        let base = field.flatMap { Fingerprint($0) }
         guard base != fingerprint else { return note(login, item, .unchanged) }
         let current = try self.fingerprint(of: existing)
         if current == fingerprint {
             // Both sides came to the same, and from there they go on.
             note(login, item, .unchanged)
-            try update(existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field())])))
+            try update(
+                existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field(origin))])))
+        } else if !replaces, let origin, let earlier = field.flatMap({ Fingerprint.Origin($0) }), earlier != origin {
+            note(login, item, .differs, "it came from another file before")
         } else if current == base || replaces {
             note(login, item, .updated)
             let isSame = existing.itemClass == item.itemClass
@@ -154,18 +168,39 @@ package struct ImportPlan {
 
     /// Another item, which this source did not bring, has the key.
     private mutating func plan(_ item: Item, besides other: Item, of login: Login) throws(ImportError) {
-        if try says(other, item) {
+        if try !isSame(other, item) {
+            guard replaces, let record = other.record else {
+                return note(login, item, .differs, "another item has its key, and another secret")
+            }
+            // A second entry of the same key does not take the place of the first.
+            guard claimed.insert(record.persistentReference).inserted else { return add(withOwnKey(item), login) }
+            note(login, item, .updated)
+            try update(other, .some(changes(of: other, to: item, removing: false)))
+        } else if saysAll(other, item) {
             note(login, item, .unchanged, "it is there already")
         } else if replaces {
             note(login, item, .updated)
             try update(other, .some(changes(of: other, to: item, removing: false)))
         } else {
-            note(login, item, .differs, "another item has its key, and another secret")
+            note(login, item, .differs, "it is there with the same secret, and with other notes or attributes")
+        }
+    }
+
+    /// Whether an item says what another says beside its secrets; a label may be any.
+    private func saysAll(_ item: Item, _ other: Item) -> Bool {
+        for attribute in [Attribute.comment, .itemDescription] {
+            guard let text = other[attribute]?.text, !text.isEmpty else { continue }
+            guard item[attribute]?.text == text else { return false }
+        }
+        return other.userAttributes.allSatisfy { name, value in
+            // An address that is written otherwise says the same.
+            let isSamePage = name == ImportNames.url && WebAddress(value)?.text == WebAddress(item).text
+            return name.hasPrefix("vault.") || isSamePage || item.userAttributes[name] == value
         }
     }
 
     /// Whether an item has all of the secrets of another.
-    private func says(_ item: Item, _ other: Item) throws(ImportError) -> Bool {
+    private func isSame(_ item: Item, _ other: Item) throws(ImportError) -> Bool {
         func isEqual(_ first: Secret?, _ second: Secret?) -> Bool {
             guard let first, let second else { return first?.isEmpty ?? second?.isEmpty ?? true }
             return first.withBytes { a in second.withBytes { b in isEqualInConstantTime(a, b) } }
@@ -183,7 +218,14 @@ package struct ImportPlan {
     ) throws(ImportError) -> ItemChanges {
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         // An item never loses its secret, which can only become empty.
-        if item.secret == nil, existing.record?.hasSecret == true { changes.secret = try Secret(plain: "") }
+        if item.secret == nil, existing.record?.hasSecret == true, removing { changes.secret = try Secret(plain: "") }
+        // What the new address has not.
+        if item.itemClass == .internetPassword {
+            for attribute in [Attribute.protocolName, .path, .authenticationType] where item[attribute] == nil {
+                changes.attributes[attribute] = .string("")
+            }
+            if item[.port] == nil { changes.attributes[.port] = .number(0) }
+        }
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         for (name, secret) in item.fields { changes.fields[name] = .some(secret) }
         let original = existing.userAttributes[ImportNames.originalKey]
@@ -218,27 +260,25 @@ package struct ImportPlan {
     }
 
     /// The item with the first key of its own: two entries of a source may have one.
-    private func withOwnKey(_ item: Item) -> Item {
+    private mutating func withOwnKey(_ item: Item) -> Item {
         var item = item
         let part = item.itemClass == .genericPassword ? Attribute.service : .securityDomain
         let original = item[part]?.text ?? ""
         item.userAttributes[ImportNames.originalKey] = original
-        var number = 2
+        let key = ImportKey(item)
+        var number = ownKeys[key] ?? 1
         repeat {
-            item[part] = .string("\(original)~\(number)")
             number += 1
+            item[part] = .string("\(original)~\(number)")
         } while keys[ImportKey(item)] != nil
+        ownKeys[key] = number
         return item
     }
 
     private mutating func unique(_ source: String) -> String {
-        var unique = source
-        var number = 2
-        while !sources.insert(unique).inserted {
-            unique = "\(source)~\(number)"
-            number += 1
-        }
-        return unique
+        let number = (sources[source] ?? 0) + 1
+        sources[source] = number
+        return number == 1 ? source : "\(source)~\(number)"
     }
 
     private func fingerprint(of item: Item) throws(ImportError) -> Fingerprint {
@@ -257,13 +297,14 @@ package struct ImportPlan {
         report.lines.append(
             ImportReport.Line(
                 place: login.place, service: item.server ?? item.service ?? "", account: item.account ?? "",
-                outcome: outcome, reason: reason))
+                source: item.userAttributes[ImportNames.source] ?? "", outcome: outcome, reason: reason))
     }
 
     private mutating func note(_ login: Login, _ outcome: ImportReport.Outcome, _ reason: String) {
         report.lines.append(
             ImportReport.Line(
-                place: login.place, service: login.title, account: login.user, outcome: outcome, reason: reason))
+                place: login.place, service: login.title, account: login.user, source: "", outcome: outcome,
+                reason: reason))
     }
 }
 

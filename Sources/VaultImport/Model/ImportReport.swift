@@ -15,6 +15,8 @@ package struct ImportReport: Sendable {
         /// The service or server, and the account, as attributes of an item: not yet fit for a terminal.
         package let service: String
         package let account: String
+        /// `FORMAT:ID` of the item; empty for what became none.
+        package let source: String
         package var outcome: Outcome
         package var reason: String?
     }

@@ -12,9 +12,9 @@ extension Login {
     /// The item of the entry, and one for each attachment.
     ///
     /// - Parameter format: as ``ImportNames/source`` begins with it.
-    /// - Throws: `.tooLarge` for an entry whose secrets have more than 16 MiB together, which cannot come at all.
+    /// - Throws: `.malformed` for an entry that is too large to come at all.
     func items(of format: String) throws(ImportError) -> [Item] {
-        let source = "\(format):\(id)"
+        let source = source(of: format)
         var names = UniqueNames()
         var user: [String: String] = [ImportNames.source: source]
         var secrets: [String: Secret] = [:]
@@ -33,7 +33,9 @@ extension Login {
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
         for (name, value) in given {
-            if value.utf8.count > (isLarge ? 255 : Login.attributeLimit) {
+            // A URL may have a password in it.
+            let isSecret = name.hasPrefix(ImportNames.url) && Login.hasPassword(value)
+            if isSecret || value.utf8.count > (isLarge ? 255 : Login.attributeLimit) {
                 secrets[name] = try Secret(plain: value)
             } else {
                 user[name] = value
@@ -48,7 +50,12 @@ extension Login {
         attributes[.itemDescription] = kind.map(AttributeValue.string)
         for (name, secret) in fields { secrets[names.taking(name)] = secret }
         guard secrets.values.reduce(password?.count ?? 0, { $0 + $1.count }) <= Layout.valueLimit - 64 else {
-            throw .tooLarge(place)
+            throw .malformed(place, "its secrets have more than 16 MiB together")
+        }
+        let texts = key.attributes.values.compactMap(\.text) + user.flatMap { [$0.key, $0.value] } + secrets.keys
+        let total = (texts + [title, kind ?? ""]).reduce(notes.utf8.count) { $0 + $1.utf8.count + 16 }
+        guard total <= Layout.attributesLimit - 1024 || isLarge && total - notes.utf8.count <= 60 << 10 else {
+            throw .malformed(place, "its attributes have more than 64 KiB together")
         }
         let main = Item(key, attributes: attributes, userAttributes: user, secret: password, fields: secrets)
         let service = main.server ?? main.service ?? ""
@@ -59,6 +66,22 @@ extension Login {
                     attributes: [.label: .string(attachment.name)],
                     userAttributes: [ImportNames.source: "\(source)/\(attachment.name)"], secret: attachment.content)
             }
+    }
+
+    /// What ``ImportNames/source`` says of it.
+    package func source(of format: String) -> String {
+        guard id.utf8.count > 200 else { return "\(format):\(id)" }
+        let digest = KeyedHash.digest(Array(id.utf8).span)
+        return "\(format):\(hexadecimal((0..<16).map { digest.bytes[$0] }))"
+    }
+
+    /// Whether a URL has a password before its host.
+    private static func hasPassword(_ url: String) -> Bool {
+        guard let start = url.utf8.firstIndex(of: UInt8(ascii: "@")),
+            let scheme = url.firstRange(of: "://"), scheme.upperBound < start
+        else { return false }
+        let user = url[scheme.upperBound..<start].utf8
+        return user.contains(UInt8(ascii: ":")) && !user.contains(UInt8(ascii: "/"))
     }
 
     private func addAttributes(to given: inout [(name: String, value: String)], _ names: inout UniqueNames) {

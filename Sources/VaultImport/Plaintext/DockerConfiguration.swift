@@ -12,14 +12,19 @@ enum DockerConfiguration {
         for (index, (server, value)) in (root["auths"]?.members ?? []).enumerated() {
             let place = "entry \(index + 1)"
             var login = Login(id: server, place: place)
-            if let encoded = value["auth"], let range = encoded.stringRange, !range.isEmpty {
-                try read(document, range, place, &login)
-                found.append(finished(login, server), [range])
-            } else if let token = value["identitytoken"], let range = token.stringRange, !range.isEmpty {
-                // As docker's helpers name the user of a token.
+            let auth = value["auth"]?.stringRange.flatMap { $0.isEmpty ? nil : $0 }
+            if let token = value["identitytoken"], let range = token.stringRange, !range.isEmpty {
+                // As docker's helpers name the user of a token; what stands beside it has no password then.
                 login.user = "<token>"
                 login.password = try token.secret()
-                found.append(finished(login, server), [range])
+                found.append(finished(login, server), [range, auth].compactMap { $0 })
+            } else if let auth {
+                try read(document, auth, place, &login)
+                guard login.password?.isEmpty == false else {
+                    found.imported.skip(place, "it has no password")
+                    continue
+                }
+                found.append(finished(login, server), [auth])
             } else if !value.members.isEmpty {
                 found.imported.skip(place, "it has no password")
             }

@@ -7,7 +7,11 @@ internal import VaultFormat
 enum GitCredentials {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() where !line.isEmpty {
+        for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
+            let isComment = document.bytes.withBytes { bytes in
+                bytes.trimmed(line).isEmpty || bytes[line.lowerBound] == UInt8(ascii: "#")
+            }
+            guard !isComment else { continue }
             let place = "line \(index + 1)"
             let (scheme, split, at) = document.bytes.withBytes { bytes -> (Int?, Int?, Int?) in
                 var scheme = bytes.firstIndex(of: UInt8(ascii: ":"), in: line)
@@ -24,7 +28,10 @@ enum GitCredentials {
             var login = Login(id: "\(address.text) \(user)", place: place)
             login.user = user
             login.title = address.host
-            login.address = .internet(address.attributes)
+            // As git says it to helpers: decoded, and without its first slash.
+            var attributes = address.attributes
+            attributes[.path] = address.path.map { .string(OTPAuth.percentDecoded(String($0.dropFirst()))) }
+            login.address = .internet(attributes)
             if let split { login.password = try percentDecoded(document, split + 1..<at) }
             found.append(login, [whole])
         }

@@ -81,7 +81,13 @@ enum CargoCredentials {
 
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        for setting in try document.settings() where setting.name == "token" {
+        for setting in try document.settings() {
+            guard setting.name == "token" else {
+                if setting.section == "registries" || setting.name.hasSuffix(".token") {
+                    found.imported.skip(setting.place, "a table in a line: write [registries.NAME] and token = \"…\"")
+                }
+                continue
+            }
             let registry: String
             switch setting.section {
             case "registry", "registries.crates-io": registry = cratesIO
@@ -150,19 +156,21 @@ enum GitHubHosts {
         for token in tokens {
             let user = token.user ?? users[token.host] ?? ""
             let id = "\(token.host) \(user)"
-            // The token of the active user stands there twice.
-            if let place = places[id] {
+            let secret = try document.secret(token.value)
+            // The token of the active user stands there twice, if it is the same.
+            if let place = places[id], found.imported.logins[place].password?.isEqual(to: secret) == true {
                 found.ranges[place].append(token.line)
                 continue
             }
-            places[id] = found.ranges.count
-            var login = Login(id: id, place: token.place)
+            let isSecond = places[id] != nil
+            if !isSecond { places[id] = found.ranges.count }
+            var login = Login(id: isSecond ? id + " active" : id, place: token.place)
             login.title = "GitHub \(token.host)"
             login.user = user
             login.address = .service("gh:\(token.host)")
             login.keepsAttributeNames = true
             login.attributes = [("service", "gh:\(token.host)"), ("username", user)]
-            login.password = try document.secret(token.value)
+            login.password = secret
             found.append(login, [token.line])
         }
         return found
@@ -175,7 +183,9 @@ enum PostgresPasswords {
         var found = Plaintext.Found()
         for (index, (line, whole)) in zip(document.lines, document.wholeLines).enumerated() {
             let place = "line \(index + 1)"
-            let isComment = document.bytes.withBytes { line.isEmpty || $0[line.lowerBound] == UInt8(ascii: "#") }
+            let isComment = document.bytes.withBytes { bytes in
+                bytes.trimmed(line).isEmpty || bytes[line.lowerBound] == UInt8(ascii: "#")
+            }
             guard !isComment else { continue }
             let parts = parts(document, line)
             guard parts.count == 5 else { throw .malformed(place, "this is not host:port:database:user:password") }

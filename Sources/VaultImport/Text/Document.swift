@@ -83,6 +83,11 @@ extension Secret {
 
     var isEmpty: Bool { count == 0 }
 
+    /// Whether another has the same bytes.
+    func isEqual(to other: Secret) -> Bool {
+        withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
+
     /// What base64 says. Nil: it is none.
     static func decoding(base64 text: Span<UInt8>) throws(ImportError) -> Secret? {
         try secured { () throws(CryptoError) in
