@@ -256,8 +256,8 @@ final class KeePassXML {
         imported.logins.append(entry.login)
     }
 
-    /// Seeds of one-time passwords as older versions of KeePassXC, KeePass itself and a plugin of it keep them. One that
-    /// says what no URI says, such as Steam's own letters, stays as it is.
+    /// Seeds of one-time passwords as older versions of KeePassXC, KeePass itself and a plugin of it keep them. One
+    /// that says what no URI says, such as Steam's own letters, stays as it is.
     private func addSeed(to entry: inout Entry) throws(ImportError) {
         let place = entry.login.fields.firstIndex { $0.name == ImportNames.otp }
         if let seed = entry.seed {
