@@ -122,7 +122,13 @@ struct Import: ParsableCommand {
                 logins, of: source, from: origin, in: vault, group: group, replaces: replaces)
             if !isDryRun { try Progress.during("storing") { report in try plan.carryOut(report) } }
             return plan.report
-        } catch let error as ImportError { throw CommandError(error, of: source) }
+        } catch ImportError.outside(let error as VaultError) where error == .duplicateItem {
+            throw CommandError(
+                .changed, "another process added items of these names meanwhile",
+                hint: "run it again: what is there stays, and nothing comes twice")
+        } catch let error as ImportError {
+            throw CommandError(error, of: source)
+        }
     }
 }
 
