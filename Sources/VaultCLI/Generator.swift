@@ -38,10 +38,10 @@ struct Generator: ~Copyable {
     /// Words of ``WordList``, joined by hyphens.
     static func words(_ count: Int) throws -> Generator {
         let words = WordList.words
-        var text = try SecretText(capacity: count * 12)
+        var text = try SecretBuffer(capacity: count * 12)
         for index in 0..<count {
-            if index > 0 { text.append(UInt8(ascii: "-")) }
-            text.append(words[try choice(of: words.count)].utf8)
+            if index > 0 { try text.append(UInt8(ascii: "-")) }
+            try text.append(words[choice(of: words.count)].utf8)
         }
         return Generator(secret: try text.bytes(), entropyBits: Double(count) * log2(Double(words.count)))
     }

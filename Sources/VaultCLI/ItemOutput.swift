@@ -52,80 +52,45 @@ struct ItemOutput: Encodable {
         guard let secret else { return try SecretBytes(copying: object.span) }
         return try secret.withBytes { bytes in
             // A character of two bytes may become six.
-            var text = try SecretText(capacity: object.count + 6 * bytes.count + 64)
-            text.append(object.dropLast())
+            var text = try SecretBuffer(capacity: object.count + 6 * bytes.count + 64)
+            try text.append(object.dropLast())
             if (try? UTF8Span(validating: bytes)) != nil {
-                text.append(Array(",\"secret\":\"".utf8))
-                text.append(escaping: bytes)
+                try text.append(Array(",\"secret\":\"".utf8))
+                try text.append(escaping: bytes)
             } else {
-                text.append(Array(",\"secretBase64\":\"".utf8))
-                text.append(base64: bytes)
+                try text.append(Array(",\"secretBase64\":\"".utf8))
+                try text.append(base64: bytes)
             }
-            text.append(Array("\"}".utf8))
-            return try text.bytes()
+            try text.append(Array("\"}".utf8))
+            return try text.take()
         }
     }
 }
 
-/// Text that is put together in locked memory.
-struct SecretText: ~Copyable {
-    private var buffer: SecretBytes
-    private var length = 0
-
-    init(capacity: Int) throws { buffer = try SecretBytes(zeroed: capacity) }
-
-    mutating func append(_ byte: UInt8) {
-        let end = length
-        buffer.withMutableBytes { $0[end] = byte }
-        length += 1
-    }
-
-    mutating func append(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes { append(byte) }
-    }
-
+extension SecretBuffer {
     /// Appends UTF-8 as it stands in a JSON string (RFC 8259), where a terminal may show it.
-    mutating func append(escaping bytes: Span<UInt8>) {
+    mutating func append(escaping bytes: Span<UInt8>) throws(CryptoError) {
         var index = 0
         while index < bytes.count {
             let byte = bytes[index]
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): append([UInt8(ascii: "\\"), byte])
-            case UInt8(ascii: "\n"): append(Array("\\n".utf8))
-            case 0..<0x20: append(JSONText.escape(Unicode.Scalar(byte)))
-            case 0x20..<0x7f: append(byte)
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): try append([UInt8(ascii: "\\"), byte])
+            case UInt8(ascii: "\n"): try append(Array("\\n".utf8))
+            case 0..<0x20: try append(JSONText.escape(Unicode.Scalar(byte)))
+            case 0x20..<0x7f: try append(byte)
             default:
                 // A character at a time, on the stack: never a copy of the whole.
                 guard let (scalar, length) = bytes.scalar(at: index) else { break }
                 if scalar.isObeyed {
-                    append(JSONText.escape(scalar))
+                    try append(JSONText.escape(scalar))
                 } else {
-                    for offset in index..<index + length { append(bytes[offset]) }
+                    for offset in index..<index + length { try append(bytes[offset]) }
                 }
                 index += length - 1
             }
             index += 1
         }
     }
-
-    /// Appends bytes in base64 (RFC 4648, section 4).
-    mutating func append(base64 bytes: Span<UInt8>) {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        var index = 0
-        while index < bytes.count {
-            let rest = bytes.count - index
-            let word =
-                UInt32(bytes[index]) << 16 | (rest > 1 ? UInt32(bytes[index + 1]) << 8 : 0)
-                | (rest > 2 ? UInt32(bytes[index + 2]) : 0)
-            append(digits[Int(word >> 18)])
-            append(digits[Int(word >> 12 & 63)])
-            append(rest > 1 ? digits[Int(word >> 6 & 63)] : UInt8(ascii: "="))
-            append(rest > 2 ? digits[Int(word & 63)] : UInt8(ascii: "="))
-            index += 3
-        }
-    }
-
-    consuming func bytes() throws -> SecretBytes { try buffer.copy(of: 0..<length) }
 }
 
 extension Span<UInt8> {

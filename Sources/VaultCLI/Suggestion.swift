@@ -27,9 +27,7 @@ enum Suggestion {
     }
 
     /// The format of a name, for a command that takes one.
-    static func format<F: RawRepresentable & CaseIterable>(
-        _ name: String?, of command: String, as _: F.Type = F.self
-    ) throws -> F? where F.RawValue == String {
+    static func format<F: FormatName>(_ name: String?, of command: String, as _: F.Type = F.self) throws -> F? {
         guard let name else { return nil }
         guard let format = F(rawValue: name) else {
             throw CommandError.usage(
@@ -74,6 +72,22 @@ enum Suggestion {
             rows.append(row)
         }
         return rows[a.count][b.count]
+    }
+}
+
+/// Names of formats that a command takes as an argument.
+protocol FormatName: RawRepresentable<String>, CaseIterable {
+    /// For people who look for theirs.
+    var meaning: String { get }
+}
+
+extension FormatName {
+    /// A line for each, for the help.
+    static var list: String {
+        let width = allCases.map(\.rawValue.count).max() ?? 0
+        return allCases.map { format in
+            "  \(format.rawValue)\(String(repeating: " ", count: width - format.rawValue.count))  \(format.meaning)"
+        }.joined(separator: "\n")
     }
 }
 

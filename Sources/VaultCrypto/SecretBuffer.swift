@@ -21,7 +21,9 @@ package struct SecretBuffer: ~Copyable {
         count += bytes.count
     }
 
-    package mutating func append(_ bytes: [UInt8]) throws(CryptoError) { try append(bytes.span) }
+    package mutating func append(_ bytes: some Sequence<UInt8>) throws(CryptoError) {
+        for byte in bytes { try append(byte) }
+    }
 
     /// Appends text that is no secret.
     package mutating func append(_ text: String) throws(CryptoError) { try append(Array(text.utf8).span) }

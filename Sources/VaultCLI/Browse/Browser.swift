@@ -224,27 +224,27 @@ enum BrowsedSecret {
         }
         guard bytes.count > 0 else { return [try Secret(copying: "(empty)")] }
         var rows: [Secret] = []
-        var line = try SecretText(capacity: 8 * width + 16)
+        var line = try SecretBuffer(capacity: 8 * width + 16)
         var (cells, length, index) = (0, 0, 0)
         // A character may take no cell and yet take bytes.
         func isFull(_ more: Int, _ bytes: Int) -> Bool { cells + more > width || length + bytes > 8 * width }
-        func finish(_ line: consuming SecretText) throws { rows.append(Secret(try line.bytes())) }
+        func finish(_ line: consuming SecretBuffer) throws { rows.append(Secret(try line.bytes())) }
         while index < bytes.count, rows.count < 10_000 {
             guard let (scalar, count) = bytes.scalar(at: index) else { break }
             let isBreak = scalar == "\n"
             let escape = scalar.isObeyed && !isBreak ? String(scalar).printable : ""
             let more = isBreak ? 0 : escape.isEmpty ? scalar.cells : escape.cells
             if isBreak || isFull(more, escape.isEmpty ? count : escape.utf8.count) {
-                var full = try SecretText(capacity: 8 * width + 16)
+                var full = try SecretBuffer(capacity: 8 * width + 16)
                 swap(&line, &full)
                 try finish(full)
                 (cells, length) = (0, 0)
             }
             if !escape.isEmpty {
-                line.append(escape.utf8)
+                try line.append(escape.utf8)
                 length += escape.utf8.count
             } else if !isBreak {
-                for offset in index..<index + count { line.append(bytes[offset]) }
+                for offset in index..<index + count { try line.append(bytes[offset]) }
                 length += count
             }
             cells += more

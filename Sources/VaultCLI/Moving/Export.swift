@@ -7,7 +7,7 @@ internal import VaultCrypto
 internal import VaultImport
 
 /// What items go out as.
-enum ExportFormat: String, CaseIterable {
+enum ExportFormat: String, FormatName {
     case kdbx, bitwarden, csv, pass
 
     var meaning: String {
@@ -20,14 +20,6 @@ enum ExportFormat: String, CaseIterable {
     }
 
     var isClear: Bool { self == .bitwarden || self == .csv }
-
-    static var list: String {
-        let width = allCases.map(\.rawValue.count).max() ?? 0
-        return allCases.map {
-            "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)"
-        }
-        .joined(separator: "\n")
-    }
 }
 
 struct Export: ParsableCommand {

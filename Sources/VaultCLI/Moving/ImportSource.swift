@@ -9,7 +9,7 @@ internal import VaultImport
 internal import VaultStorage
 
 /// What logins come in from.
-enum ImportFormat: String, CaseIterable {
+enum ImportFormat: String, FormatName {
     case secretService = "secret-service"
     case kdbx, bitwarden
     case onePassword = "1pux"
@@ -20,7 +20,6 @@ enum ImportFormat: String, CaseIterable {
 
     var plaintext: Plaintext? { Plaintext(rawValue: rawValue) }
 
-    /// For people who look for theirs.
     var meaning: String {
         switch self {
         case .secretService: "what gnome-keyring, KWallet or another keyring of the session has"
@@ -46,14 +45,6 @@ enum ImportFormat: String, CaseIterable {
 
     /// Whether what was read stays behind with everything in clear.
     var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis].contains(self) }
-
-    static var list: String {
-        let width = allCases.map(\.rawValue.count).max() ?? 0
-        return allCases.map {
-            "  \($0.rawValue)\(String(repeating: " ", count: width - $0.rawValue.count))  \($0.meaning)"
-        }
-        .joined(separator: "\n")
-    }
 }
 
 /// The passphrase of a file that is imported or exported, which is not the vault's.

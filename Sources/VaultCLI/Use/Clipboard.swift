@@ -43,10 +43,10 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         case .wayland: try Helper(["wl-copy"]).give(bytes)
         case .x11: try Helper(["xclip", "-selection", "clipboard", "-in"]).give(bytes)
         case .terminal:
-            var sequence = try SecretText(capacity: bytes.count * 4 / 3 + 16)
-            sequence.append("\u{1B}]52;c;".utf8)
-            sequence.append(base64: bytes)
-            sequence.append(7)
+            var sequence = try SecretBuffer(capacity: bytes.count * 4 / 3 + 16)
+            try sequence.append("\u{1B}]52;c;".utf8)
+            try sequence.append(base64: bytes)
+            try sequence.append(7)
             guard let terminal = Terminal() else { throw Clipboard.missing }
             try sequence.bytes().withBytes { terminal.write($0) }
         }

@@ -132,11 +132,11 @@ struct Generate: ParsableCommand {
         let bits = Int(generator.entropyBits)
         let secret = generator.bytes()
         guard !json else {
-            var text = try SecretText(capacity: secret.count + 64)
+            var text = try SecretBuffer(capacity: secret.count + 64)
             // Neither letters, digits and symbols of the generator nor its words have anything to escape in them.
-            text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)
-            secret.withBytes { text.append(escaping: $0) }
-            text.append("\"}\n".utf8)
+            try text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)
+            try secret.withBytes { try text.append(escaping: $0) }
+            try text.append("\"}\n".utf8)
             return try text.bytes().withBytes { try Output.write($0) }
         }
         try secret.withBytes { try Output.write($0) }
