@@ -8,9 +8,21 @@ internal import Synchronization
 final class Progress: Sendable {
     private struct State {
         var fraction: Double?
-        var isShown = false
         var isOver = false
     }
+
+    /// The terminal's line, which is one however many works are under way.
+    private struct Line {
+        var isShown = false
+        var holders = 0
+
+        mutating func clear() {
+            if isShown { Output.error("\r\u{1B}[K") }
+            isShown = false
+        }
+    }
+
+    private static let line = Mutex(Line())
 
     private let what: String
     private let state = Mutex(State())
@@ -31,20 +43,33 @@ final class Progress: Sendable {
         return try body { done in progress.state.withLock { $0.fraction = min(1, max(0, done)) } }
     }
 
+    /// Keeps the line away while a person is asked: it would be drawn over the question.
+    static func held<R: ~Copyable>(_ body: () throws -> R) rethrows -> R {
+        line.withLock { line in
+            line.clear()
+            line.holders += 1
+        }
+        defer { line.withLock { $0.holders -= 1 } }
+        return try body()
+    }
+
     private func drawSoon(_ delay: DispatchTimeInterval) {
         DispatchQueue.global(qos: .userInitiated).asyncAfter(deadline: .now() + delay) { [weak self] in
             guard let self else { return }
             let goesOn = state.withLock { state in
                 guard !state.isOver else { return false }
-                state.isShown = true
-                Output.error("\r\u{1B}[K" + self.line(state.fraction))
+                Self.line.withLock { line in
+                    guard line.holders == 0 else { return }
+                    line.isShown = true
+                    Output.error("\r\u{1B}[K" + text(state.fraction))
+                }
                 return true
             }
             if goesOn { drawSoon(.milliseconds(200)) }
         }
     }
 
-    private func line(_ fraction: Double?) -> String {
+    private func text(_ fraction: Double?) -> String {
         guard let fraction else { return "vault: \(what) (\((ContinuousClock.now - start).components.seconds) s)" }
         let width = 30
         let done = Int(fraction * Double(width))
@@ -55,7 +80,7 @@ final class Progress: Sendable {
     private func end() {
         state.withLock { state in
             state.isOver = true
-            if state.isShown { Output.error("\r\u{1B}[K") }
+            Self.line.withLock { $0.clear() }
         }
     }
 }

@@ -33,9 +33,11 @@ struct Terminal: ~Copyable {
 
     /// Asks and reads a line.
     func ask(_ question: String) throws -> String {
-        write(question)
-        let line = try readLine()
-        return line.withBytes { String(decoding: $0.array, as: UTF8.self) }
+        try Progress.held {
+            write(question)
+            let line = try readLine()
+            return line.withBytes { String(decoding: $0.array, as: UTF8.self) }
+        }
     }
 
     /// Asks and reads a line that does not appear.
@@ -45,6 +47,10 @@ struct Terminal: ~Copyable {
     ///
     /// - Parameter isMultiline: takes lines until the end of the input, which Ctrl-D on an empty line is.
     func readSecret(_ prompt: String, isMultiline: Bool = false) throws -> SecretBytes {
+        try Progress.held { try readHiddenLine(prompt, isMultiline: isMultiline) }
+    }
+
+    private func readHiddenLine(_ prompt: String, isMultiline: Bool) throws -> SecretBytes {
         var lines = try SecretBuffer()
         var saved = termios()
         guard unsafe tcgetattr(descriptor, &saved) == 0 else {

@@ -76,9 +76,23 @@ struct PromptTests {
         try terminal.wait(for: "bitwarden-pbkdf2.json: ")
         #expect(!terminal.isEchoing)
         terminal.type("wrong\n")
-        try terminal.wait(for: "That is not the passphrase.")
+        try terminal.wait(for: "bitwarden-pbkdf2.json: ", times: 2)
+        #expect(terminal.screen.contains("That is not the passphrase."))
         terminal.type("correct horse\n")
         try terminal.wait(for: "added 1")
+        #expect(terminal.end() == 0)
+    }
+
+    @Test func `a question stays on the screen while its answer takes longer than work that shows its progress`() throws
+    {
+        let shell = try Self.shellWithVault()
+        let file = Vectors.directory + "/import/bitwarden-pbkdf2.json"
+        let terminal = try PseudoTerminal(["import", "bitwarden", file, "--passphrase-file", "pass"], in: shell)
+        try terminal.wait(for: "bitwarden-pbkdf2.json: ")
+        // Progress is drawn from the first second on.
+        #expect(throws: PseudoTerminal.TimedOut.self) { try terminal.wait(for: "reading", within: .milliseconds(1500)) }
+        #expect(terminal.screen.hasSuffix("bitwarden-pbkdf2.json: "))
+        terminal.type("correct horse\n")
         #expect(terminal.end() == 0)
     }
 

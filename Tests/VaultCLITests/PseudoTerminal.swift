@@ -45,14 +45,18 @@ final class PseudoTerminal {
     }
 
     deinit {
+        if process.isRunning { kill(processIdentifier, SIGKILL) }
         close(master)
         close(slave)
     }
 
     /// Reads until the text is on the screen, so many times.
-    func wait(for text: String, times: Int = 1) throws {
+    func wait(for text: String, times: Int = 1, within limit: Duration = .seconds(20)) throws {
+        let deadline = ContinuousClock.now + limit
         while screen.ranges(of: text).count < times {
-            guard read(waiting: 20_000) else { throw TimedOut(screen: screen) }
+            // The end of the time is also that of a command that goes on drawing.
+            let left = Int32((deadline - ContinuousClock.now) / .milliseconds(1))
+            guard left > 0, read(waiting: left) else { throw TimedOut(screen: screen) }
         }
     }
 

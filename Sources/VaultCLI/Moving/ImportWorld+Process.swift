@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
@@ -12,12 +13,17 @@ extension ImportWorld {
     ///
     /// - Parameter progress: takes how far a format is, from 0 to 1.
     static func ofProcess(_ progress: @escaping @Sendable (Double) -> Void) -> ImportWorld {
-        ImportWorld(
+        let hasRunOne = Atomic(false)
+        return ImportWorld(
             run: { arguments, input, output in
-                guard let (status, message) = try Helper(arguments).converse(input, output) else {
-                    return Ended(status: nil, message: "")
+                func run() throws -> Ended {
+                    guard let (status, message) = try Helper(arguments).converse(input, output) else {
+                        return Ended(status: nil, message: "")
+                    }
+                    return Ended(status: status, message: message)
                 }
-                return Ended(status: status, message: message)
+                // The first of a program's runs may ask for a passphrase at the terminal, as gpg does.
+                return try hasRunOne.exchange(true, ordering: .relaxed) ? run() : Progress.held(run)
             },
             read: { path in
                 let tooLong = ImportError.tooLarge(nil)
