@@ -78,6 +78,9 @@ let package = Package(
             name: "VaultImport", dependencies: ["Vault", "VaultFormat", "VaultCrypto", "CBus", "CExpat"],
             swiftSettings: settings),
         .target(
+            name: "VaultSync", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", system],
+            swiftSettings: settings),
+        .target(
             name: "KeychainServices",
             dependencies: ["VaultAgent", "Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
             swiftSettings: keychainSettings),
@@ -85,8 +88,8 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "VaultImport", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
-                "CLinux",
+                "VaultImport", "VaultSync", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 system,
             ],
@@ -134,6 +137,10 @@ let package = Package(
             name: "VaultImportTests",
             dependencies: ["VaultImport", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system],
             exclude: ["secrets.py"], swiftSettings: testSettings),
+        .testTarget(
+            name: "VaultSyncTests",
+            dependencies: ["VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [

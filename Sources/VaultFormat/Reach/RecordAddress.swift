@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a record of a remote is about.
+public enum RecordKind: UInt8, CaseIterable, Sendable {
+    /// Who belongs to the realm: one chain.
+    case roster = 0
+    /// What one device wrote.
+    case log
+    /// A part of a large value.
+    case blob
+    /// A request to join, and its answer.
+    case mailbox
+
+    /// The longest record, in bytes.
+    public var limit: Int { self == .roster ? 1 << 20 : 256 << 10 }
+}
+
+/// Records in a row, numbered from 1.
+public struct RecordStream: Hashable, Comparable, Sendable {
+    public let kind: RecordKind
+    public let name: Bytes16
+
+    public init(_ kind: RecordKind, _ name: Bytes16) { (self.kind, self.name) = (kind, name) }
+
+    public static func < (a: RecordStream, b: RecordStream) -> Bool {
+        (a.kind.rawValue, a.name) < (b.kind.rawValue, b.name)
+    }
+}
+
+/// Where a record lies at every remote of its realm.
+public struct RecordAddress: Hashable, Comparable, Sendable {
+    public let stream: RecordStream
+    /// 1 or more.
+    public let sequence: UInt64
+
+    public init(_ stream: RecordStream, _ sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }
+
+    public static func < (a: RecordAddress, b: RecordAddress) -> Bool {
+        (a.stream, a.sequence) < (b.stream, b.sequence)
+    }
+}

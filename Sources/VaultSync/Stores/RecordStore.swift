@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultFormat
+
+/// A record as a store has it: sealed, and never changed.
+package struct StoredRecord: Equatable, Sendable {
+    package let address: RecordAddress
+    package let bytes: [UInt8]
+
+    package init(_ address: RecordAddress, _ bytes: [UInt8]) { (self.address, self.bytes) = (address, bytes) }
+}
+
+/// What a store has of a roster or a log.
+package struct StreamHead: Equatable, Sendable {
+    package let stream: RecordStream
+    package let first: UInt64
+    package let last: UInt64
+    /// How many records there are from the first to the last. Nil: the store does not count them.
+    package let count: UInt64?
+
+    package init(_ stream: RecordStream, first: UInt64, last: UInt64, count: UInt64?) {
+        (self.stream, self.first, self.last, self.count) = (stream, first, last, count)
+    }
+}
+
+/// From where on a stream is read.
+package struct StreamStart: Equatable, Sendable {
+    package let stream: RecordStream
+    package let sequence: UInt64
+
+    package init(_ stream: RecordStream, from sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }
+}
+
+/// What became of a record that was to be stored.
+package enum Appended: Equatable, Sendable {
+    case created
+    /// It is there already: an acknowledgement was lost.
+    case same
+    /// Another one is at its address.
+    case differs
+}
+
+/// A place that devices share: records of one realm, at addresses where each is written once.
+///
+/// Its operator can withhold, repeat and invent records, and learns their sizes, counts and times. It has no keys;
+/// what is read is checked by its reader.
+package protocol RecordStore: Sendable {
+    /// Of all rosters and logs.
+    func heads() throws(RecordStoreError) -> [StreamHead]
+
+    /// Lends the records of each stream from a number upwards, to the last that there is when it is reached.
+    ///
+    /// - Parameter take: is given them in order of their numbers, stream by stream. One address may come twice, with
+    ///   different bytes.
+    func read(
+        _ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void
+    ) throws(RecordStoreError)
+
+    /// Stores records in this order; they are durable when it returns.
+    ///
+    /// - Returns: for each of them what became of it. After one that is not stored none is that comes later.
+    func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended]
+
+    /// Removes what lies below a number.
+    func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
+}
