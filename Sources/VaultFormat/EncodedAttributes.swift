@@ -228,6 +228,18 @@ public struct EncodedAttributes: Hashable, Sendable {
         merging(other, { $0 != .fields }, { $0 == .fields })
     }
 
+    /// The same attributes without some.
+    public func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
+        merging(EncodedAttributes(), { !tags.contains($0) }, { _ in false })
+    }
+
+    /// The same attributes with another value, or a first one, of this tag.
+    public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
+        var list = AttributeList()
+        list[tag] = value
+        return merging(EncodedAttributes(list, user: [:]), { $0 != tag }, { _ in true })
+    }
+
     /// Those of these attributes, and those of the others, that are wanted.
     private func merging(
         _ other: EncodedAttributes, _ isWanted: (AttributeTag) -> Bool, _ isWantedOfOther: (AttributeTag) -> Bool

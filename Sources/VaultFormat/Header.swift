@@ -14,6 +14,8 @@ public struct Header: Equatable, Sendable {
     public var generation: UInt64
     /// 32 random bytes, new at each rewrite.
     public var fileSalt: [UInt8]
+    /// Bits that a reader must know: ``Feature``.
+    public var requiredFeatures: UInt32 = 0
     /// Bits that a later minor version may set and every version keeps.
     public var optionalFeatures: UInt32 = 0
     /// The last sequence number folded into this generation.
@@ -25,6 +27,16 @@ public struct Header: Equatable, Sendable {
 
     /// What a file may begin after.
     public static let sequenceLimit: UInt64 = 1 << 47
+
+    /// Bits of ``requiredFeatures``.
+    public enum Feature {
+        /// Bit 0: items carry clocks, which a writer that does not know them would leave behind.
+        public static let replication: UInt32 = 1
+        static let known = replication
+    }
+
+    /// Whether items carry clocks.
+    public var isReplicated: Bool { requiredFeatures & Feature.replication != 0 }
 
     public static let annexLength = Layout.headerMACOffset - Layout.annexOffset
 
@@ -55,7 +67,8 @@ public struct Header: Equatable, Sendable {
         guard bytes.count >= Layout.headerLength else { throw .notAVault }
         guard bytes.integer(at: 8, as: UInt16.self) == Header.major else { throw .unsupported(.major) }
         minor = bytes.integer(at: 10)
-        guard bytes.integer(at: 76, as: UInt32.self) == 0 else { throw .unsupported(.requiredFeatures) }
+        requiredFeatures = bytes.integer(at: 76)
+        guard requiredFeatures & ~Feature.known == 0 else { throw .unsupported(.requiredFeatures) }
         guard bytes.integer(at: 72, as: UInt32.self) == Header.suite else { throw .unsupported(.suite) }
         guard bytes.integer(at: 12, as: UInt32.self) == UInt32(Layout.headerLength) else {
             throw .invalid(.headerLength)
@@ -95,7 +108,7 @@ public struct Header: Equatable, Sendable {
         output.append(integer: generation)
         output += fileSalt
         output.append(integer: Header.suite)
-        output.append(integer: UInt32(0))
+        output.append(integer: requiredFeatures)
         output.append(integer: optionalFeatures)
         output.append(integer: UInt16(slots.count))
         output.append(integer: UInt16(Layout.slotLength))

@@ -100,6 +100,11 @@ public struct Operation: Equatable, Sendable {
 
     public static func == (a: Operation, b: Operation) -> Bool { a.encoded() == b.encoded() }
 
+    /// Points at the value of another version of the same item.
+    public mutating func take(valueOf other: Operation) {
+        (value, valueVersion) = (other.value, other.valueVersion)
+    }
+
     public func encoded() -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(Layout.operationLength + attributes.bytes.count)

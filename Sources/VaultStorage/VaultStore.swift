@@ -21,6 +21,10 @@ public final class VaultStore {
     /// Whether changes are being staged, while which the file is not looked at again.
     public internal(set) var isWriting = false
 
+    var knownOwnLog: KnownOwnLog?
+    /// The last that was given to a write.
+    var lastStamp: UInt64 = 0
+
     var keys: VaultKeys
     /// Looked for when the first item asks that is bound to a device.
     var device: DeviceSecret?
@@ -51,6 +55,7 @@ public final class VaultStore {
         health = Health()
         let (file, readOnlyReason) = try Log.open(location)
         log = try Log(unread: file, page, root: keys.generationRoot, readOnlyReason: readOnlyReason, health)
+        records = RecordTable(hasClocks: page.header.isReplicated)
         self.keys = keys
         if acceptsOlderCopy {
             try lock.keepingWritersOut { () throws(StorageError) in try reopen() }
@@ -176,7 +181,7 @@ public final class VaultStore {
         do throws(StorageError) {
             log = try Log.following(header, at: location, root: keys.generationRoot, health)
             compaction.noteOtherFile()
-            records = RecordTable()
+            records = RecordTable(hasClocks: header.isReplicated)
             observer?.recordsWereReset()
             try follow(through: seen + (newestDurable.map { [$0] } ?? []))
         } catch {

@@ -125,7 +125,7 @@ final class ItemEngine<Records: RecordSource> {
         own: Record?, foreign: [Record]
     ) {
         var twins: (own: Record?, foreign: [Record]) = (nil, [])
-        for record in known(like: parsed) where record.id != id {
+        for record in known(like: parsed) where record.id != id && !record.isHidden {
             if try records.isAbsentHere(record) {
                 twins.foreign.append(record)
             } else {
@@ -145,7 +145,7 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     /// The records with the item's primary key.
-    private func known(like parsed: ParsedItem) -> [Record] {
+    func known(like parsed: ParsedItem) -> [Record] {
         var hash = index.primaryKeyHash(of: parsed.itemClass)
         for attribute in Attribute.primaryKey(of: parsed.itemClass) {
             guard let value = parsed.values[attribute.tag] else { continue }
@@ -164,6 +164,8 @@ final class ItemEngine<Records: RecordSource> {
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let now = records.now
+        var parsed = parsed
+        try stampFirst(&parsed)
         let record = Record(
             kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(),
             version: 1,
@@ -187,6 +189,7 @@ final class ItemEngine<Records: RecordSource> {
         record.created = now
         record.modified = now
         record.attributes = parsed.encoded
+        try stamp(&record, after: tombstone, .everything)
         return Item(try session.stage(record, value), source)
     }
 
@@ -229,7 +232,8 @@ final class ItemEngine<Records: RecordSource> {
         new.protection = parsed.protection
         new.deviceID =
             parsed.protection.isThisDeviceOnly ? try deviceID(for: parsed.protection, in: session) : .init(repeating: 0)
-        if hasMoved(old, to: parsed) {
+        let isMoved = hasMoved(old, to: parsed)
+        if isMoved {
             let twins = try twins(of: parsed, except: old.id)
             if let twin = twins.own {
                 guard twin.isTombstone else { throw .duplicateItem }
@@ -239,8 +243,24 @@ final class ItemEngine<Records: RecordSource> {
             // A device that merges must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old, in: &session) }
         }
+        let freed = isMoved ? shadowed(like: old) : []
         try remember(old, in: &session)
-        return try session.stage(new, value)
+        if old.hasClock, records.ownLog?.publishes(new) == false {
+            new = try leaveFleet(new, after: old, value, in: &session)
+        } else {
+            try stamp(&new, after: old, .fields(touched(changes, old, new)))
+            new = try session.stage(new, value)
+        }
+        try letOut(freed, in: &session)
+        return new
+    }
+
+    private func touched(_ changes: ItemChanges, _ old: Record, _ new: Record) -> Set<FieldID> {
+        guard old.hasClock else { return [] }
+        var touched = difference(old, new)
+        if changes.secret != nil { touched.insert(.secret) }
+        for name in changes.fields.keys { touched.insert(.namedSecret(name)) }
+        return touched
     }
 
     /// The value of a new item; the attributes learn how it is divided.
@@ -287,6 +307,7 @@ final class ItemEngine<Records: RecordSource> {
         var grave = tombstone(of: old)
         grave.id = session.makeItemID()
         grave.version = 1
+        grave.removeClock()
         _ = try session.stage(grave, .none)
     }
 
@@ -301,7 +322,10 @@ final class ItemEngine<Records: RecordSource> {
         for record in found {
             try remember(record, in: &session)
             let keepsTombstone = query.leavesTombstones ?? (record.isSynchronizable && !record.isTombstone)
-            if keepsTombstone {
+            if record.hasClock, !record.isTombstone {
+                for twin in shadowed(like: record) { try bury(twin, .hereOnly, in: &session) }
+                try bury(record, keepsTombstone ? nil : .hereOnly, in: &session)
+            } else if keepsTombstone {
                 _ = try session.stage(tombstone(of: record), .none)
             } else {
                 try remove(record, in: &session)
@@ -311,6 +335,7 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     func remove(_ record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+        guard !record.hasClock else { return try hide(record, in: &session) }
         var removal = record
         removal.kind = .delete
         removal.version += 1
@@ -320,7 +345,7 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     /// What stays of a synchronizable item: its key, so that a later merge knows that it went.
-    private func tombstone(of record: Record) -> Record {
+    func tombstone(of record: Record) -> Record {
         var grave = record
         grave.version += 1
         grave.modified = modificationDate(after: record)

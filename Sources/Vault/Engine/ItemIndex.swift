@@ -41,6 +41,13 @@ final class ItemIndex: RecordObserver {
         return Candidates(chains: chains, hash: primaryKey.value)
     }
 
+    /// The places that may hold an item with the primary key that these attributes have.
+    func candidates(of itemClass: ItemClass, _ attributes: Span<UInt8>, in records: some RecordSource) -> Candidates {
+        let chains = primary ?? makeChains(records) { hashPrimary($0, $1) }
+        primary = chains
+        return Candidates(chains: chains, hash: hashPrimary(itemClass, attributes) ?? 0)
+    }
+
     /// The places that may hold an item with this value.
     func candidates(
         _ attribute: Attribute, _ key: Span<UInt8>, _ itemClass: ItemClass, in records: some RecordSource

@@ -27,6 +27,7 @@ extension ParsedQuery {
             case tombstone: isTombstone = EncodedAttributes.isOne(encodedKind, payload, in: attributes)
             case synchronizable: isSynchronizable = EncodedAttributes.isOne(encodedKind, payload, in: attributes)
             case accessGroup: group = payload
+            case .shadow: isOther = true
             default: break
             }
             return !isOther

@@ -36,6 +36,15 @@ package protocol RecordSource: AnyObject {
     /// The greatest version that the item has had; 0: nothing is known of it.
     func lastVersion(of id: ItemID) -> UInt64
 
+    /// How this device's writes are named; nil: the vault belongs to no fleet.
+    var ownLog: OwnLog? { get }
+    /// Names the next write.
+    func nextStamp() -> UInt64
+    /// What the numbers in items' clocks stand for.
+    func logs() throws(VaultError) -> LogNumbers
+    /// What replication keeps of an item beside its record.
+    func keptVersions(of id: ItemID) -> [Record]
+
     /// Whether there is a key for items of this protection class now.
     func canUse(_ protection: Accessibility) -> Bool
     /// Whether a person can open the vault with something that they know.
@@ -64,6 +73,17 @@ package protocol RecordSession: ~Copyable {
 }
 
 extension VaultStore: RecordSource {
+    package func logs() throws(VaultError) -> LogNumbers {
+        var logs = LogNumbers()
+        for record in ownRecords(of: .log) {
+            let user = record.attributes.user
+            guard let number = user["number"].flatMap({ UInt16($0) }), let id = user["id"].flatMap(Bytes16.init(text:))
+            else { continue }
+            logs.set(number, id)
+        }
+        return logs
+    }
+
     package func isAbsentHere(_ record: Record) throws(VaultError) -> Bool {
         return try stored(isForeign(record))
     }

@@ -11,6 +11,7 @@ extension ItemEngine {
         guard records.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
+        if past.hasClock { past.removeClock() }
         _ = try session.stage(past, .keep)
     }
 
@@ -139,7 +140,25 @@ extension ItemEngine {
         new.kind = .put
         new.version = last.version + 1
         new.modified = modificationDate(after: last)
-        return Item(try session.stage(new, .keep), source)
+        let freed = last.kind == .put && hasMoved(last, to: parsed) ? shadowed(like: last) : []
+        if last.kind == .put, !last.isTombstone {
+            if last.hasClock, records.ownLog?.publishes(new) == false {
+                new = try leaveFleet(new, after: last, .set(records.value(of: past) ?? ""), in: &session)
+                return Item(new, source)
+            }
+            var touched = difference(last, new)
+            if past.valueVersion != last.valueVersion { touched.formUnion(secretFields(past, last)) }
+            try stamp(&new, after: last, .fields(touched))
+        } else {
+            try stamp(&new, after: last, .everything)
+        }
+        new = try session.stage(new, .keep)
+        try letOut(freed, in: &session)
+        return Item(new, source)
+    }
+
+    private func secretFields(_ a: Record, _ b: Record) -> Set<FieldID> {
+        Set((Array(a.replicatedFields.keys) + Array(b.replicatedFields.keys)).filter(\.isSecret))
     }
 
     /// The items that match, deleted ones among them, whose older versions are to go.

@@ -23,6 +23,24 @@ public struct Bytes16: Hashable, Comparable, Sendable {
     }
 
     public static func < (a: Bytes16, b: Bytes16) -> Bool { (a.high, a.low) < (b.high, b.low) }
+
+    /// 32 hexadecimal digits, in lower case.
+    public var text: String { digits(high) + digits(low) }
+
+    private func digits(_ word: UInt64) -> String {
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// - Returns: nil for anything but what ``text`` makes.
+    public init?(text: String) {
+        let (upper, lower) = (text.prefix(16), text.dropFirst(16))
+        guard text.utf8.count == 32, let high = UInt64(upper, radix: 16), let low = UInt64(lower, radix: 16) else {
+            return nil
+        }
+        self.init(high: high, low: low)
+        guard self.text == text else { return nil }
+    }
 }
 
 /// The random name of a fleet's vault.

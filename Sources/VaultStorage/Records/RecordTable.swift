@@ -22,6 +22,9 @@ public struct RecordTable: Sendable {
     private var deletedVersions: [ItemID: UInt64] = [:]
     /// Kept older versions of each item, oldest first; no more than ``historyLimit``.
     public private(set) var past: [ItemID: [Operation]] = [:]
+    /// Values that replication keeps whatever the history's limit: see ``KeptVersions``. Each goes when a newer record
+    /// of its item no longer names it.
+    public private(set) var kept: [ItemID: [Operation]] = [:]
     /// How many older versions of an item are kept, as the vault's settings say.
     public private(set) var historyLimit = 0
     /// Boxes and operations that are still needed, in bytes.
@@ -29,7 +32,12 @@ public struct RecordTable: Sendable {
     /// Whether the file holds the box of a value that was replaced or deleted.
     public private(set) var hasSuperseded = false
 
-    public init() {}
+    /// Whether items may carry clocks.
+    var hasClocks: Bool
+    /// The greatest stamp of this device's own that an item carries.
+    private(set) var newestStamp: UInt64 = 0
+
+    public init(hasClocks: Bool = false) { self.hasClocks = hasClocks }
 
     public var count: Int { places.count }
 
@@ -76,7 +84,8 @@ public struct RecordTable: Sendable {
     mutating func follow(_ operation: Span<UInt8>) throws(FormatError) -> Int? {
         let kind = Operation.kind(of: operation)
         guard kind != .past else {
-            keep(Operation(checked: operation))
+            let past = Operation(checked: operation)
+            if KeptVersions.isOne(past) { keepWhileNamed(past) } else { keep(past) }
             return nil
         }
         let (id, version) = (Operation.id(of: operation), Operation.version(of: operation))
@@ -92,6 +101,7 @@ public struct RecordTable: Sendable {
         }
         let place = apply(operation, at: slot)
         if let limit = VaultSettings.historyLimit(in: operation) { _ = setHistoryLimit(limit) }
+        if !kept.isEmpty { dropUnnamed(by: operation) }
         return place
     }
 
@@ -107,6 +117,7 @@ public struct RecordTable: Sendable {
             return empty(slot)
         case .put:
             if !deletedVersions.isEmpty { deletedVersions[id] = nil }
+            if hasClocks { noteStamp(of: operation) }
             guard let slot else { return insert(operation, id) }
             let place = places[slot]
             let old = value(at: place)
@@ -118,6 +129,35 @@ public struct RecordTable: Sendable {
 
     private mutating func noteSuperseded(_ value: ValueLocation?, of id: ItemID) {
         if value != nil, past[id]?.last?.value != value { hasSuperseded = true }
+    }
+
+    // MARK: What replication keeps
+
+    private mutating func noteStamp(of operation: Span<UInt8>) {
+        let attributes = operation.extracting(Operation.attributes(of: operation))
+        guard let (_, range) = EncodedAttributes.payload(of: .clock, in: attributes) else { return }
+        newestStamp = max(newestStamp, ItemClock.own(of: attributes.extracting(range)))
+    }
+
+    private mutating func keepWhileNamed(_ past: Operation) {
+        liveBytes += RecordTable.size(past.encoded().span)
+        kept[past.id, default: []].append(past)
+    }
+
+    /// Lets go of what the new record of an item no longer names.
+    private mutating func dropUnnamed(by operation: Span<UInt8>) {
+        let id = Operation.id(of: operation)
+        guard let before = kept[id] else { return }
+        let after = KeptVersions.named(by: operation, of: before)
+        guard after.count < before.count else { return }
+        setKept(after, of: id)
+        if before.contains(where: { $0.value != nil }) { hasSuperseded = true }
+    }
+
+    private mutating func setKept(_ versions: [Operation], of id: ItemID) {
+        func size(_ versions: [Operation]) -> Int { versions.reduce(0) { $0 + RecordTable.size($1.encoded().span) } }
+        liveBytes += size(versions) - size(kept[id] ?? [])
+        kept[id] = versions.isEmpty ? nil : versions
     }
 
     // MARK: History
@@ -157,6 +197,9 @@ public struct RecordTable: Sendable {
 
     /// Fills in where the value of an older version lies that was just written.
     mutating func setPastOffset(_ offset: UInt64, of version: VersionKey) {
+        if let index = kept[version.id]?.lastIndex(where: { $0.version == version.version }) {
+            kept[version.id]?[index].value?.offset = offset
+        }
         guard let index = past[version.id]?.lastIndex(where: { $0.version == version.version }) else { return }
         past[version.id]?[index].value?.offset = offset
     }
@@ -174,6 +217,8 @@ public struct RecordTable: Sendable {
         var historyLimit: Int
         /// Older versions that went.
         var dropped: [Operation] = []
+        /// What was kept of the item, if that changes.
+        var kept: [Operation]?
     }
 
     /// Applies an operation of this process, which may be taken back.
@@ -185,11 +230,21 @@ public struct RecordTable: Sendable {
             deletedVersion: deletedVersions.isEmpty ? nil : deletedVersions[id],
             hadSuperseded: hasSuperseded, isPast: Operation.kind(of: operation) == .past, historyLimit: historyLimit)
         if undo.isPast {
-            undo.dropped = keep(Operation(checked: operation))
+            let past = Operation(checked: operation)
+            if KeptVersions.isOne(past) {
+                undo.kept = kept[id] ?? []
+                keepWhileNamed(past)
+            } else {
+                undo.dropped = keep(past)
+            }
             return undo
         }
         undo.place = apply(operation, at: slot)
         if let limit = VaultSettings.historyLimit(in: operation) { undo.dropped = setHistoryLimit(limit) }
+        if !kept.isEmpty, let before = kept[id] {
+            undo.kept = before
+            dropUnnamed(by: operation)
+        }
         return undo
     }
 
@@ -197,6 +252,10 @@ public struct RecordTable: Sendable {
     mutating func revert(_ undo: Undo) {
         hasSuperseded = undo.hadSuperseded
         historyLimit = undo.historyLimit
+        if let before = undo.kept {
+            setKept(before, of: undo.id)
+            if undo.isPast { return }
+        }
         // With a limit of 0 what came is among what went.
         if undo.isPast, let newest = past[undo.id]?.popLast() {
             liveBytes -= RecordTable.size(newest, beside: past[undo.id]?.last)
@@ -262,6 +321,12 @@ public struct RecordTable: Sendable {
             for (index, version) in versions.enumerated() where version.value != nil {
                 guard let way = moved.past[VersionKey(version)], version.value?.offset == way.old else { return false }
                 past[id]?[index].value?.offset = way.new
+            }
+        }
+        for (id, versions) in kept {
+            for (index, version) in versions.enumerated() where version.value != nil {
+                guard let way = moved.past[VersionKey(version)], version.value?.offset == way.old else { return false }
+                kept[id]?[index].value?.offset = way.new
             }
         }
         deletedVersions = deletedVersions.filter { moved.deleted.contains($0.key) }

@@ -32,28 +32,3 @@ public enum VaultSettings {
         return limit
     }
 }
-
-/// What a record of class 0 is about, which its user attribute `record` says.
-enum OwnRecord: Equatable {
-    /// It has no such attribute: ``VaultSettings``.
-    case settings
-    /// ``Succession``
-    case succession
-    /// One that a later version has made; it is kept.
-    case unknown
-
-    private static let attribute = "record"
-    private static let successionName = "succession"
-
-    static func kind(of attributes: Span<UInt8>) -> OwnRecord {
-        var kind = OwnRecord.settings
-        let succession = Array(successionName.utf8)
-        EncodedAttributes.visitUser(attributes) { name, value in
-            guard name == attribute else { return }
-            kind = attributes.extracting(value).elementsEqual(succession.span) ? .succession : .unknown
-        }
-        return kind
-    }
-
-    static let successionAttributes = EncodedAttributes([:], user: [attribute: successionName])
-}

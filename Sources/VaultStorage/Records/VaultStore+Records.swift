@@ -25,13 +25,22 @@ extension VaultStore {
     public var settings: Operation? { record(of: .settings) }
 
     /// The record of class 0 that is of this kind.
-    func record(of kind: OwnRecord) -> Operation? {
-        var found: Int?
+    func record(of kind: OwnRecord) -> Operation? { ownRecords(of: kind).last }
+
+    /// The records of class 0 that are of this kind.
+    public func ownRecords(of kind: OwnRecord) -> [Operation] {
+        var found: [Int] = []
         records.forEach { place, itemClass, attributes in
-            if itemClass == nil, OwnRecord.kind(of: attributes) == kind { found = place }
+            if itemClass == nil, OwnRecord.kind(of: attributes) == kind { found.append(place) }
         }
-        return found.flatMap { records[$0] }
+        return found.compactMap { records[$0] }
     }
+
+    /// What replication keeps of an item beside its record: values that lost, and those of a deleted item.
+    public func keptVersions(of id: ItemID) -> [Operation] { records.kept[id] ?? [] }
+
+    /// The items of which something is kept.
+    public var itemsWithKeptVersions: [ItemID] { Array(records.kept.keys) }
 
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 

@@ -75,18 +75,27 @@ extension VaultStore {
         }
     }
 
+    /// Makes sure that a program that knows no clocks does not write to the vault.
+    public func beginReplication() throws(StorageError) {
+        try withWriterLock { () throws(StorageError) in
+            if !header.isReplicated { try rewrite(features: Header.Feature.replication) }
+        }
+    }
+
     // MARK: The rewrite, under the writer lock
 
     /// - Parameters:
     ///   - slots: those of the new file; nil for the same.
+    ///   - features: what the new file has beside those of the old one, of ``Header/Feature``.
     ///   - anchors: what this device has seen of a later state, above which the new file has to be.
     func rewrite(
-        slots: [HeldSlot]? = nil, above anchors: [Anchor] = [], purging purged: Purge = Purge(),
-        for recipient: HandoverSlot? = nil
+        slots: [HeldSlot]? = nil, features: UInt32 = 0, above anchors: [Anchor] = [],
+        purging purged: Purge = Purge(), for recipient: HandoverSlot? = nil
     ) throws(StorageError) {
         location.removeLeftovers()
         try checkEverything()
-        let next = try nextHeader(slots: slots, above: anchors)
+        var next = try nextHeader(slots: slots, above: anchors)
+        next.requiredFeatures |= features
         let leavesOut = next.hasPassphrase != header.hasPassphrase || !purged.isEmpty
         var rewriter = try makeRewriter(next, in: location)
         try rewriter.copy(without: purged)
@@ -151,6 +160,7 @@ extension VaultStore {
     /// - Returns: false when the records are not those that the file was made of; they are of no use then.
     func goOn(with handover: Handover) throws(StorageError) -> Bool {
         guard tip.position == handover.source, records.move(to: handover.moved) else { return false }
+        records.hasClocks = handover.page.header.isReplicated
         log = try Log(written: handover.file, handover.page, upTo: handover.tip, root: keys.generationRoot, health)
         noteDurable()
         compaction.noteSuccess(log)

@@ -118,7 +118,7 @@ extension VaultStore {
             valueVersion: version, ordinal: old?.ordinal ?? next.baseSequence << 16, created: old?.created ?? now,
             modified: now,
             value: nil,
-            deviceID: .init(repeating: 0), attributes: OwnRecord.successionAttributes)
+            deviceID: .init(repeating: 0), attributes: OwnRecord.succession.attributes())
         let box = try seal(Secret(value), operation, fresh)
         operation.value = .yetToWrite(box)
         return (operation.encoded(), box)

@@ -89,11 +89,13 @@ struct Rewriter: ~Copyable {
         case current(Int)
         /// An older version, by its index among those of its item.
         case past(ItemID, Int)
+        /// What replication keeps, likewise.
+        case kept(ItemID, Int)
 
         var origin: NewFile.Origin {
             switch self {
             case .current(let place): .current(place)
-            case .past: .past
+            case .past, .kept: .past
             }
         }
 
@@ -101,6 +103,7 @@ struct Rewriter: ~Copyable {
             switch self {
             case .current(let place): records.read(place) { $0.array($0.indices) }
             case .past(let id, let index): records.past[id]?[index].encoded()
+            case .kept(let id, let index): records.kept[id]?[index].encoded()
             }
         }
     }
@@ -124,6 +127,8 @@ struct Rewriter: ~Copyable {
         for (id, place) in records.sortedPlaces {
             while let older = past.first, older <= id { append(past: past.removeFirst()) }
             guard records.read(place, stays) == true, !purged.items.contains(id) else { continue }
+            // Before the record that names them.
+            if !records.kept.isEmpty { layout += (records.kept[id] ?? []).indices.map { .kept(id, $0) } }
             let isSettings = records.read(place) { Operation.itemClass(of: $0) == nil } == true
             if isSettings { settings.append(.current(place)) } else { layout.append(.current(place)) }
         }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+extension ItemEngine {
+    /// Live records with the primary key of this one, itself among them, hidden ones too.
+    func live(like record: Record) throws(VaultError) -> [Record] {
+        guard let itemClass = record.itemClass else { return [] }
+        let candidates = index.candidates(of: itemClass, record.attributes.bytes.span, in: records)
+        guard candidates.count > 1 else { return record.isTombstone ? [] : [record] }
+        let key = PrimaryKey(of: record, itemClass)
+        var found: [Record] = []
+        for place in candidates.places {
+            guard let other = records.record(at: place), other.itemClass == itemClass, !other.isTombstone,
+                PrimaryKey(of: other, itemClass) == key, try !records.isAbsentHere(other)
+            else { continue }
+            found.append(other)
+        }
+        return found
+    }
+
+    /// After items were joined: of several with one primary key one is seen by the verbs, the same on every device.
+    ///
+    /// An item of this device alone that has the key keeps it here; the fleet's are then hidden from the verbs here, and
+    /// seen everywhere else.
+    func settleShadows(
+        like record: Record, _ logs: LogNumbers, in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) {
+        let live = try live(like: record)
+        let own = live.contains { !$0.hasClock }
+        let shared = live.filter(\.hasClock)
+        let first = shared.map { KeyRank($0, logs) }.max()
+        for item in shared {
+            let shadow: Shadow? = KeyRank(item, logs) != first ? .byTwin : own ? .hereOnly : nil
+            guard item.shadow != shadow else { continue }
+            var changed = item
+            changed.version += 1
+            changed.setShadow(shadow)
+            _ = try session.stage(changed, .keep)
+        }
+    }
+}
+
+extension Record {
+    var shadow: Shadow? {
+        guard case .integer(let number)? = attributes[.shadow] else { return nil }
+        return Shadow(rawValue: number)
+    }
+}

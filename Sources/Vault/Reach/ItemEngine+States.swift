@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+// An item as the fleet speaks of it, made of what the vault has of it.
+
+extension ItemEngine {
+    /// All that is known of an item. Nil: other devices know nothing of it.
+    func state(of record: Record, _ logs: LogNumbers) throws(VaultError) -> ItemState<ReplicaSecret>? {
+        guard let clock = record.clock, let itemClass = record.itemClass else { return nil }
+        var state = ItemState<ReplicaSecret>(id: record.id, itemClass: itemClass)
+        for seen in clock.context.entries { state.context[try log(seen.number, logs, record)] = seen.stamp }
+        let kept = records.keptVersions(of: record.id)
+        // What a deleted item had is in the version that was kept of it.
+        let holder = record.isTombstone ? kept.last { $0.attributes.isOne(.held) } : record
+        var fields = holder?.replicatedFields ?? [:]
+        fields[.life] = []
+        for field in Set(fields.keys).union(clock.fields.keys) {
+            var values: [Dot: FieldValue<ReplicaSecret>] = [:]
+            for mark in clock.marks(of: field) {
+                let dot = Dot(log: try log(mark.dot.number, logs, record), stamp: mark.dot.stamp)
+                values[dot] = value(mark, of: field, fields[field], holder, kept)
+            }
+            state.fields[field] = values
+        }
+        return state
+    }
+
+    private func value(
+        _ mark: ClockMark, of field: FieldID, _ bytes: [UInt8]?, _ holder: Record?, _ kept: [Record]
+    ) -> FieldValue<ReplicaSecret> {
+        switch mark.mark {
+        case .none: return .none
+        case .alive: return .plain([1])
+        case .dead: return .plain([0])
+        case .erased: return .erased
+        case .here:
+            guard let holder, let bytes else { return .erased }
+            return field.isSecret ? .secret(.stored(holder, part: field.part)) : .plain(bytes)
+        case .conflict:
+            let wanted = ConflictMark(field: field, dot: mark.dot)
+            guard let loser = kept.last(where: { $0.conflict == wanted }) else { return .erased }
+            // A secret that lost lies there alone, as the main part.
+            if field.isSecret { return loser.hasValue ? .secret(.stored(loser, part: nil)) : .none }
+            return loser.replicatedFields[field].map { .plain($0) } ?? .none
+        }
+    }
+
+    private func log(_ number: UInt16, _ logs: LogNumbers, _ record: Record) throws(VaultError) -> LogID {
+        guard let log = logs[number] else { throw .storage(.damaged(.value(record.id))) }
+        return log
+    }
+
+    /// As it goes out, with every secret.
+    func openState(of record: Record, _ logs: LogNumbers) throws(VaultError) -> ItemState<Secret>? {
+        try state(of: record, logs)?.map { secret throws(VaultError) in try open(secret) }
+    }
+}
+
+extension FieldID {
+    /// The name of a part of an item's value; nil: the main part.
+    var part: String? { self == .secret ? nil : name }
+}
+
+extension Record {
+    /// The field and the write whose value this version keeps, which lost to another one.
+    var conflict: ConflictMark? {
+        guard let (_, range) = attributes.payload(of: .conflict) else { return nil }
+        return try? ConflictMark(parsing: attributes.bytes.span.extracting(range))
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// A secret of an item's state: one that came from another device, or one that is opened when it is wanted.
+package enum ReplicaSecret: Sendable {
+    case given(Secret)
+    /// A part of a stored value; nil: the main one.
+    case stored(Record, part: String?)
+
+    /// The record whose value has it as this part.
+    func record(part: String?) -> Record? {
+        guard case .stored(let record, let own) = self, own == part else { return nil }
+        return record
+    }
+}
+
+extension ItemEngine {
+    func open(_ secret: ReplicaSecret) throws(VaultError) -> Secret {
+        switch secret {
+        case .given(let secret): return secret
+        case .stored(let record, let part):
+            let value = try records.value(of: record)
+            let found = try value.map { value throws(VaultError) in
+                try ItemValue.part(part, of: value, record.attributes.fields)
+            }
+            guard let found, let found else { throw .itemChanged }
+            return found
+        }
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+package import VaultFormat
+package import VaultStorage
+
+/// The items of a vault as replication sees them. It is lent, with the vault held.
+package struct ReplicaTable {
+    let engine: ItemEngine<VaultStore>
+
+    private var store: VaultStore { engine.records }
+
+    package var ownLog: OwnLog? { store.ownLog }
+    package var newestStamp: UInt64 { store.newestStamp }
+    package var wallStamp: UInt64 { store.wallStamp }
+    /// Seconds since 2001-01-01T00:00:00Z.
+    package var now: Double { store.now }
+    package var isLocked: Bool { store.isLocked }
+    package var sequence: UInt64 { store.sequence }
+    package var isReplicated: Bool { store.header.isReplicated }
+
+    package func logs() throws(VaultError) -> LogNumbers { try store.logs() }
+
+    // MARK: Own records
+
+    /// What the vault has of its own, of one kind: what each says, and its value.
+    package func ownRecords(_ kind: OwnRecord) throws(VaultError) -> [(says: [String: String], value: Secret?)] {
+        var found: [([String: String], Secret?)] = []
+        for record in store.ownRecords(of: kind) {
+            // Of another device: a copy of its file, of which this one cannot be a part.
+            if record.protection.isThisDeviceOnly, try store.isAbsentHere(record) { continue }
+            found.append((record.attributes.user, try store.value(of: record)))
+        }
+        return found
+    }
+
+    // MARK: Items
+
+    /// Of a live item or a tombstone, what a look at all of them tells.
+    package struct Brief {
+        package let id: ItemID
+        package let clock: ItemClock
+        package let isTombstone: Bool
+        /// Whether another item of the fleet has its primary key.
+        package let isShadowed: Bool
+        let record: Record
+
+        /// The fields of a live item, each once.
+        package var fields: Set<FieldID> { Set(record.replicatedFields.keys).union(clock.fields.keys).union([.life]) }
+    }
+
+    /// Visits every item that other devices know.
+    package func forEachBrief<E: Error>(_ body: (Brief) throws(E) -> Void) throws(E) {
+        for place in 0..<store.recordEnd {
+            guard let record = store.record(at: place), record.itemClass != nil, let clock = record.clock else {
+                continue
+            }
+            try body(
+                Brief(
+                    id: record.id, clock: clock, isTombstone: record.isTombstone,
+                    isShadowed: record.shadow == .byTwin, record: record))
+        }
+    }
+
+    /// Items that others should know and that have no clock yet.
+    package func unstamped(_ own: OwnLog) -> [ItemID] {
+        (0..<store.recordEnd).compactMap { place in
+            guard let record = store.record(at: place), own.publishes(record), !record.hasClock, !record.isTombstone
+            else { return nil }
+            return record.id
+        }
+    }
+
+    package func brief(of id: ItemID) -> Brief? {
+        guard let record = record(of: id), let clock = record.clock else { return nil }
+        return Brief(
+            id: id, clock: clock, isTombstone: record.isTombstone, isShadowed: record.shadow == .byTwin, record: record)
+    }
+
+    func record(of id: ItemID) -> Record? { store.place(of: id).flatMap { store.record(at: $0) } }
+
+    /// All that the vault knows of an item.
+    package func state(of id: ItemID, _ logs: LogNumbers) throws(VaultError) -> ItemState<ReplicaSecret>? {
+        guard let record = record(of: id) else { return nil }
+        return try engine.state(of: record, logs)
+    }
+
+    package func openState(of id: ItemID, _ logs: LogNumbers) throws(VaultError) -> ItemState<Secret>? {
+        guard let record = record(of: id) else { return nil }
+        return try engine.openState(of: record, logs)
+    }
+}
+
+/// Changes of the items of a vault as replication makes them: all of them are durable together, or none.
+package struct ReplicaChanges: ~Copyable {
+    package let table: ReplicaTable
+    private var session: WriteSession
+
+    init(_ engine: ItemEngine<VaultStore>, _ session: consuming WriteSession) {
+        table = ReplicaTable(engine: engine)
+        self.session = session
+    }
+
+    consuming func end() -> WriteSession { session }
+
+    private var store: VaultStore { table.engine.records }
+
+    /// Puts joined states in the place of what there is of their items.
+    package mutating func put(
+        _ states: [(state: ItemState<ReplicaSecret>, told: UInt64)], _ own: OwnLog, _ logs: inout LogNumbers
+    ) throws(VaultError) {
+        var touched: [Record] = []
+        for (state, told) in states {
+            if let old = table.record(of: state.id), !old.isTombstone { touched.append(old) }
+            try table.engine.put(state, told: told, own, &logs, in: &session)
+            if let new = table.record(of: state.id), !new.isTombstone { touched.append(new) }
+        }
+        for record in touched { try table.engine.settleShadows(like: record, logs, in: &session) }
+    }
+
+    /// Names the first write of items that others do not know.
+    package mutating func stamp(_ ids: some Sequence<ItemID>, _ own: OwnLog) throws(VaultError) {
+        for id in ids {
+            guard var record = table.record(of: id) else { continue }
+            record.version += 1
+            try record.setClock(table.engine.firstClock(own))
+            _ = try session.stage(record, .keep)
+        }
+    }
+
+    /// Notes a stamp of an entry that told of deleted items.
+    package mutating func noteTold(_ ids: [ItemID], _ stamp: UInt64) throws(VaultError) {
+        for id in ids {
+            guard var record = table.record(of: id), var clock = record.clock, clock.told < stamp else { continue }
+            clock.told = stamp
+            record.version += 1
+            try record.setClock(clock)
+            _ = try session.stage(record, record.hasValue ? .keep : .none)
+        }
+    }
+
+    /// Lets go of what a deleted item held: every device knows that it was deleted.
+    package mutating func erase(_ id: ItemID, at stamp: UInt64) throws(VaultError) {
+        guard var record = table.record(of: id), record.isTombstone, var clock = record.clock else { return }
+        let held = table.engine.records.keptVersions(of: id).last { $0.attributes.isOne(.held) }
+        for field in Set((held?.replicatedFields ?? [:]).keys).union(clock.fields.keys) where field != .life {
+            clock.fields[field] = clock.marks(of: field).map { ClockMark(dot: $0.dot, mark: .erased) }
+        }
+        clock.erased = stamp
+        record.version += 1
+        record.attributes = EncodedAttributes([Attribute.tombstone.tag: .integer(1)], user: [:])
+        try record.setClock(clock)
+        record.setShadow(.hereOnly)
+        _ = try session.stage(record, .none)
+    }
+
+    /// Forgets an item.
+    package mutating func purge(_ id: ItemID) throws(VaultError) {
+        guard let record = table.record(of: id) else { return }
+        var removal = record
+        removal.kind = .delete
+        removal.version = store.lastVersion(of: id) + 1
+        removal.attributes = EncodedAttributes()
+        _ = try session.stage(removal, .none)
+        guard !record.isTombstone else { return }
+        try table.engine.settleShadows(like: record, store.logs(), in: &session)
+    }
+
+    /// Stores a record of the vault's own.
+    ///
+    /// - Parameters:
+    ///   - says: its user attributes beside the one that names the kind.
+    ///   - isOld: whether a record of the kind is the one that this replaces.
+    ///   - protection: ``Accessibility/afterFirstUnlock`` and what is bound to this device: a locked agent can read it.
+    package mutating func putOwn(
+        _ kind: OwnRecord, _ says: [String: String], value: Secret? = nil,
+        protection: Accessibility = .afterFirstUnlock, replacing isOld: ([String: String]) -> Bool = { _ in true }
+    ) throws(VaultError) {
+        let old = store.ownRecords(of: kind).first { isOld($0.attributes.user) }
+        let now = store.now
+        var record =
+            old
+            ?? Record(
+                kind: .put, itemClass: nil, protection: protection, id: session.makeItemID(), version: 0,
+                valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
+                deviceID: .init(repeating: 0), attributes: EncodedAttributes())
+        record.version += 1
+        record.modified = max(now, record.modified)
+        record.protection = protection
+        record.deviceID = protection.isThisDeviceOnly ? try session.identifyDevice() : .init(repeating: 0)
+        record.attributes = kind.attributes(says)
+        _ = try session.stage(record, value.map { .set($0) } ?? .none)
+    }
+
+    package mutating func removeOwn(
+        _ kind: OwnRecord, where isMeant: ([String: String]) -> Bool = { _ in true }
+    ) throws(VaultError) {
+        for var record in store.ownRecords(of: kind) where isMeant(record.attributes.user) {
+            record.kind = .delete
+            record.version += 1
+            record.attributes = EncodedAttributes()
+            _ = try session.stage(record, .none)
+        }
+    }
+}
+
+extension Vault {
+    /// Looks at the items as replication sees them.
+    package func readReplica<R>(_ body: (ReplicaTable) throws(VaultError) -> R) throws(VaultError) -> R {
+        try core.read { engine throws(VaultError) in try body(ReplicaTable(engine: engine)) }
+    }
+
+    /// One transaction of replication.
+    package func changeReplica<R>(
+        _ body: (inout ReplicaChanges) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            var changes = ReplicaChanges(engine, session)
+            do throws(VaultError) {
+                let result = try body(&changes)
+                session = changes.end()
+                return result
+            } catch {
+                session = changes.end()
+                throw error
+            }
+        }
+    }
+
+    /// From now on programs that know no clocks do not write to the vault.
+    package func beginReplication() throws(VaultError) {
+        try core.manage { store throws(StorageError) in try store.beginReplication() }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// Older versions that replication keeps: a value that lost to another one and is to be shown to a person (tag 7002),
+/// and what a deleted item held, which another device may still have edited (tag 7003).
+enum KeptVersions {
+    static func isOne(_ past: Operation) -> Bool {
+        past.attributes.payload(of: .conflict) != nil || past.attributes.isOne(.held)
+    }
+
+    /// Those of an item's kept versions that its new record still names.
+    static func named(by record: Span<UInt8>, of versions: [Operation]) -> [Operation] {
+        let attributes = record.extracting(Operation.attributes(of: record))
+        guard let (_, range) = EncodedAttributes.payload(of: .clock, in: attributes),
+            let clock = try? ItemClock(parsing: attributes.extracting(range))
+        else { return [] }
+        let tombstone = EncodedAttributes.payload(of: Attribute.tombstone.tag, in: attributes)
+        let isDeleted = tombstone.map { EncodedAttributes.isOne($0.kind, $0.range, in: attributes) } ?? false
+        return versions.filter { version in
+            guard let (_, range) = version.attributes.payload(of: .conflict) else {
+                return isDeleted && clock.erased == 0
+            }
+            guard let conflict = try? ConflictMark(parsing: version.attributes.bytes.span.extracting(range)) else {
+                return false
+            }
+            return clock.fields[conflict.field]?.contains { $0.mark == .conflict && $0.dot == conflict.dot } ?? false
+        }
+    }
+}
