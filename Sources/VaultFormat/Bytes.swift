@@ -3,25 +3,22 @@
 /// Reads integers and runs of bytes from an array, front to back; never traps on short input.
 public struct ByteReader {
     public let bytes: [UInt8]
-    public private(set) var offset: Int
-    private let end: Int
+    private var place: SpanReader
 
     public init(_ bytes: [UInt8]) { self.init(bytes, bytes.indices) }
 
     /// Reads the bytes of the range alone.
     public init(_ bytes: [UInt8], _ range: Range<Int>) {
         self.bytes = bytes
-        offset = range.lowerBound
-        end = range.upperBound
+        place = SpanReader(range)
     }
 
-    public var remaining: Int { end - offset }
+    public var offset: Int { place.offset }
+    public var remaining: Int { place.remaining }
 
     /// Steps over `count` bytes and returns where they lie.
     public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
-        guard count >= 0, count <= remaining else { throw .truncated(field) }
-        defer { offset += count }
-        return offset..<offset + count
+        try place.take(count, field)
     }
 
     public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(

@@ -12,6 +12,19 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     /// Tag 8060: how the value is divided, ``ValueFields``. It belongs to the value's box and goes with it.
     public static let fields = AttributeTag(rawValue: 0x8060)
 
+    /// Tag 7000: what a replicated item has of whom, ``ItemClock``. A program that knows nothing of replication keeps it
+    /// as any tag that it does not know, and so do all verbs of this one: it is none of ``isKnown``.
+    public static let clock = AttributeTag(rawValue: 0x7000)
+
+    /// Tag 7001, the integer 1: another item has the primary key.
+    public static let shadow = AttributeTag(rawValue: 0x7001)
+
+    /// Tag 7002: this kept version has a value that lost, ``ConflictMark``.
+    public static let conflict = AttributeTag(rawValue: 0x7002)
+
+    /// Tag 7003, an integer: this kept version has the values of a deleted item.
+    public static let held = AttributeTag(rawValue: 0x7003)
+
     /// Whether this version defines the tag.
     public var isKnown: Bool {
         rawValue < AttributeTag.known.count
@@ -283,21 +296,10 @@ public struct EncodedAttributes: Hashable, Sendable {
         let span = source.span
         guard field.tag.isKnown else {
             guard !field.tag.isCritical else { throw .unsupported(.attributeTag) }
+            guard isReplication(field.tag, field.kind, span.extracting(payload)) else { throw .invalid(.replication) }
             return payload.lowerBound..<payload.lowerBound
         }
-        switch field.kind {
-        case 1:
-            guard (try? UTF8Span(validating: span.extracting(payload))) != nil else { throw .invalid(.attributeValue) }
-        case 2: break
-        case 3, 4, 5:
-            guard payload.count == 8 else { throw .invalid(.attributeValue) }
-            let number = Double(bitPattern: span.integer(at: payload.lowerBound))
-            guard field.kind == 3 || number.isFinite && number.bitPattern != (-0.0 as Double).bitPattern else {
-                throw .invalid(.attributeValue)
-            }
-            if field.kind == 5, Int64(exactly: number) != nil { throw .invalid(.attributeValue) }
-        default: throw .invalid(.attributeKind)
-        }
+        try checkPayload(field.kind, span.extracting(payload))
         if field.tag == .fields {
             guard field.kind == 2 else { throw .invalid(.attributeKind) }
             _ = try ValueFields(parsing: source, payload)
@@ -311,6 +313,33 @@ public struct EncodedAttributes: Hashable, Sendable {
             (try? UTF8Span(validating: span.extracting(name.upperBound..<payload.upperBound))) != nil
         else { throw .invalid(.attributeValue) }
         return name
+    }
+
+    /// Checks a value's bytes against its kind.
+    static func checkPayload(_ kind: UInt8, _ payload: Span<UInt8>) throws(FormatError) {
+        switch kind {
+        case 1: guard (try? UTF8Span(validating: payload)) != nil else { throw .invalid(.attributeValue) }
+        case 2: break
+        case 3, 4, 5:
+            guard payload.count == 8 else { throw .invalid(.attributeValue) }
+            let number = Double(bitPattern: payload.integer(at: 0))
+            guard kind == 3 || number.isFinite && number.bitPattern != (-0.0 as Double).bitPattern else {
+                throw .invalid(.attributeValue)
+            }
+            if kind == 5, Int64(exactly: number) != nil { throw .invalid(.attributeValue) }
+        default: throw .invalid(.attributeKind)
+        }
+    }
+
+    /// Whether an unknown tag's value is none of replication's, or one that replication writes.
+    private static func isReplication(_ tag: AttributeTag, _ kind: UInt8, _ payload: Span<UInt8>) -> Bool {
+        switch tag {
+        case .clock: kind == 2 && (try? ItemClock.check(payload)) != nil
+        case .shadow: kind == 3 && payload.count == 8 && payload.integer(at: 0, as: UInt64.self) == 1
+        case .conflict: kind == 2 && (try? ConflictMark(parsing: payload)) != nil
+        case .held: kind == 3 && payload.count == 8
+        default: true
+        }
     }
 
     private static func decode(_ kind: UInt8, _ payload: Span<UInt8>) -> EncodedValue? {

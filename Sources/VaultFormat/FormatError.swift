@@ -14,11 +14,13 @@ public enum FormatError: Error, Equatable, Sendable {
     case outOfBounds(FormatField)
 }
 
-/// The part of a file that an error is about.
+/// The part of a file, or of a record, that an error is about.
 public enum FormatField: String, Sendable {
     case headerLength, major, suite, requiredFeatures, slotCount, slotSize, generation, reserved
     case slotType, slotKeyDerivation, slotFlags, slotPasses, slotMemory, slotName, slotExternal, annex
     case mark, frameLength, frameFlags, frameVersion, frameSequence, metadataLength, valueLength, padding
     case metadata, operationCount, operationKind, itemClass, protection, operationFlags, itemID, version, date, value
     case attributes, attributeOrder, attributeKind, attributeValue, attributeTag, fields, anchor
+    case record, seals, body, sequence, tips, trims, closes, logs, items, context, fieldID, fieldValue, dot, blob
+    case rosterOperation, device, cuts, heads, replication
 }

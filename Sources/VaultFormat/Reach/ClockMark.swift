@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One live value of a field in the vault file: the write that made it, and where the value is.
+public struct ClockMark: Hashable, Sendable {
+    public enum Mark: UInt8, CaseIterable, Sendable {
+        /// Nowhere: the write took the field away.
+        case none
+        /// In the item's record.
+        case here
+        /// In a kept older version, which has a ``ConflictMark``.
+        case conflict
+        /// Gone, since every device knows that the item is deleted.
+        case erased
+        /// Of ``FieldID/life`` alone, which has no other marks.
+        case alive, dead
+    }
+
+    public var dot: LocalDot
+    public var mark: Mark
+
+    public init(dot: LocalDot, mark: Mark) { (self.dot, self.mark) = (dot, mark) }
+
+    func isPossible(of field: FieldID) -> Bool {
+        dot.stamp >= 1 && (field == .life) == (mark == .alive || mark == .dead)
+    }
+}
+
+/// Which value of which field lost, in the kept version that has it: ``AttributeTag/conflict``.
+///
+/// `id u16, u8 nameLength, name, number u16, stamp u64`
+public struct ConflictMark: Hashable, Sendable {
+    public var field: FieldID
+    public var dot: LocalDot
+
+    public init(field: FieldID, dot: LocalDot) { (self.field, self.dot) = (field, dot) }
+
+    /// - Throws: for anything but what ``encoded`` makes.
+    public init(parsing bytes: Span<UInt8>) throws(FormatError) {
+        var reader = SpanReader(bytes)
+        field = try FieldID(parsing: &reader, of: bytes)
+        dot = try LocalDot(parsing: &reader, of: bytes)
+        guard dot.stamp >= 1 else { throw .invalid(.replication) }
+        try reader.expectEnd(.replication)
+    }
+
+    public var encoded: [UInt8] {
+        var output: [UInt8] = []
+        field.append(to: &output)
+        dot.append(to: &output)
+        return output
+    }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name of one write: in order by the stamp, then the log.
+public struct Dot: Hashable, Comparable, Sendable {
+    public let log: LogID
+    /// Milliseconds since 1970 << 16 | counter; 1 or more.
+    public let stamp: UInt64
+
+    public init(log: LogID, stamp: UInt64) { (self.log, self.stamp) = (log, stamp) }
+
+    public static func < (a: Dot, b: Dot) -> Bool { (a.stamp, a.log) < (b.stamp, b.log) }
+}

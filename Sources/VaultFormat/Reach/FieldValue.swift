@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one write gave a field.
+///
+/// - Parameter Secret: a secret's bytes, or where they lie in a body.
+public enum FieldValue<Secret> {
+    /// The field was taken away.
+    case none
+    /// Of a field that is no secret: see ``FieldContent``.
+    case plain([UInt8])
+    case secret(Secret)
+    case blob(BlobReference)
+    /// Every device knows that the item is deleted, and the value is gone.
+    case erased
+}
+
+extension FieldValue: Equatable where Secret: Equatable {}
+extension FieldValue: Sendable where Secret: Sendable {}
+
+extension FieldValue {
+    /// The longest value that an entry has, in bytes; longer ones are blobs.
+    public static var inlineLimit: Int { 64 << 10 }
+
+    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
+        switch self {
+        case .none: .none
+        case .plain(let bytes): .plain(bytes)
+        case .secret(let secret): .secret(try body(secret))
+        case .blob(let reference): .blob(reference)
+        case .erased: .erased
+        }
+    }
+
+    /// The form's number on the wire.
+    var form: UInt8 {
+        switch self {
+        case .none: 0
+        case .plain, .secret: 1
+        case .blob: 2
+        case .erased: 3
+        }
+    }
+
+    /// In bytes, without the head.
+    func payloadLength(_ length: (Secret) -> Int) -> Int {
+        switch self {
+        case .none, .erased: 0
+        case .plain(let bytes): bytes.count
+        case .secret(let secret): length(secret)
+        case .blob: BlobReference.encodedLength
+        }
+    }
+}
+
+extension FieldValue where Secret == Range<Int> {
+    /// - Parameter range: where the value's bytes lie in the body.
+    init(parsing form: UInt8, _ range: Range<Int>, of body: Span<UInt8>, in field: FieldID) throws(FormatError) {
+        let bytes = body.extracting(range)
+        switch form {
+        case 0 where range.isEmpty && FieldContent.canBeNone(field): self = .none
+        case 1:
+            guard range.count <= FieldValue.inlineLimit else { throw .outOfBounds(.fieldValue) }
+            if field.isSecret {
+                self = .secret(range)
+            } else {
+                try FieldContent.check(bytes, of: field)
+                self = .plain(bytes.array(bytes.indices))
+            }
+        case 2 where FieldContent.canBeBlob(field): self = .blob(try BlobReference(parsing: bytes))
+        case 3 where range.isEmpty && field != .life: self = .erased
+        default: throw .invalid(.fieldValue)
+        }
+    }
+}

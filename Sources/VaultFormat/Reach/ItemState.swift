@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// All that a device knows of an item: the live values of every field, and what it has seen.
+///
+/// - Parameter Secret: a secret's bytes, or where they lie in a body.
+public struct ItemState<Secret> {
+    /// The greatest number of values that a field can have at once.
+    public static var valueLimit: Int { 255 }
+
+    /// A version-4 UUID.
+    public var id: ItemID
+    public var itemClass: ItemClass
+    /// The greatest stamp seen of each log; it covers the dots of all values.
+    public var context: [LogID: UInt64]
+    /// By field, one value or more, each with the name of its write.
+    public var fields: [FieldID: [Dot: FieldValue<Secret>]]
+
+    public init(
+        id: ItemID, itemClass: ItemClass, context: [LogID: UInt64] = [:],
+        fields: [FieldID: [Dot: FieldValue<Secret>]] = [:]
+    ) {
+        (self.id, self.itemClass, self.context, self.fields) = (id, itemClass, context, fields)
+    }
+
+    /// Whether the context covers a write: it was seen, and what has no value any more was replaced.
+    public func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
+
+    /// The same state with other secrets.
+    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
+        var mapped = ItemState<T>(id: id, itemClass: itemClass, context: context)
+        for (field, values) in fields {
+            var others: [Dot: FieldValue<T>] = [:]
+            for (dot, value) in values { others[dot] = try value.map(body) }
+            mapped.fields[field] = others
+        }
+        return mapped
+    }
+}
+
+extension ItemState: Equatable where Secret: Equatable {}
+extension ItemState: Sendable where Secret: Sendable {}

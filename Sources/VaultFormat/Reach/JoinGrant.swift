@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an owner answers a device that it has enrolled: the second message of the mailbox, without the signature.
+///
+/// `version u16 = 1, kind u8 = 3, u8 2, realmID 16, roster's seq u64, hash 32, epoch u32, epoch key 32, u16 n,
+/// { logID 16, seq u64, hash 32 }*`
+///
+/// - Parameter Secret: the 32 bytes of the key, or where they lie in the body.
+public struct JoinGrant<Secret> {
+    static var message: UInt8 { 2 }
+    static var headLength: Int { 98 }
+
+    public var realmID: RealmID
+    public var rosterSequence: UInt64
+    public var rosterHash: Bytes32
+    public var epoch: UInt32
+    public var key: Secret
+    /// Of all logs, each of another one; written in the order of the logs. A remote that shows less withholds.
+    public var heads: [LogHead]
+
+    public init(
+        realmID: RealmID, rosterSequence: UInt64, rosterHash: Bytes32, epoch: UInt32, key: Secret, heads: [LogHead]
+    ) {
+        (self.realmID, self.rosterSequence, self.rosterHash) = (realmID, rosterSequence, rosterHash)
+        (self.epoch, self.key, self.heads) = (epoch, key, heads)
+    }
+
+    /// The same grant with another secret.
+    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> JoinGrant<T> {
+        JoinGrant<T>(
+            realmID: realmID, rosterSequence: rosterSequence, rosterHash: rosterHash, epoch: epoch,
+            key: try body(key), heads: heads)
+    }
+
+    /// In bytes, without the signature.
+    public var encodedLength: Int { JoinGrant.headLength + heads.count * LogHead.encodedLength }
+
+    /// The body in pieces; the secret in it has 32 bytes.
+    ///
+    /// - Throws: for a grant that no parser accepts, `.outOfBounds` if it is for its size.
+    public func pieces() throws(FormatError) -> [BodyPiece<Secret>] {
+        guard rosterSequence >= 1 else { throw .invalid(.sequence) }
+        var writer = BodyWriter<Secret>()
+        BodyHead.append(.mailbox, JoinGrant.message, to: &writer.bytes)
+        writer.bytes.append(realmID.bytes)
+        writer.bytes.append(integer: rosterSequence)
+        writer.bytes.append(rosterHash.bytes)
+        writer.bytes.append(integer: epoch)
+        writer.append(key)
+        try writer.append(count: heads.count, UInt16.self, .heads)
+        for head in try LogHead.sorted(heads, .heads) { head.append(to: &writer.bytes) }
+        return writer.pieces()
+    }
+}
+
+extension JoinGrant: Equatable where Secret: Equatable {}
+extension JoinGrant: Sendable where Secret: Sendable {}
+
+extension JoinGrant where Secret == Range<Int> {
+    /// Reads a grant whose key stays where it lies.
+    ///
+    /// - Parameter body: without the signature.
+    /// - Throws: for anything but what a writer makes.
+    public init(parsing body: Span<UInt8>) throws(FormatError) {
+        var reader = SpanReader(body)
+        try BodyHead.parse(.mailbox, JoinGrant.message, &reader, of: body)
+        realmID = try reader.sixteen(of: body, .body)
+        rosterSequence = try reader.integer(UInt64.self, of: body, .sequence)
+        guard rosterSequence >= 1 else { throw .invalid(.sequence) }
+        rosterHash = try reader.thirtyTwo(of: body, .body)
+        epoch = try reader.integer(UInt32.self, of: body, .body)
+        key = try reader.take(RosterOperation<Range<Int>>.keyLength, .body)
+        let count = Int(try reader.integer(UInt16.self, of: body, .heads))
+        heads = try LogHead.parse(count, &reader, of: body, .heads)
+        try reader.expectEnd(.body)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a device says that wants to belong to the realm: the first message of its mailbox, without the signature.
+///
+/// `version u16 = 1, kind u8 = 3, u8 1, signing key 32, box key 32, u8 nameLength, name`
+public struct JoinRequest: Hashable, Sendable {
+    static let message: UInt8 = 1
+
+    /// Ed25519.
+    public var signingKey: Bytes32
+    /// X25519.
+    public var boxKey: Bytes32
+    /// What a roster's device can be called.
+    public var name: String
+
+    public init(signingKey: Bytes32, boxKey: Bytes32, name: String) {
+        (self.signingKey, self.boxKey, self.name) = (signingKey, boxKey, name)
+    }
+
+    /// - Throws: for anything but what ``encoded()`` makes.
+    public init(parsing body: Span<UInt8>) throws(FormatError) {
+        var reader = SpanReader(body)
+        try BodyHead.parse(.mailbox, JoinRequest.message, &reader, of: body)
+        signingKey = try reader.thirtyTwo(of: body, .device)
+        boxKey = try reader.thirtyTwo(of: body, .device)
+        name = try reader.name(of: body, .device)
+        guard RosterDevice.isName(name) else { throw .invalid(.device) }
+        try reader.expectEnd(.body)
+    }
+
+    /// - Throws: `.invalid(.device)` for a name that no device can have.
+    public func encoded() throws(FormatError) -> [UInt8] {
+        guard RosterDevice.isName(name) else { throw .invalid(.device) }
+        var output: [UInt8] = []
+        BodyHead.append(.mailbox, JoinRequest.message, to: &output)
+        output.append(signingKey.bytes)
+        output.append(boxKey.bytes)
+        output.append(UInt8(clamping: name.utf8.count))
+        output += name.utf8
+        return output
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A write's name in the vault file, which gives the logs numbers of its own. In order by the stamp, then the number.
+public struct LocalDot: Hashable, Comparable, Sendable {
+    public var number: UInt16
+    public var stamp: UInt64
+
+    public init(number: UInt16, stamp: UInt64) { (self.number, self.stamp) = (number, stamp) }
+
+    public static func < (a: LocalDot, b: LocalDot) -> Bool { (a.stamp, a.number) < (b.stamp, b.number) }
+
+    init(parsing reader: inout SpanReader, of bytes: Span<UInt8>) throws(FormatError) {
+        number = try reader.integer(UInt16.self, of: bytes, .replication)
+        stamp = try reader.integer(UInt64.self, of: bytes, .replication)
+    }
+
+    func append(to output: inout [UInt8]) {
+        output.append(integer: number)
+        output.append(integer: stamp)
+    }
+}
+
+/// The greatest stamp seen of each log, by the log's local number.
+public struct LocalContext: Hashable, Sendable {
+    /// In the order of the numbers, each once, with a stamp of 1 or more.
+    public private(set) var entries: [LocalDot] = []
+
+    public init() {}
+
+    /// 0: nothing of that log was seen.
+    public subscript(number: UInt16) -> UInt64 {
+        get {
+            let index = place(of: number)
+            return index < entries.count && entries[index].number == number ? entries[index].stamp : 0
+        }
+        set {
+            let index = place(of: number)
+            let isHere = index < entries.count && entries[index].number == number
+            switch (isHere, newValue) {
+            case (true, 0): entries.remove(at: index)
+            case (true, _): entries[index].stamp = newValue
+            case (false, 0): break
+            case (false, _): entries.insert(LocalDot(number: number, stamp: newValue), at: index)
+            }
+        }
+    }
+
+    public func covers(_ dot: LocalDot) -> Bool { dot.stamp <= self[dot.number] }
+
+    private func place(of number: UInt16) -> Int {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Adds an entry that is known to be behind all others.
+    mutating func append(_ entry: LocalDot) { entries.append(entry) }
+}

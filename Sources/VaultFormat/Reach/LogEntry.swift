@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a record of a log says, without its signature.
+///
+/// - Parameter Secret: a secret's bytes, or where they lie in the body.
+public struct LogEntry<Secret> {
+    public var epoch: UInt32
+    public var realmID: RealmID
+    public var logID: LogID
+    public var deviceID: DeviceID
+    /// From 1.
+    public var sequence: UInt64
+    /// The hash of the entry before; of none, zeros.
+    public var previous: Bytes32
+    /// The entry's stamp, greater than the one before.
+    public var hlc: UInt64
+    /// The stamp up to which the author has applied all other open logs.
+    public var ack: UInt64
+    /// The hash of the logs and devices that the author counts.
+    public var logset: UInt64
+    public var rosterSequence: UInt64
+    public var rosterHash: Bytes32
+    /// The sum of the heads that the author has applied, and the sum of its items; both 0: it states none.
+    public var at: UInt64
+    public var sum: UInt64
+    /// At most 32, each of another log, in the author's order.
+    public var tips: [LogTip]
+    /// Each of another log; written in the order of the logs.
+    public var trims: [LogTrim]
+    /// The last entries of logs that the author left behind, each of another log; written in the order of the logs.
+    public var closes: [LogHead]
+    public var items: [ItemState<Secret>]
+
+    public init(
+        epoch: UInt32, realmID: RealmID, logID: LogID, deviceID: DeviceID, sequence: UInt64, previous: Bytes32,
+        hlc: UInt64, ack: UInt64 = 0, logset: UInt64, rosterSequence: UInt64, rosterHash: Bytes32, at: UInt64 = 0,
+        sum: UInt64 = 0, tips: [LogTip] = [], trims: [LogTrim] = [], closes: [LogHead] = [],
+        items: [ItemState<Secret>] = []
+    ) {
+        (self.epoch, self.realmID, self.logID, self.deviceID) = (epoch, realmID, logID, deviceID)
+        (self.sequence, self.previous, self.hlc, self.ack) = (sequence, previous, hlc, ack)
+        (self.logset, self.rosterSequence, self.rosterHash) = (logset, rosterSequence, rosterHash)
+        (self.at, self.sum) = (at, sum)
+        (self.tips, self.trims, self.closes, self.items) = (tips, trims, closes, items)
+    }
+
+    /// The same entry with other secrets.
+    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> LogEntry<T> {
+        var states: [ItemState<T>] = []
+        states.reserveCapacity(items.count)
+        for item in items { states.append(try item.map(body)) }
+        return LogEntry<T>(
+            epoch: epoch, realmID: realmID, logID: logID, deviceID: deviceID, sequence: sequence, previous: previous,
+            hlc: hlc, ack: ack, logset: logset, rosterSequence: rosterSequence, rosterHash: rosterHash, at: at,
+            sum: sum, tips: tips, trims: trims, closes: closes, items: states)
+    }
+}
+
+extension LogEntry: Equatable where Secret: Equatable {}
+extension LogEntry: Sendable where Secret: Sendable {}

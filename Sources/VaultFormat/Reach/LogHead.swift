@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in a log: an entry's number and the hash of its record.
+public struct LogHead: Hashable, Sendable {
+    static let encodedLength = 56
+
+    public var log: LogID
+    /// 1 or more.
+    public var sequence: UInt64
+    public var hash: Bytes32
+
+    public init(log: LogID, sequence: UInt64, hash: Bytes32) {
+        (self.log, self.sequence, self.hash) = (log, sequence, hash)
+    }
+
+    func append(to output: inout [UInt8]) {
+        output.append(log.bytes)
+        output.append(integer: sequence)
+        output.append(hash.bytes)
+    }
+
+    /// Reads places of different logs, in the order of these.
+    static func parse(
+        _ count: Int, _ reader: inout SpanReader, of body: Span<UInt8>, _ field: FormatField
+    ) throws(FormatError) -> [LogHead] {
+        try reader.expect(count, of: encodedLength, field)
+        var heads: [LogHead] = []
+        heads.reserveCapacity(count)
+        for _ in 0..<count {
+            let log = try reader.sixteen(of: body, field)
+            if let last = heads.last, last.log >= log { throw .invalid(field) }
+            let sequence = try reader.integer(UInt64.self, of: body, field)
+            guard sequence >= 1 else { throw .invalid(field) }
+            heads.append(LogHead(log: log, sequence: sequence, hash: try reader.thirtyTwo(of: body, field)))
+        }
+        return heads
+    }
+
+    /// Puts places of different logs in the order of these.
+    static func sorted(_ heads: [LogHead], _ field: FormatField) throws(FormatError) -> [LogHead] {
+        let heads = heads.sorted { $0.log < $1.log }
+        guard zip(heads, heads.dropFirst()).allSatisfy({ $0.log < $1.log }), heads.allSatisfy({ $0.sequence >= 1 })
+        else { throw .invalid(field) }
+        return heads
+    }
+}

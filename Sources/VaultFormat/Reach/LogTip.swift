@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A head that an entry's author had applied, which no other head cites and its log had not cited.
+public struct LogTip: Hashable, Sendable {
+    /// How many an entry can have.
+    public static let limit = 32
+    static let encodedLength = 72
+
+    public var log: LogID
+    public var device: DeviceID
+    /// 1 or more.
+    public var sequence: UInt64
+    public var hash: Bytes32
+
+    public init(log: LogID, device: DeviceID, sequence: UInt64, hash: Bytes32) {
+        (self.log, self.device, self.sequence, self.hash) = (log, device, sequence, hash)
+    }
+
+    init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
+        log = try reader.sixteen(of: body, .tips)
+        device = try reader.sixteen(of: body, .tips)
+        sequence = try reader.integer(UInt64.self, of: body, .tips)
+        hash = try reader.thirtyTwo(of: body, .tips)
+    }
+
+    func append(to output: inout [UInt8]) {
+        output.append(log.bytes)
+        output.append(device.bytes)
+        output.append(integer: sequence)
+        output.append(hash.bytes)
+    }
+
+    static func check(_ tips: [LogTip]) throws(FormatError) {
+        guard tips.count <= limit else { throw .outOfBounds(.tips) }
+        guard tips.allSatisfy({ $0.sequence >= 1 }), Set(tips.map(\.log)).count == tips.count else {
+            throw .invalid(.tips)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a log begins whose first records are gone.
+public struct LogTrim: Hashable, Sendable {
+    static let encodedLength = 56
+
+    public var log: LogID
+    /// The number of the first record that is left, 1 or more.
+    public var base: UInt64
+    /// Of the record before it; of none, zeros.
+    public var hash: Bytes32
+
+    public init(log: LogID, base: UInt64, hash: Bytes32) { (self.log, self.base, self.hash) = (log, base, hash) }
+
+    init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
+        log = try reader.sixteen(of: body, .trims)
+        base = try reader.integer(UInt64.self, of: body, .trims)
+        hash = try reader.thirtyTwo(of: body, .trims)
+    }
+
+    func append(to output: inout [UInt8]) {
+        output.append(log.bytes)
+        output.append(integer: base)
+        output.append(hash.bytes)
+    }
+
+    /// Different logs, in the order of these.
+    static func check(_ trims: [LogTrim]) throws(FormatError) {
+        guard zip(trims, trims.dropFirst()).allSatisfy({ $0.log < $1.log }),
+            trims.allSatisfy({ $0.base > 1 || $0.base == 1 && $0.hash == .zero })
+        else { throw .invalid(.trims) }
+    }
+}

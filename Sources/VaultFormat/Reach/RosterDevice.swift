@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a device may do.
+public enum DeviceRole: UInt8, CaseIterable, Sendable {
+    /// Write, and change the roster.
+    case owner = 1
+    case writer
+    /// Read alone: its entries are refused.
+    case reader
+    /// Admit the machine at which the recovery code is typed.
+    case recovery
+}
+
+/// A device as the roster has it.
+public struct RosterDevice: Hashable, Sendable {
+    public var id: DeviceID
+    /// Ed25519.
+    public var signingKey: Bytes32
+    /// X25519.
+    public var boxKey: Bytes32
+    public var role: DeviceRole
+    /// 1 to 255 bytes without control characters.
+    public var name: String
+
+    public init(id: DeviceID, signingKey: Bytes32, boxKey: Bytes32, role: DeviceRole, name: String) {
+        (self.id, self.signingKey, self.boxKey, self.role, self.name) = (id, signingKey, boxKey, role, name)
+    }
+
+    /// Whether a device can be called so.
+    public static func isName(_ name: String) -> Bool { ValueFields.isName(name) }
+
+    init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
+        id = try reader.sixteen(of: body, .device)
+        signingKey = try reader.thirtyTwo(of: body, .device)
+        boxKey = try reader.thirtyTwo(of: body, .device)
+        guard let role = DeviceRole(rawValue: try reader.integer(UInt8.self, of: body, .device)) else {
+            throw .invalid(.device)
+        }
+        self.role = role
+        name = try reader.name(of: body, .device)
+        guard RosterDevice.isName(name) else { throw .invalid(.device) }
+    }
+
+    func append(to output: inout [UInt8]) throws(FormatError) {
+        guard RosterDevice.isName(name) else { throw .invalid(.device) }
+        output.append(id.bytes)
+        output.append(signingKey.bytes)
+        output.append(boxKey.bytes)
+        output += [role.rawValue, UInt8(clamping: name.utf8.count)]
+        output += name.utf8
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One change of the roster: `type u8, length u32, bytes`.
+///
+/// - Parameter Secret: the 32 bytes of a key, or where they lie in the body.
+public enum RosterOperation<Secret> {
+    /// The realm begins: `founder 16, recovery device 16, recoveryMAC 32`.
+    case genesis(founder: DeviceID, recovery: DeviceID, recoveryMAC: Bytes32)
+    /// `deviceID 16, signing key 32, box key 32, role u8, u8 nameLength, name`
+    case enrol(RosterDevice)
+    /// `deviceID 16, u16 n, { logID 16, sequence u64, hash 32 }*`: the last entries that count of its logs, each of
+    /// another log; written in the order of the logs.
+    case remove(DeviceID, cuts: [LogHead])
+    /// A new epoch key, which the seals have; here is the one before, and the hash of the new one: `32, 32`.
+    case epoch(previousKey: Secret, keyHash: Bytes32)
+}
+
+extension RosterOperation: Equatable where Secret: Equatable {}
+extension RosterOperation: Sendable where Secret: Sendable {}
+
+extension RosterOperation {
+    static var headLength: Int { 5 }
+    static var keyLength: Int { 32 }
+
+    /// Its number on the wire, in whose order operations come.
+    var type: UInt8 {
+        switch self {
+        case .genesis: 1
+        case .enrol: 2
+        case .remove: 3
+        case .epoch: 4
+        }
+    }
+
+    func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> RosterOperation<T> {
+        switch self {
+        case .genesis(let founder, let recovery, let mac):
+            .genesis(founder: founder, recovery: recovery, recoveryMAC: mac)
+        case .enrol(let device): .enrol(device)
+        case .remove(let device, let cuts): .remove(device, cuts: cuts)
+        case .epoch(let key, let hash): .epoch(previousKey: try body(key), keyHash: hash)
+        }
+    }
+
+    /// In bytes, with the head.
+    var encodedLength: Int {
+        let content =
+            switch self {
+            case .genesis, .epoch: 64
+            case .enrol(let device): 82 + device.name.utf8.count
+            case .remove(_, let cuts): 18 + cuts.count * LogHead.encodedLength
+            }
+        return RosterOperation.headLength + content
+    }
+
+    func append(to writer: inout BodyWriter<Secret>) throws(FormatError) {
+        writer.bytes.append(type)
+        try writer.append(count: encodedLength - RosterOperation.headLength, UInt32.self, .rosterOperation)
+        switch self {
+        case .genesis(let founder, let recovery, let mac):
+            writer.bytes.append(founder.bytes)
+            writer.bytes.append(recovery.bytes)
+            writer.bytes.append(mac.bytes)
+        case .enrol(let device): try device.append(to: &writer.bytes)
+        case .remove(let device, let cuts):
+            writer.bytes.append(device.bytes)
+            try writer.append(count: cuts.count, UInt16.self, .cuts)
+            for cut in try LogHead.sorted(cuts, .cuts) { cut.append(to: &writer.bytes) }
+        case .epoch(let key, let hash):
+            writer.append(key)
+            writer.bytes.append(hash.bytes)
+        }
+    }
+
+    /// Checks the order: types rise, and only devices come several at a time.
+    static func check(_ operations: [RosterOperation], _ sequence: UInt64) throws(FormatError) {
+        let isRising = zip(operations, operations.dropFirst()).allSatisfy { first, second in
+            first.type < second.type || first.type == second.type && (2...3).contains(first.type)
+        }
+        guard isRising, !operations.isEmpty, (operations.first?.type == 1) == (sequence == 1) else {
+            throw .invalid(.rosterOperation)
+        }
+    }
+}
+
+extension RosterOperation where Secret == Range<Int> {
+    init(parsing reader: inout SpanReader, of body: Span<UInt8>) throws(FormatError) {
+        let type = try reader.integer(UInt8.self, of: body, .rosterOperation)
+        let length = Int(try reader.integer(UInt32.self, of: body, .rosterOperation))
+        var own = SpanReader(try reader.take(length, .rosterOperation))
+        switch type {
+        case 1:
+            let founder = try own.sixteen(of: body, .rosterOperation)
+            let recovery = try own.sixteen(of: body, .rosterOperation)
+            self = .genesis(
+                founder: founder, recovery: recovery, recoveryMAC: try own.thirtyTwo(of: body, .rosterOperation))
+        case 2: self = .enrol(try RosterDevice(parsing: &own, of: body))
+        case 3:
+            let device = try own.sixteen(of: body, .rosterOperation)
+            let count = Int(try own.integer(UInt16.self, of: body, .cuts))
+            self = .remove(device, cuts: try LogHead.parse(count, &own, of: body, .cuts))
+        case 4:
+            let key = try own.take(RosterOperation.keyLength, .rosterOperation)
+            self = .epoch(previousKey: key, keyHash: try own.thirtyTwo(of: body, .rosterOperation))
+        default: throw .unsupported(.rosterOperation)
+        }
+        try own.expectEnd(.rosterOperation)
+    }
+}

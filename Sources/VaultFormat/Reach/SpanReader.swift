@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in a span that is read front to back; never traps on short input.
+///
+/// The span comes along with each call, always the same: it cannot be kept.
+public struct SpanReader: Sendable {
+    public private(set) var offset: Int
+    private let end: Int
+
+    public init(_ range: Range<Int>) { (offset, end) = (range.lowerBound, range.upperBound) }
+
+    public init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
+
+    public var remaining: Int { end - offset }
+
+    /// Steps over `count` bytes and returns where they lie.
+    public mutating func take(_ count: Int, _ field: FormatField) throws(FormatError) -> Range<Int> {
+        guard count >= 0, count <= remaining else { throw .truncated(field) }
+        defer { offset += count }
+        return offset..<offset + count
+    }
+
+    public mutating func integer<I: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        _ type: I.Type, of bytes: Span<UInt8>, _ field: FormatField
+    )
+        throws(FormatError) -> I
+    {
+        bytes.extracting(try take(MemoryLayout<I>.size, field)).integer(at: 0)
+    }
+
+    public mutating func sixteen(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes16 {
+        Bytes16(bytes.extracting(try take(Bytes16.length, field)))
+    }
+
+    public mutating func thirtyTwo(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> Bytes32 {
+        Bytes32(bytes.extracting(try take(Bytes32.length, field)))
+    }
+
+    /// Text behind its length in one byte.
+    mutating func name(of bytes: Span<UInt8>, _ field: FormatField) throws(FormatError) -> String {
+        let length = Int(try integer(UInt8.self, of: bytes, field))
+        let place = try take(length, field)
+        guard length > 0 else { return "" }
+        guard let text = try? UTF8Span(validating: bytes.extracting(place)) else { throw .invalid(field) }
+        return String(copying: text)
+    }
+
+    /// Checks that `count` entries of at least `length` bytes each can lie ahead, before there is memory for them.
+    func expect(_ count: Int, of length: Int, _ field: FormatField) throws(FormatError) {
+        guard count <= remaining / length else { throw .truncated(field) }
+    }
+
+    func expectEnd(_ field: FormatField) throws(FormatError) {
+        guard remaining == 0 else { throw .invalid(field) }
+    }
+}
