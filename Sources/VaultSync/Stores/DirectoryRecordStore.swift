@@ -128,8 +128,10 @@ extension DirectoryRecordStore {
         guard let folder = try folder(at: components(of: kind)) else { return [] }
         var streams: [RecordStream] = []
         try attempt(folder.path) { () throws(Errno) in
-            try folder.forEachName { name in
-                guard name.utf8.count == 2 * Bytes16.length, let bytes = bytes(hexadecimal: name) else { return }
+            try folder.forEachName { (name) throws(Errno) in
+                guard name.utf8.count == 2 * Bytes16.length, let bytes = bytes(hexadecimal: name),
+                    try folder.status(of: name)?.kind == .directory
+                else { return }
                 streams.append(RecordStream(kind, Bytes16(bytes)))
             }
         }

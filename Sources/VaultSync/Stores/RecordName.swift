@@ -25,7 +25,7 @@ struct RecordName: Comparable {
             suffix = ""
             return
         }
-        suffix = String(name.dropFirst(16))
+        suffix = String(decoding: utf8.dropFirst(16), as: UTF8.self)
         // Of a name that is not UTF-8 this would be another name.
         guard suffix.hasPrefix(Self.conflict), suffix.utf8.dropFirst(Self.conflict.utf8.count).allSatisfy(Self.isPlain)
         else { return nil }
