@@ -40,10 +40,12 @@ public final class SimulatedDisk: VaultFileSystem {
         }
 
         let number: UInt64
+        let isDirectory: Bool
         let state: Mutex<State>
 
-        init(_ number: UInt64, _ state: State = State()) {
+        init(_ number: UInt64, _ state: State = State(), isDirectory: Bool = false) {
             self.number = number
+            self.isDirectory = isDirectory
             self.state = Mutex(state)
         }
 
@@ -64,12 +66,18 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     struct State {
+        /// Of a file in a directory, as `directory/file`.
         var names: [String: Inode] = [:]
         /// What a power cut may find: the directory as it was synced, and every change since.
         var durableNames: [String: Inode] = [:]
         var nextInode: UInt64 = 1
         var isDead = false
         var lies: Set<Step> = []
+
+        mutating func makeInode(isDirectory: Bool = false) -> Inode {
+            defer { nextInode += 1 }
+            return Inode(nextInode, isDirectory: isDirectory)
+        }
     }
 
     let state = Mutex(State())
@@ -78,18 +86,22 @@ public final class SimulatedDisk: VaultFileSystem {
     public let root = FilePath("/disk")
     /// Whether a write may take a part of its bytes, as the kernel may.
     private let tearsWrites: Bool
+    /// Whether a temporary file has a name before it is placed.
+    let namesTemporaries: Bool
     private let read = Atomic(0)
 
-    public init(availableMemory: UInt64? = nil, tearsWrites: Bool = true) {
+    public init(availableMemory: UInt64? = nil, tearsWrites: Bool = true, namesTemporaries: Bool = false) {
         judge = Mutex(nil)
         self.availableMemory = availableMemory
         self.tearsWrites = tearsWrites
+        self.namesTemporaries = namesTemporaries
     }
 
-    private init(_ names: [String: Inode], next: UInt64) {
+    private init(_ names: [String: Inode], next: UInt64, namesTemporaries: Bool) {
         judge = Mutex(nil)
         availableMemory = nil
         tearsWrites = true
+        self.namesTemporaries = namesTemporaries
         state.withLock { state in
             state.names = names
             state.durableNames = names
@@ -135,14 +147,30 @@ public final class SimulatedDisk: VaultFileSystem {
     /// A disk as a power cut at this moment could leave it.
     public func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
         state.withLock { state in
-            remains(of: random.chance(50) ? state.names : state.durableNames, state) { $0.cut(random) }
+            remains(of: namesAfterPowerCut(state, random), state) { $0.cut(random) }
         }
+    }
+
+    /// Each change of a name in a directory has happened or has not; those at the top all together.
+    private func namesAfterPowerCut(_ state: State, _ random: SeededRandom) -> [String: Inode] {
+        let topIsNew = random.chance(50)
+        var names: [String: Inode] = [:]
+        for name in Set(state.names.keys).union(state.durableNames.keys).sorted() {
+            let (old, new) = (state.durableNames[name], state.names[name])
+            let directory = name.split(separator: "/").dropLast().joined(separator: "/")
+            // What is in a directory that is lost is lost; the directory comes before it.
+            guard directory.isEmpty || names[directory] != nil else { continue }
+            let isNew = directory.isEmpty ? topIsNew : old !== new && random.chance(50)
+            names[name] = isNew ? new : old
+        }
+        return names
     }
 
     /// Every disk that a power cut at this moment could leave, each subset of the un-synced sectors in each size, if
     /// they are few; else a sample.
     public func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
         let all: [SimulatedDisk]? = state.withLock { state in
+            guard hasSameNames(state) || !state.names.keys.contains(where: { $0.contains("/") }) else { return nil }
             let views = hasSameNames(state) ? [state.names] : [state.names, state.durableNames]
             var disks: [SimulatedDisk] = []
             for names in views {
@@ -164,9 +192,11 @@ public final class SimulatedDisk: VaultFileSystem {
         -> SimulatedDisk
     {
         let survivors = names.mapValues { inode in
-            inode.state.withLock { Inode(inode.number, Inode.State(durable: content($0))) }
+            inode.state.withLock {
+                Inode(inode.number, Inode.State(durable: content($0)), isDirectory: inode.isDirectory)
+            }
         }
-        let copy = SimulatedDisk(survivors, next: state.nextInode)
+        let copy = SimulatedDisk(survivors, next: state.nextInode, namesTemporaries: namesTemporaries)
         copy.lie(about: state.lies)
         return copy
     }

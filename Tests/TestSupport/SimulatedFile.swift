@@ -6,31 +6,34 @@ internal import VaultStorage
 final class SimulatedDirectory: VaultDirectory {
     let path: FilePath
     private let disk: SimulatedDisk
+    /// Of the names in it: empty at the top, which every path that is opened leads to.
+    private let prefix: String
 
-    init(_ disk: SimulatedDisk, _ path: FilePath) {
+    init(_ disk: SimulatedDisk, _ path: FilePath, prefix: String = "") {
         self.disk = disk
         self.path = path
+        self.prefix = prefix
     }
 
     func status() throws(Errno) -> FileStatus {
         FileStatus(kind: .directory, device: 1, inode: 0, size: 0, owner: 1000, group: 1000, mode: 0o700, links: 2)
     }
 
-    func status(of name: String) throws(Errno) -> FileStatus? { disk.inode(name).map(SimulatedFile.status) }
+    func status(of name: String) throws(Errno) -> FileStatus? { inode(name).map(SimulatedFile.status) }
 
     func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
-        guard let inode = disk.inode(name) else { throw .noSuchFileOrDirectory }
+        guard let inode = inode(name) else { throw .noSuchFileOrDirectory }
+        guard !inode.isDirectory else { throw .isDirectory }
         return SimulatedFile(disk, inode)
     }
 
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
-        if let inode = disk.inode(name) { return SimulatedFile(disk, inode) }
+        if inode(name) != nil { return try open(name, writable: true) }
         try disk.pass(.create)
         let inode = disk.state.withLock { state in
-            let inode = SimulatedDisk.Inode(state.nextInode)
-            state.nextInode += 1
-            state.names[name] = inode
-            state.durableNames[name] = inode
+            let inode = state.makeInode()
+            state.names[prefix + name] = inode
+            state.durableNames[prefix + name] = inode
             return inode
         }
         return SimulatedFile(disk, inode)
@@ -39,8 +42,8 @@ final class SimulatedDirectory: VaultDirectory {
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
         try disk.pass(.create)
         let inode = disk.state.withLock { state in
-            let inode = SimulatedDisk.Inode(state.nextInode)
-            state.nextInode += 1
+            let inode = state.makeInode()
+            if disk.namesTemporaries { state.names[prefix + name] = inode }
             return inode
         }
         return SimulatedFile(disk, inode)
@@ -48,21 +51,61 @@ final class SimulatedDirectory: VaultDirectory {
 
     func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
         guard let inode = (file as? SimulatedFile)?.inode else { throw .invalidArgument }
-        if !replacing, disk.inode(name) != nil { throw .fileExists }
+        if !replacing, self.inode(name) != nil { throw .fileExists }
         try disk.pass(.install)
-        disk.state.withLock { $0.names[name] = inode }
+        let isPlaced = disk.state.withLock { state in
+            guard replacing || state.names[prefix + name] == nil else { return false }
+            if disk.namesTemporaries { state.names[prefix + temporaryName] = nil }
+            state.names[prefix + name] = inode
+            return true
+        }
+        guard isPlaced else { throw .fileExists }
     }
 
     func remove(_ name: String) throws(Errno) {
-        guard disk.state.withLock({ $0.names.removeValue(forKey: name) }) != nil else { throw .noSuchFileOrDirectory }
+        // The dead clean up nothing.
+        guard !disk.isDead else { throw .ioError }
+        guard inode(name)?.isDirectory != true else { throw .isDirectory }
+        guard disk.state.withLock({ $0.names.removeValue(forKey: prefix + name) }) != nil else {
+            throw .noSuchFileOrDirectory
+        }
     }
 
-    func names() throws(Errno) -> [String] { disk.state.withLock { Array($0.names.keys) } }
+    func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
+        let names = disk.state.withLock { $0.names.keys.filter(isMember) }
+        for name in names { try body(String(name.dropFirst(prefix.count))) }
+    }
+
+    func directory(_ name: String) throws(Errno) -> any VaultDirectory {
+        guard let inode = inode(name) else { throw .noSuchFileOrDirectory }
+        guard inode.isDirectory else { throw .notDirectory }
+        return SimulatedDirectory(disk, path.appending(name), prefix: "\(prefix)\(name)/")
+    }
+
+    func createDirectory(_ name: String) throws(Errno) {
+        try disk.pass(.create)
+        let isMade = disk.state.withLock { state in
+            guard state.names[prefix + name] == nil else { return false }
+            state.names[prefix + name] = state.makeInode(isDirectory: true)
+            return true
+        }
+        guard isMade else { throw .fileExists }
+    }
 
     func synchronize() throws(Errno) {
         try disk.pass(.directorySync)
         guard !disk.lies(about: .directorySync) else { return }
-        disk.state.withLock { $0.durableNames = $0.names }
+        disk.state.withLock { state in
+            for name in state.durableNames.keys where isMember(name) { state.durableNames[name] = nil }
+            for (name, inode) in state.names where isMember(name) { state.durableNames[name] = inode }
+        }
+    }
+
+    private func inode(_ name: String) -> SimulatedDisk.Inode? { disk.inode(prefix + name) }
+
+    /// Whether a name of the disk is one of this directory.
+    private func isMember(_ name: String) -> Bool {
+        name.hasPrefix(prefix) && !name.utf8.dropFirst(prefix.utf8.count).contains(UInt8(ascii: "/"))
     }
 
     let weakFileSystem: String? = nil
@@ -82,8 +125,8 @@ final class SimulatedFile: VaultFile {
 
     static func status(_ inode: SimulatedDisk.Inode) -> FileStatus {
         FileStatus(
-            kind: .regular, device: 1, inode: inode.number, size: inode.bytes.count, owner: 1000, group: 1000,
-            mode: 0o600, links: 1)
+            kind: inode.isDirectory ? .directory : .regular, device: 1, inode: inode.number, size: inode.bytes.count,
+            owner: 1000, group: 1000, mode: inode.isDirectory ? 0o700 : 0o600, links: 1)
     }
 
     func status() throws(Errno) -> FileStatus { Self.status(inode) }

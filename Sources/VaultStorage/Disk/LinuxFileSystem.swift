@@ -175,7 +175,8 @@ extension FileStatus {
         self.init(
             kind: kind, device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int(status.st_size),
             owner: status.st_uid,
-            group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink))
+            group: status.st_gid, mode: status.st_mode & 0o7777, links: Int(status.st_nlink),
+            modified: secondsSince2001(status.st_mtim))
     }
 }
 
@@ -234,27 +235,56 @@ private final class LinuxDirectory: VaultDirectory {
         if replacing {
             try succeed { unsafe renameat(descriptor.number, temporaryName, descriptor.number, name) }
         } else {
-            _ = try checked { unsafe clinux_rename_no_replace(descriptor.number, temporaryName, name) }
+            try renameOrLink(temporaryName, name)
+        }
+    }
+
+    /// Gives a file a name that is free.
+    private func renameOrLink(_ old: String, _ new: String) throws(Errno) {
+        do throws(Errno) {
+            _ = try checked { unsafe clinux_rename_no_replace(descriptor.number, old, new) }
+        } catch {
+            // NFS, 9P and some of FUSE have no rename that spares what is there; all but the last have links.
+            guard error == .invalidArgument || error == .noFunction || error == .notSupported else { throw error }
+            try succeed { unsafe linkat(descriptor.number, old, descriptor.number, new, 0) }
+            try? remove(old)
         }
     }
 
     func remove(_ name: String) throws(Errno) { try succeed { unsafe unlinkat(descriptor.number, name, 0) } }
 
-    func names() throws(Errno) -> [String] {
+    func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
         let own = try Descriptor(at: descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         // The stream takes the duplicate over and closes it.
         let duplicate = fcntl(own.number, F_DUPFD_CLOEXEC, 0)
         guard duplicate >= 0, let stream = unsafe fdopendir(duplicate) else { throw Errno(rawValue: errno) }
         defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
+        while true {
+            // At the end readdir leaves it as it is.
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                guard errno == 0 else { throw Errno(rawValue: errno) }
+                return
+            }
             // d_name ends with a zero byte inside the record.
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { field in
                 unsafe field.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            if name != "." && name != ".." { names.append(name) }
+            if name != "." && name != ".." { try body(name) }
         }
-        return names
+    }
+
+    func directory(_ name: String) throws(Errno) -> any VaultDirectory {
+        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+        return LinuxDirectory(
+            path: path.appending(name), descriptor: try Descriptor(at: descriptor.number, name, flags))
+    }
+
+    func createDirectory(_ name: String) throws(Errno) {
+        try succeed { unsafe mkdirat(descriptor.number, name, 0o700) }
+        // The umask could take the user's own rights away. On FAT, which has none to give, they are there.
+        guard let made = try status(of: name), made.mode & 0o700 != 0o700 else { return }
+        try succeed { unsafe fchmodat(descriptor.number, name, 0o700, AT_SYMLINK_NOFOLLOW) }
     }
 
     func synchronize() throws(Errno) { try succeed { fsync(descriptor.number) } }
@@ -328,6 +358,11 @@ private final class LinuxFile: VaultFile {
     func unlock() -> Bool { clinux_lock(descriptor.number, CLINUX_LOCK_NONE) == 0 }
 }
 
+/// 978,307,200 s lie between 1970 and 2001.
+private func secondsSince2001(_ time: timespec) -> Double {
+    Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec) / 1e9
+}
+
 /// The kernel's clocks.
 public struct SystemClock: VaultClock {
     public init() {}
@@ -335,8 +370,7 @@ public struct SystemClock: VaultClock {
     public var now: Double {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
-        // 978,307,200 s lie between 1970 and 2001.
-        return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec) / 1e9
+        return secondsSince2001(time)
     }
 
     public var uptime: Duration {

@@ -4,7 +4,7 @@ public import SystemPackage
 
 /// Files that live as long as the value and are seen by nobody else: for the tests of applications.
 public final class MemoryFileSystem: VaultFileSystem {
-    private let directories = Mutex<[FilePath: MemoryDirectory]>([:])
+    private let root = MemoryDirectory(path: "/")
 
     public init() {}
 
@@ -13,13 +13,13 @@ public final class MemoryFileSystem: VaultFileSystem {
     public func workingDirectory() throws(Errno) -> FilePath { "/" }
 
     public func createDirectories(_ path: FilePath) throws(Errno) {
-        directories.withLock { directories in
-            if directories[path] == nil { directories[path] = MemoryDirectory(path: path) }
-        }
+        var directory = root
+        for component in path.components { directory = try directory.child(component.string, creating: true) }
     }
 
     public func openDirectory(_ path: FilePath) throws(Errno) -> any VaultDirectory {
-        guard let directory = directories.withLock({ $0[path] }) else { throw .noSuchFileOrDirectory }
+        var directory = root
+        for component in path.components { directory = try directory.child(component.string, creating: false) }
         return directory
     }
 
@@ -34,15 +34,26 @@ public final class MemoryFileSystem: VaultFileSystem {
 
 private final class MemoryDirectory: VaultDirectory {
     let path: FilePath
-    private let state = Mutex<(names: [String: Inode], lastInode: UInt64)>(([:], 1))
+    private let state = Mutex<State>(State())
+
+    private struct State {
+        var names: [String: Inode] = [:]
+        var directories: [String: MemoryDirectory] = [:]
+        var lastInode: UInt64 = 1
+
+        func isTaken(_ name: String) -> Bool { names[name] != nil || directories[name] != nil }
+    }
 
     init(path: FilePath) { self.path = path }
 
-    func status() throws(Errno) -> FileStatus {
-        FileStatus(kind: .directory, device: 1, inode: 1, size: 0, owner: 0, group: 0, mode: 0o700, links: 1)
-    }
+    private static let status = FileStatus(
+        kind: .directory, device: 1, inode: 1, size: 0, owner: 0, group: 0, mode: 0o700, links: 1)
 
-    func status(of name: String) throws(Errno) -> FileStatus? { state.withLock { $0.names[name] }?.status }
+    func status() throws(Errno) -> FileStatus { Self.status }
+
+    func status(of name: String) throws(Errno) -> FileStatus? {
+        state.withLock { $0.directories[name] == nil ? $0.names[name]?.status : Self.status }
+    }
 
     func open(_ name: String, writable: Bool) throws(Errno) -> any VaultFile {
         guard let inode = state.withLock({ $0.names[name] }) else { throw .noSuchFileOrDirectory }
@@ -50,14 +61,16 @@ private final class MemoryDirectory: VaultDirectory {
     }
 
     func openOrCreate(_ name: String) throws(Errno) -> any VaultFile {
-        MemoryFile(
-            state.withLock { state in
-                if let inode = state.names[name] { return inode }
-                state.lastInode += 1
-                let inode = Inode(state.lastInode)
-                state.names[name] = inode
-                return inode
-            })
+        let inode: Inode? = state.withLock { state in
+            if let inode = state.names[name] { return inode }
+            guard state.directories[name] == nil else { return nil }
+            state.lastInode += 1
+            let inode = Inode(state.lastInode)
+            state.names[name] = inode
+            return inode
+        }
+        guard let inode else { throw .isDirectory }
+        return MemoryFile(inode)
     }
 
     func createTemporary(_ name: String) throws(Errno) -> any VaultFile {
@@ -71,7 +84,7 @@ private final class MemoryDirectory: VaultDirectory {
     func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno) {
         guard let file = file as? MemoryFile else { throw .invalidArgument }
         let hasName = state.withLock { state in
-            guard replacing || state.names[name] == nil else { return false }
+            guard !state.isTaken(name) || replacing && state.directories[name] == nil else { return false }
             state.names[name] = file.inode
             return true
         }
@@ -79,10 +92,32 @@ private final class MemoryDirectory: VaultDirectory {
     }
 
     func remove(_ name: String) throws(Errno) {
+        guard state.withLock({ $0.directories[name] == nil }) else { throw .isDirectory }
         guard state.withLock({ $0.names.removeValue(forKey: name) }) != nil else { throw .noSuchFileOrDirectory }
     }
 
-    func names() throws(Errno) -> [String] { state.withLock { Array($0.names.keys) } }
+    func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno) {
+        for name in state.withLock({ Array($0.names.keys) + $0.directories.keys }) { try body(name) }
+    }
+
+    func directory(_ name: String) throws(Errno) -> any VaultDirectory { try child(name, creating: false) }
+
+    func createDirectory(_ name: String) throws(Errno) {
+        let isNew = state.withLock { state in
+            guard !state.isTaken(name) else { return false }
+            state.directories[name] = MemoryDirectory(path: path.appending(name))
+            return true
+        }
+        guard isNew else { throw .fileExists }
+    }
+
+    func child(_ name: String, creating: Bool) throws(Errno) -> MemoryDirectory {
+        // What is there already is what is wanted.
+        if creating { try? createDirectory(name) }
+        let (child, isFile) = state.withLock { ($0.directories[name], $0.names[name] != nil) }
+        guard let child else { throw isFile ? .notDirectory : .noSuchFileOrDirectory }
+        return child
+    }
 
     func synchronize() throws(Errno) {}
 

@@ -14,9 +14,12 @@ public struct FileStatus: Equatable, Sendable {
     /// The low twelve bits.
     public var mode: UInt32
     public var links: Int
+    /// When its bytes changed last, in seconds since 2001, by the clock of the file system.
+    public var modified: Double
 
     public init(
-        kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int
+        kind: Kind, device: UInt64, inode: UInt64, size: Int, owner: UInt32, group: UInt32, mode: UInt32, links: Int,
+        modified: Double = 0
     ) {
         self.kind = kind
         self.device = device
@@ -26,9 +29,10 @@ public struct FileStatus: Equatable, Sendable {
         self.group = group
         self.mode = mode
         self.links = links
+        self.modified = modified
     }
 
-    func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
+    package func isSameFile(as other: FileStatus) -> Bool { device == other.device && inode == other.inode }
 }
 
 /// The port to the disk: everything that ``VaultStore`` knows of the world goes through it, so that crashes can be
@@ -68,11 +72,26 @@ public protocol VaultDirectory: AnyObject, Sendable {
     /// - Throws: `.fileExists` when it must not replace and the name is taken.
     func install(_ file: any VaultFile, temporaryName: String, as name: String, replacing: Bool) throws(Errno)
     func remove(_ name: String) throws(Errno)
-    func names() throws(Errno) -> [String]
+    /// Shows each name without keeping it, in no order. A name that comes or goes meanwhile may be shown or not.
+    func forEachName(_ body: (String) throws(Errno) -> Void) throws(Errno)
+    /// Opens a directory in this one; does not follow a symbolic link.
+    func directory(_ name: String) throws(Errno) -> any VaultDirectory
+    /// Makes a directory in this one, mode 0700 whatever the umask.
+    ///
+    /// - Throws: `.fileExists` when the name is taken.
+    func createDirectory(_ name: String) throws(Errno)
     /// `fsync` of the directory.
     func synchronize() throws(Errno)
     /// The file system's name when locks and renames are weaker on it, as on network file systems.
     var weakFileSystem: String? { get }
+}
+
+extension VaultDirectory {
+    public func names() throws(Errno) -> [String] {
+        var names: [String] = []
+        try forEachName { names.append($0) }
+        return names
+    }
 }
 
 /// An open file. Reads and writes say where; there is no position.

@@ -57,7 +57,8 @@ package protocol RecordStore: Sendable {
 
     /// Stores records in this order; they are durable when it returns.
     ///
-    /// - Returns: for each of them what became of it. After one that is not stored none is that comes later.
+    /// - Returns: for each of them what became of it. The last may be `differs`: those after it were not tried.
+    /// - Throws: `.invalid` before anything is stored. After another error some of them may be stored.
     func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended]
 
     /// Removes what lies below a number.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import SystemPackage
 import TestSupport
 import Testing
@@ -61,6 +62,43 @@ struct FileSystemTests {
             try directory.remove("f")
             #expect(try directory.status(of: "f") == nil)
         }
+    }
+
+    @Test func `directories lie in one another, and nothing else is taken for one`() throws {
+        func check(_ directory: any VaultDirectory) throws {
+            #expect(throws: Errno.noSuchFileOrDirectory) { try directory.directory("d") }
+            try directory.createDirectory("d")
+            #expect(throws: Errno.fileExists) { try directory.createDirectory("d") }
+            let inner = try directory.directory("d")
+            #expect(try inner.path == directory.path.appending("d") && inner.names().isEmpty)
+            let status = try #require(try directory.status(of: "d"))
+            #expect(status.kind == .directory && status.mode == 0o700)
+            try inner.createDirectory("e")
+            try inner.directory("e").openOrCreate("f").writeAll([1].span, at: 0)
+            _ = try inner.openOrCreate("f")
+            #expect(try directory.names() == ["d"] && Set(inner.names()) == ["e", "f"])
+            #expect(try directory.directory("d").directory("e").open("f", writable: false).read(2, at: 0) == [1])
+            #expect(throws: Errno.notDirectory) { try inner.directory("f") }
+            #expect(throws: Errno.fileExists) { try inner.createDirectory("f") }
+            #expect(throws: Errno.isDirectory) { try directory.remove("d") }
+            let file = try directory.createTemporary(".t")
+            #expect(throws: Errno.fileExists) {
+                try directory.install(file, temporaryName: ".t", as: "d", replacing: false)
+            }
+            #expect(throws: Errno.ioError) { try inner.forEachName { (_) throws(Errno) in throw .ioError } }
+        }
+        try onEach(check)
+        let disk = SimulatedDisk()
+        try check(disk.openDirectory(disk.root))
+    }
+
+    @Test func `a link to a directory is not opened`() throws {
+        let temporary = try TemporaryDirectory()
+        let directory = try LinuxFileSystem().openDirectory(temporary.path)
+        try directory.createDirectory("d")
+        try FileManager.default.createSymbolicLink(
+            atPath: temporary.path.appending("l").string, withDestinationPath: "d")
+        #expect(throws: Errno.notDirectory) { try directory.directory("l") }
     }
 
     @Test func `a lock keeps other handles out until it is given back or its handle is gone`() throws {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+extension RecordKind {
+    /// How many bytes a record may have. What is shorter was not written to its end.
+    var lengths: ClosedRange<Int> { 64...limit }
+
+    /// Whether the heads of its streams are compared.
+    var isHeaded: Bool { self == .roster || self == .log }
+}
+
+extension StoredRecord {
+    /// - Throws: `.invalid`
+    func checkBounds() throws(RecordStoreError) {
+        guard address.sequence > 0 else { throw .invalid("records are numbered from 1") }
+        let lengths = address.stream.kind.lengths
+        guard lengths.contains(bytes.count) else {
+            throw .invalid("\(bytes.count) bytes; a record has \(lengths.lowerBound) to \(lengths.upperBound)")
+        }
+    }
+}
