@@ -74,6 +74,13 @@ package final class DirectoryRecordStore: RecordStore {
         }
     }
 
+    package func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]? {
+        guard let folder = try folder(of: address.stream) else { return nil }
+        let name = RecordName(address.sequence)
+        guard case .record(let bytes, _) = try content(of: name, in: folder, of: address.stream.kind) else { return nil }
+        return bytes
+    }
+
     package func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
         guard let folder = try folder(of: stream) else { return }
         var (removesSome, removedSome) = (true, false)

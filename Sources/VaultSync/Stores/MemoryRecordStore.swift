@@ -42,6 +42,10 @@ package final class MemoryRecordStore: RecordStore {
         return results
     }
 
+    package func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]? {
+        streams.withLock { $0[address.stream]?[address.sequence] }
+    }
+
     package func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
         streams.withLock { $0[stream] = $0[stream]?.filter { $0.key >= sequence } }
     }

@@ -55,6 +55,9 @@ package protocol RecordStore: Sendable {
         _ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void
     ) throws(RecordStoreError)
 
+    /// One record. Nil: it is not there.
+    func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]?
+
     /// Stores records in this order; they are durable when it returns.
     ///
     /// - Returns: for each of them what became of it. The last may be `differs`: those after it were not tried.

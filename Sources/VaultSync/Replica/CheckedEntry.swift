@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// What an entry says beside its items, once it is known who wrote it.
+struct CheckedEntry {
+    let hash: Bytes32
+    let device: DeviceID
+    let previous: Bytes32
+    let hlc: UInt64
+    let ack: UInt64
+    let logset: UInt64
+    let at: UInt64
+    let sum: UInt64
+    let tips: [LogTip]
+    let trims: [LogTrim]
+    let closes: [LogHead]
+    let items: Int
+    let blobs: [BlobReference]
+
+    init(_ entry: LogEntry<Range<Int>>, hash: Bytes32) {
+        self.hash = hash
+        (device, previous, hlc, ack) = (entry.deviceID, entry.previous, entry.hlc, entry.ack)
+        (logset, at, sum) = (entry.logset, entry.at, entry.sum)
+        (tips, trims, closes, items) = (entry.tips, entry.trims, entry.closes, entry.items.count)
+        blobs = entry.items.flatMap { item in
+            item.fields.values.flatMap { values in
+                values.values.compactMap { if case .blob(let reference) = $0 { reference } else { nil } }
+            }
+        }
+    }
+}
+
+/// Why an entry cannot be applied: it waits, or its log stops.
+enum Obstacle: Error {
+    case waits(String)
+    case stops(Alarm)
+    case fails(SyncError)
+
+    init(_ error: SyncError) { if case .alarm(let alarm) = error { self = .stops(alarm) } else { self = .fails(error) } }
+}
+
+func checking<R: ~Copyable>(_ body: () throws(SyncError) -> R) throws(Obstacle) -> R {
+    do throws(SyncError) { return try body() } catch { throw Obstacle(error) }
+}
+
+extension Replica {
+    /// Checks a record of the mirror: that it is an entry of its address, written by the device whose log it is.
+    ///
+    /// - Returns: nil when nothing of it counts: it lies behind the log's end.
+    func check(_ log: LogID, _ sequence: UInt64) throws(Obstacle) -> CheckedEntry? {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        if isBeyondEnd(log, sequence) { return nil }
+        if let known = checked[address] { return known }
+        guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return nil }
+        let (record, content) = try openEntry(bytes, at: address)
+        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
+        let entry: LogEntry<Range<Int>>
+        do throws(FormatError) {
+            entry = try content.withBytes { body throws(FormatError) in
+                try LogEntry(parsing: body.extracting(0..<length))
+            }
+        } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
+        guard entry.logID == log, entry.sequence == sequence, entry.realmID == realmID, entry.epoch == record.epoch else {
+            throw .stops(address.alarm(.damaged, "an entry of another place"))
+        }
+        guard entry.rosterSequence <= roster.sequence else { throw .waits("roster \(entry.rosterSequence)") }
+        guard entry.rosterSequence >= 1, roster.hashes[Int(entry.rosterSequence) - 1] == entry.rosterHash else {
+            throw .stops(address.alarm(.forked, "an entry that knows another roster"))
+        }
+        if let owner = state.logs[log]?.device, owner != entry.deviceID {
+            throw .stops(address.alarm(.forged, "an entry in the log of another device"))
+        }
+        guard let author = roster.known[entry.deviceID], author.writes else {
+            throw .stops(address.alarm(.forged, "an entry of no member"))
+        }
+        if roster.device(author.id) == nil, state.logs[log]?.end == nil {
+            // Of a removed device, and unknown to the one that removed it.
+            state.logs[log, default: LogState()].device = author.id
+            state.logs[log]?.end = 0
+            return nil
+        }
+        guard sealer.isSigned(content, record, .log, by: author.signingKey) else {
+            throw .stops(address.alarm(.forged, "an entry with a wrong signature"))
+        }
+        let result = CheckedEntry(entry, hash: sealer.hash(address, bytes))
+        checked[address] = result
+        return result
+    }
+
+    func openEntry(
+        _ bytes: [UInt8], at address: RecordAddress
+    ) throws(Obstacle) -> (record: SealedRecord, content: SecretBytes) {
+        let record: SealedRecord
+        do throws(FormatError) { record = try SealedRecord(parsing: bytes, address.stream.kind) } catch {
+            throw .stops(address.alarm(.damaged, "no record"))
+        }
+        guard let key = identity.epochKeys[record.epoch] else { throw .waits("roster of epoch \(record.epoch)") }
+        let content = try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
+        return (record, content)
+    }
+
+    /// The items of an entry that was checked, with their secrets and with what lies in blobs.
+    func items(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [ItemState<Secret>] {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return [] }
+        let (_, content) = try openEntry(bytes, at: address)
+        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
+        let entry: LogEntry<Range<Int>>
+        do throws(FormatError) {
+            entry = try content.withBytes { body throws(FormatError) in
+                try LogEntry(parsing: body.extracting(0..<length))
+            }
+        } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
+        var states: [ItemState<Secret>] = []
+        for item in entry.items {
+            var state: ItemState<Secret>
+            do throws(CryptoError) {
+                state = try item.map { range throws(CryptoError) in Secret(try content.copy(of: range)) }
+            } catch { throw .fails(secure(error)) }
+            for (field, values) in state.fields {
+                for (dot, value) in values {
+                    guard case .blob(let reference) = value else { continue }
+                    state.fields[field]?[dot] = .secret(try blob(reference))
+                }
+            }
+            states.append(state)
+        }
+        return states
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Values that are too large for an entry, in parts of their own.
+enum Blob {
+    static let partLength = 255 << 10
+}
+
+extension Replica {
+    /// Puts the parts of a large value together.
+    func blob(_ reference: BlobReference) throws(Obstacle) -> Secret {
+        do throws(CryptoError) {
+            var value = try SecretBytes(zeroed: Int(reference.length))
+            var (offset, part): (Int, UInt64) = (0, 0)
+            while offset < value.count {
+                part += 1
+                let address = RecordAddress(RecordStream(.blob, reference.id), part)
+                let content = try self.part(at: address)
+                guard content.count > 0, content.count <= value.count - offset else {
+                    throw Obstacle.stops(address.alarm(.damaged, "a part of a value that is too long"))
+                }
+                content.withBytes { value.replace(at: offset, with: $0) }
+                offset += content.count
+            }
+            let hash = value.withBytes { Bytes32(KeyedHash.digest($0).bytes.span) }
+            guard hash == reference.hash else {
+                let address = RecordAddress(RecordStream(.blob, reference.id), 1)
+                throw Obstacle.stops(address.alarm(.damaged, "a large value that was changed"))
+            }
+            return Secret(value)
+        } catch let error as Obstacle { throw error } catch let error as CryptoError { throw .fails(secure(error)) } catch {
+            throw .fails(.tooLarge)
+        }
+    }
+
+    private func part(at address: RecordAddress) throws(Obstacle) -> SecretBytes {
+        let bytes = try checking { () throws(SyncError) -> [UInt8]? in
+            if let here = try mirror.bytes(at: address) { return here }
+            guard let fetched = try fetchBlob?(address) else { return nil }
+            try mirror.add([StoredRecord(address, fetched)])
+            return fetched
+        }
+        guard let bytes else { throw .waits("a large value") }
+        return try openEntry(bytes, at: address).content
+    }
+
+    /// Takes large secrets out of a state.
+    ///
+    /// - Parameter parts: gets their records.
+    func withBlobs(
+        _ state: ItemState<Secret>, _ key: (epoch: UInt32, key: Secret), _ parts: inout [StoredRecord]
+    ) throws(SyncError) -> ItemState<Secret> {
+        var state = state
+        for (field, values) in state.fields where field.isSecret {
+            for (dot, value) in values {
+                guard case .secret(let secret) = value, secret.count > FieldValue<Secret>.inlineLimit else { continue }
+                let reference = BlobReference(
+                    id: Bytes16(random.bytes(16)), length: UInt64(secret.count),
+                    hash: secret.withBytes { Bytes32(KeyedHash.digest($0).bytes.span) })
+                for (index, start) in stride(from: 0, to: secret.count, by: Blob.partLength).enumerated() {
+                    let range = start..<min(start + Blob.partLength, secret.count)
+                    let part = try secured { () throws(CryptoError) in Secret(try secret.bytes.copy(of: range)) }
+                    let address = RecordAddress(RecordStream(.blob, reference.id), UInt64(index + 1))
+                    let record = try sealer.seal(
+                        [.secret(part)], at: address, epoch: key.epoch, key: key.key, signedBy: nil)
+                    parts.append(StoredRecord(address, record))
+                }
+                state.fields[field]?[dot] = .blob(reference)
+            }
+        }
+        return state
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+package import VaultFormat
+
+/// Who belongs to the realm: what a chain of records adds up to. It is never merged.
+package struct Roster {
+    /// What a record did.
+    struct Removal {
+        let device: DeviceID
+        let cuts: [LogHead]
+    }
+
+    package let realmID: RealmID
+    /// In the order in which they were enrolled.
+    package private(set) var devices: [RosterDevice] = []
+    /// Every device that ever was one.
+    package private(set) var known: [DeviceID: RosterDevice] = [:]
+    package private(set) var gone: Set<DeviceID> = []
+    package private(set) var founder: DeviceID?
+    package private(set) var recovery: DeviceID?
+    package private(set) var recoveryMAC: Bytes32?
+    /// Of each record.
+    package private(set) var hashes: [Bytes32] = []
+    /// The epoch after each record.
+    package private(set) var epochs: [UInt32] = []
+
+    package init(_ realmID: RealmID) { self.realmID = realmID }
+
+    package var sequence: UInt64 { UInt64(hashes.count) }
+    package var hash: Bytes32 { hashes.last ?? .zero }
+    package var epoch: UInt32 { epochs.last ?? 0 }
+
+    package func device(_ id: DeviceID) -> RosterDevice? { devices.first { $0.id == id } }
+
+    /// Takes the next record, which was opened.
+    ///
+    /// - Parameter isSigned: whether a key has signed it.
+    mutating func apply(
+        _ entry: RosterEntry<Range<Int>>, hash: Bytes32, at address: RecordAddress, isSigned: (Bytes32) -> Bool
+    ) throws(SyncError) -> [Removal] {
+        guard entry.realmID == realmID, entry.sequence == address.sequence, entry.sequence == sequence + 1 else {
+            throw .alarm(address.alarm(.damaged, "a roster's record of another place"))
+        }
+        guard entry.previous == self.hash else {
+            throw .alarm(address.alarm(.forked, "the roster was changed on both sides"))
+        }
+        var fresh = self
+        var removals: [Removal] = []
+        var epoch = self.epoch
+        for operation in entry.operations {
+            switch operation {
+            case .genesis(let founder, let recovery, let mac):
+                (fresh.founder, fresh.recovery, fresh.recoveryMAC, epoch) = (founder, recovery, mac, 1)
+            case .enrol(let device):
+                guard fresh.known[device.id] == nil,
+                    Identity.deviceID(signing: device.signingKey, box: device.boxKey) == device.id
+                else { throw .alarm(address.alarm(.forged, "a device under a name that is not its own")) }
+                fresh.devices.append(device)
+                fresh.known[device.id] = device
+            case .remove(let device, let cuts):
+                fresh.devices.removeAll { $0.id == device }
+                fresh.gone.insert(device)
+                removals.append(Removal(device: device, cuts: cuts))
+            case .epoch: epoch += 1
+            }
+        }
+        // The first is signed by the founder, which it enrols itself.
+        let signers = sequence == 0 ? fresh.devices : devices
+        guard let signer = signers.first(where: { $0.id == entry.signer }), signer.role == .owner || signer.role == .recovery,
+            sequence > 0 || signer.id == fresh.founder
+        else { throw .alarm(address.alarm(.forged, "the roster's record is signed by no owner")) }
+        guard isSigned(signer.signingKey) else {
+            throw .alarm(address.alarm(.forged, "the roster's record has a wrong signature"))
+        }
+        guard entry.epoch == epoch else { throw .alarm(address.alarm(.damaged, "a roster's record of another epoch")) }
+        fresh.hashes.append(hash)
+        fresh.epochs.append(epoch)
+        self = fresh
+        return removals
+    }
+}
