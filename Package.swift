@@ -174,6 +174,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
             path: "Tests",
             sources: [
                 "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift",
+                "VaultFormatTests/Reach/ReachSamples.swift",
                 "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",

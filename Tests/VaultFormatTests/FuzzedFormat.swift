@@ -6,15 +6,21 @@ import VaultFormat
 /// write again byte by byte.
 enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
+    case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
+
+    /// Those that parts of a vault's file can be given to.
+    static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
 
     /// Inputs to begin with: the parts of every vector.
     static var seeds: [[UInt8]] {
         let vaults = Vectors.names("vaults", suffix: "").compactMap { try? Vectors.bytes($0) }
-        return vaults.flatMap { vault in
-            zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
-                [target.rawValue] + vault.dropFirst(part.0).prefix(part.1)
+        let records = (try? ReachSamples.all().map { [$0.target.rawValue] + $0.bytes }) ?? []
+        return records
+            + vaults.flatMap { vault in
+                zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
+                    [target.rawValue] + vault.dropFirst(part.0).prefix(part.1)
+                }
             }
-        }
     }
 
     /// Returns false when an accepted input is not what would be written.
@@ -54,6 +60,39 @@ enum FuzzedFormat: UInt8, CaseIterable {
             var output: [UInt8] = []
             Padding.append(bytes[content].span, minimum: Layout.valueMinimum, to: &output)
             return output == bytes
+        case .rosterRecord: return holdsRecord(bytes, .roster)
+        case .logRecord: return holdsRecord(bytes, .log)
+        default: return holdsReplication(bytes)
+        }
+    }
+
+    private func holdsRecord(_ bytes: [UInt8], _ kind: RecordKind) -> Bool {
+        guard let record = try? SealedRecord(parsing: bytes, kind) else { return true }
+        let seals = (0..<record.sealCount).compactMap { record.seal(at: $0).map { Array(bytes[$0]) } }
+        let plain = try? SealedRecord.plainPart(kind, epoch: record.epoch, seals: seals)
+        return plain == Array(bytes[record.plainPart]) && record.box.upperBound == bytes.count
+    }
+
+    private func holdsReplication(_ bytes: [UInt8]) -> Bool {
+        switch self {
+        case .logEntry:
+            guard let entry = try? LogEntry(parsing: bytes.span).map({ Array(bytes[$0]) }) else { return true }
+            return (try? entry.pieces(\.count).flat) == bytes && entry.encodedLength(\.count) == bytes.count
+        case .rosterEntry:
+            guard let entry = try? RosterEntry(parsing: bytes.span).map({ Array(bytes[$0]) }) else { return true }
+            return (try? entry.pieces().flat) == bytes && entry.encodedLength == bytes.count
+        case .joinRequest:
+            guard let request = try? JoinRequest(parsing: bytes.span) else { return true }
+            return (try? request.encoded()) == bytes
+        case .joinGrant:
+            guard let grant = try? JoinGrant(parsing: bytes.span).map({ Array(bytes[$0]) }) else { return true }
+            return (try? grant.pieces().flat) == bytes && grant.encodedLength == bytes.count
+        case .itemClock:
+            guard let clock = try? ItemClock(parsing: bytes.span) else { return true }
+            return (try? clock.encoded()) == bytes
+        default:
+            guard let mark = try? ConflictMark(parsing: bytes.span) else { return true }
+            return mark.encoded == bytes
         }
     }
 
