@@ -335,7 +335,7 @@ public struct EncodedAttributes: Hashable, Sendable {
     private static func isReplication(_ tag: AttributeTag, _ kind: UInt8, _ payload: Span<UInt8>) -> Bool {
         switch tag {
         case .clock: kind == 2 && (try? ItemClock.check(payload)) != nil
-        case .shadow: kind == 3 && payload.count == 8 && payload.integer(at: 0, as: UInt64.self) == 1
+        case .shadow: kind == 3 && payload.count == 8 && (1...2).contains(payload.integer(at: 0, as: UInt64.self))
         case .conflict: kind == 2 && (try? ConflictMark(parsing: payload)) != nil
         case .held: kind == 3 && payload.count == 8
         default: true

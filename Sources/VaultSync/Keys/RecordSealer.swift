@@ -43,14 +43,14 @@ struct RecordSealer {
 
     /// - Parameters:
     ///   - seals: of the roster alone.
-    ///   - signing: nil for a part of a blob, which an entry names by its hash.
+    ///   - signer: nil for a part of a blob, which an entry names by its hash.
     func seal(
         _ pieces: [BodyPiece<Secret>], at address: RecordAddress, epoch: UInt32, key epochKey: Secret,
-        seals: [[UInt8]] = [], signedBy signing: borrowing SigningKey?
+        seals: [[UInt8]] = [], signedBy signer: Identity?
     ) throws(SyncError) -> [UInt8] {
         let kind = address.stream.kind
         let length = pieces.reduce(0) { $0 + $1.length }
-        let signatureLength = signing == nil ? 0 : SigningKey.signatureLength
+        let signatureLength = signer == nil ? 0 : SigningKey.signatureLength
         let padded = Padding.length(for: length + signatureLength, minimum: SealedRecord.contentMinimum)
         guard SealedRecord.length(sealing: length + signatureLength, kind, sealCount: seals.count) <= kind.limit else {
             throw .tooLarge
@@ -70,13 +70,11 @@ struct RecordSealer {
         var record = try formed { () throws(FormatError) in
             try SealedRecord.plainPart(kind, epoch: epoch, seals: seals)
         }
-        switch signing {
-        case .none: break
-        case .some(let signing):
+        if let signer {
             let prefix = signaturePrefix(kind == .roster ? record : nil)
             let signature = try secured { () throws(CryptoError) in
                 try content.withBytes { bytes throws(CryptoError) in
-                    try signing.sign(prefix.span, bytes.extracting(4..<offset))
+                    try signer.signing.sign(prefix.span, bytes.extracting(4..<offset))
                 }
             }
             content.replace(at: offset, with: signature.span)

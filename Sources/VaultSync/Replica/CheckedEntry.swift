@@ -53,14 +53,9 @@ extension Replica {
         if isBeyondEnd(log, sequence) { return nil }
         if let known = checked[address] { return known }
         guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return nil }
-        let (record, content) = try openEntry(bytes, at: address)
-        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
-        let entry: LogEntry<Range<Int>>
-        do throws(FormatError) {
-            entry = try content.withBytes { body throws(FormatError) in
-                try LogEntry(parsing: body.extracting(0..<length))
-            }
-        } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
+        let record = try parse(bytes, at: address)
+        let content = try open(record, at: address)
+        let entry = try entry(in: content, at: address)
         guard entry.logID == log, entry.sequence == sequence, entry.realmID == realmID, entry.epoch == record.epoch else {
             throw .stops(address.alarm(.damaged, "an entry of another place"))
         }
@@ -88,30 +83,34 @@ extension Replica {
         return result
     }
 
-    func openEntry(
-        _ bytes: [UInt8], at address: RecordAddress
-    ) throws(Obstacle) -> (record: SealedRecord, content: SecretBytes) {
-        let record: SealedRecord
-        do throws(FormatError) { record = try SealedRecord(parsing: bytes, address.stream.kind) } catch {
+    func parse(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> SealedRecord {
+        do throws(FormatError) { return try SealedRecord(parsing: bytes, address.stream.kind) } catch {
             throw .stops(address.alarm(.damaged, "no record"))
         }
+    }
+
+    func open(_ record: SealedRecord, at address: RecordAddress) throws(Obstacle) -> SecretBytes {
         guard let key = identity.epochKeys[record.epoch] else { throw .waits("roster of epoch \(record.epoch)") }
-        let content = try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
-        return (record, content)
+        return try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
+    }
+
+    private func entry(
+        in content: borrowing SecretBytes, at address: RecordAddress
+    ) throws(Obstacle) -> LogEntry<Range<Int>> {
+        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
+        do throws(FormatError) {
+            return try content.withBytes { body throws(FormatError) in
+                try LogEntry(parsing: body.extracting(0..<length))
+            }
+        } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
     }
 
     /// The items of an entry that was checked, with their secrets and with what lies in blobs.
     func items(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [ItemState<Secret>] {
         let address = RecordAddress(RecordStream(.log, log), sequence)
         guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return [] }
-        let (_, content) = try openEntry(bytes, at: address)
-        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
-        let entry: LogEntry<Range<Int>>
-        do throws(FormatError) {
-            entry = try content.withBytes { body throws(FormatError) in
-                try LogEntry(parsing: body.extracting(0..<length))
-            }
-        } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
+        let content = try open(try parse(bytes, at: address), at: address)
+        let entry = try entry(in: content, at: address)
         var states: [ItemState<Secret>] = []
         for item in entry.items {
             var state: ItemState<Secret>

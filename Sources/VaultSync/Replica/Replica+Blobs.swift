@@ -10,28 +10,26 @@ enum Blob {
 extension Replica {
     /// Puts the parts of a large value together.
     func blob(_ reference: BlobReference) throws(Obstacle) -> Secret {
-        do throws(CryptoError) {
-            var value = try SecretBytes(zeroed: Int(reference.length))
-            var (offset, part): (Int, UInt64) = (0, 0)
-            while offset < value.count {
-                part += 1
-                let address = RecordAddress(RecordStream(.blob, reference.id), part)
-                let content = try self.part(at: address)
-                guard content.count > 0, content.count <= value.count - offset else {
-                    throw Obstacle.stops(address.alarm(.damaged, "a part of a value that is too long"))
-                }
-                content.withBytes { value.replace(at: offset, with: $0) }
-                offset += content.count
-            }
-            let hash = value.withBytes { Bytes32(KeyedHash.digest($0).bytes.span) }
-            guard hash == reference.hash else {
-                let address = RecordAddress(RecordStream(.blob, reference.id), 1)
-                throw Obstacle.stops(address.alarm(.damaged, "a large value that was changed"))
-            }
-            return Secret(value)
-        } catch let error as Obstacle { throw error } catch let error as CryptoError { throw .fails(secure(error)) } catch {
-            throw .fails(.tooLarge)
+        var value = try checking { () throws(SyncError) in
+            try secured { () throws(CryptoError) in try SecretBytes(zeroed: Int(reference.length)) }
         }
+        var (offset, number): (Int, UInt64) = (0, 0)
+        while offset < value.count {
+            number += 1
+            let address = RecordAddress(RecordStream(.blob, reference.id), number)
+            let content = try part(at: address)
+            guard content.count > 0, content.count <= value.count - offset else {
+                throw .stops(address.alarm(.damaged, "a part of a large value that is too long"))
+            }
+            content.withBytes { value.replace(at: offset, with: $0) }
+            offset += content.count
+        }
+        let hash = value.withBytes { Bytes32(KeyedHash.digest($0).bytes.span) }
+        guard hash == reference.hash else {
+            let address = RecordAddress(RecordStream(.blob, reference.id), 1)
+            throw .stops(address.alarm(.damaged, "a large value that was changed"))
+        }
+        return Secret(value)
     }
 
     private func part(at address: RecordAddress) throws(Obstacle) -> SecretBytes {
@@ -42,7 +40,7 @@ extension Replica {
             return fetched
         }
         guard let bytes else { throw .waits("a large value") }
-        return try openEntry(bytes, at: address).content
+        return try open(try parse(bytes, at: address), at: address)
     }
 
     /// Takes large secrets out of a state.

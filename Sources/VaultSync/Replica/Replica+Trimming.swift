@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+package import VaultFormat
+
+// What old entries told is told again, then they go.
+
+extension Replica {
+    /// Trims what is worth it, or tells what is pending.
+    ///
+    /// - Parameter acknowledged: the last own entry that every remote has.
+    package func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
+        let left = leftLogs()
+        if try isWorthTrimming(), try trim(through: acknowledged) { return }
+        if !left.isEmpty { return try trim(left) }
+        try publish()
+    }
+
+    /// Whether over half of the own log, and not too little, is told again later.
+    private func isWorthTrimming() throws(SyncError) -> Bool {
+        let numbers = mirror.numbers(of: state.log)
+        let all = UInt64(numbers.count) * 768
+        // An entry has 768 bytes at least: below this there is not enough to be superseded, whatever is in it.
+        guard state.sequence > 0, all > policy.leastTrim / 256 || numbers.count > 64 else { return false }
+        guard UInt64(numbers.count) > state.weighed + state.weighed / 4 + 16 || policy.leastTrim == 0 else {
+            return false
+        }
+        state.weighed = UInt64(numbers.count)
+        var (size, latest): (UInt64, [ItemID: UInt64]) = (0, [:])
+        for number in numbers.sorted() {
+            let address = RecordAddress(RecordStream(.log, state.log), number)
+            guard let bytes = try mirror.bytes(at: address) else { return false }
+            size += UInt64(bytes.count)
+            do throws(Obstacle) {
+                for item in try items(of: state.log, number) { latest[item.id] = UInt64(item.encodedLength(\.count)) }
+            } catch { return false }
+        }
+        let live = latest.values.reduce(0, +)
+        return size > live && size - live > policy.leastTrim && (size - live) * 2 > size
+    }
+
+    /// Lets the own log begin later.
+    ///
+    /// - Returns: false when that cannot be: something of the log is not in hand.
+    package func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
+        let first = max(state.logs[state.log]?.base ?? 0, 1)
+        let keep = min(state.sequence, acknowledged)
+        let stream = RecordStream(.log, state.log)
+        guard keep >= first, (first...state.sequence).allSatisfy({ mirror.has(RecordAddress(stream, $0)) }) else {
+            return false
+        }
+        var told: Set<ItemID> = []
+        for number in first...keep {
+            do throws(Obstacle) { for item in try items(of: state.log, number) { told.insert(item.id) } } catch {
+                if case .fails(let error) = error { throw error }
+                return false
+            }
+        }
+        try publish(also: told, isForced: true)
+        let last = RecordAddress(stream, keep)
+        let hash = try mirror.bytes(at: last).map { sealer.hash(last, $0) } ?? .zero
+        state.logs[state.log]?.base = keep + 1
+        state.logs[state.log]?.baseHash = hash
+        let next = RecordAddress(stream, keep + 1)
+        if let hlc = try ownStamp(at: next) { state.logs[state.log]?.first = (keep + 1, hlc) }
+        // Says so, after all of it.
+        try publish(isForced: true)
+        state.weighed = 0
+        return true
+    }
+
+    /// The stamp of an own entry.
+    private func ownStamp(at address: RecordAddress) throws(SyncError) -> UInt64? {
+        guard let bytes = try mirror.bytes(at: address) else { return nil }
+        do throws(Obstacle) {
+            let content = try open(try parse(bytes, at: address), at: address)
+            let length = content.count - SigningKey.signatureLength
+            guard length > 0 else { return nil }
+            return content.withBytes { body in
+                (try? LogEntry<Range<Int>>(parsing: body.extracting(0..<length)))?.hlc
+            }
+        } catch { return nil }
+    }
+
+    /// Logs that this file left behind and has read to their end; a remote has them whole if it has a later entry.
+    package func leftLogs() -> [LogID] {
+        guard state.ackedSequence > 0 else { return [] }
+        return state.ownEnds.filter { log, sequence in
+            head(log) == sequence && sequence > max(state.logs[log]?.base ?? 0, 1)
+                && mirror.has(RecordAddress(RecordStream(.log, log), sequence))
+        }.map(\.key)
+    }
+
+    /// Tells again what they told. The last record stays, so that the same file put back once more sees that its log
+    /// went on.
+    package func trim(_ left: [LogID]) throws(SyncError) {
+        state.retellsEnded = true
+        try publish(isForced: true)
+        for log in left {
+            guard let sequence = state.ownEnds[log] else { continue }
+            let address = RecordAddress(RecordStream(.log, log), sequence)
+            state.logs[log]?.base = sequence
+            let before = RecordAddress(RecordStream(.log, log), sequence - 1)
+            state.logs[log]?.baseHash = try mirror.bytes(at: before).map { sealer.hash(before, $0) } ?? .zero
+            if let hlc = try ownStamp(at: address) { state.logs[log]?.first = (sequence, hlc) }
+        }
+        try publish(isForced: true)
+    }
+
+    /// Removes what is said to be gone, here and at a remote: after an own entry that says so is there.
+    func removeTrimmed(at store: any RecordStore, isAcknowledged: Bool) throws(SyncError) {
+        for (log, known) in state.logs where known.base > 1 {
+            let stream = RecordStream(.log, log)
+            if isAcknowledged, log == state.log || known.end != nil {
+                try stored { () throws(RecordStoreError) in
+                    for reference in try blobs(of: stream, below: known.base) {
+                        try store.remove(RecordStream(.blob, reference), below: .max)
+                    }
+                    try store.remove(stream, below: known.base)
+                }
+            }
+            guard log != state.log || isAcknowledged, mirror.numbers(of: log).contains(where: { $0 < known.base }) else {
+                continue
+            }
+            for reference in (try? blobs(of: stream, below: known.base)) ?? [] {
+                try mirror.remove(RecordStream(.blob, reference), below: .max)
+            }
+            try mirror.remove(stream, below: known.base)
+        }
+    }
+
+    /// The large values that entries name which go.
+    private func blobs(of stream: RecordStream, below base: UInt64) throws(RecordStoreError) -> [Bytes16] {
+        var found: [Bytes16] = []
+        for number in mirror.numbers(of: stream) where number < base {
+            let entry: CheckedEntry?
+            do throws(Obstacle) { entry = try check(stream.name, number) } catch { continue }
+            found += entry?.blobs.map(\.id) ?? []
+        }
+        return found
+    }
+}
