@@ -79,7 +79,7 @@ struct DirectoryRecordStoreFaultTests {
             #expect(found.allSatisfy { (Self.acknowledged + Self.batch).contains($0) })
             #expect(Self.acknowledged.allSatisfy { found.contains($0) })
             for stream in try store.streams() {
-                #expect(try Self.names(of: stream, on: disk).allSatisfy { !$0.hasPrefix(".") })
+                #expect(try Self.folder(of: stream, on: disk).names().allSatisfy { !$0.hasPrefix(".") })
             }
             #expect(try store.append(Self.batch).allSatisfy { $0 != .differs })
             #expect(try Self.everything(on: disk).count == Self.acknowledged.count + Self.batch.count)
@@ -87,10 +87,10 @@ struct DirectoryRecordStoreFaultTests {
         #expect(failures >= 3)
     }
 
-    private static func names(of stream: RecordStream, on disk: SimulatedDisk) throws -> [String] {
+    private static func folder(of stream: RecordStream, on disk: SimulatedDisk) throws -> any VaultDirectory {
         var folder = try disk.openDirectory(disk.root)
         for component in store(on: disk).components(of: stream) { folder = try folder.directory(component) }
-        return try folder.names()
+        return folder
     }
 
     // MARK: Crashes
@@ -158,6 +158,19 @@ struct DirectoryRecordStoreFaultTests {
         namesTemporaries: Bool
     ) throws {
         #expect(try Self.crash(namesTemporaries: namesTemporaries) > 200)
+    }
+
+    @Test func `a record that another program put there is durable once it is said to be the same`() throws {
+        let random = SeededRandom("copied")
+        let disk = SimulatedDisk()
+        _ = try Self.store(on: disk).append([.of(Self.log, 1)])
+        let copied = StoredRecord.of(Self.log, 2, count: 1400)
+        try Self.folder(of: Self.log, on: disk).openOrCreate("0000000000000002").writeAll(copied.bytes.span, at: 0)
+        #expect(disk.hasUnsyncedState)
+        #expect(try Self.store(on: disk).append([copied]) == [.same])
+        for _ in 0..<20 {
+            #expect(try Self.everything(on: disk.afterPowerCut(random)) == [.of(Self.log, 1), copied])
+        }
     }
 
     /// Controls: on these disks the promise cannot be kept.
