@@ -100,7 +100,7 @@ package final class Replica<Items: ReplicaItems> {
                 }
                 return log
             })
-        if state.logs[state.log]?.end == nil { logs.insert(state.log) }
+        if state.logs[state.log]?.end == nil, roster.device(deviceID) != nil { logs.insert(state.log) }
         return logs
     }
 

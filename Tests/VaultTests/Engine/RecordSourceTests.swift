@@ -39,6 +39,10 @@ struct RecordSourceTests {
         var historyLimit: Int { state.historyLimit }
         func versions(of id: ItemID) -> [Record] { state.past[id] ?? [] }
         var lastVersions: [Record] { state.past.values.compactMap(\.last) }
+        var ownLog: OwnLog? { nil }
+        func nextStamp() -> UInt64 { 0 }
+        func logs() -> LogNumbers { LogNumbers() }
+        func keptVersions(of id: ItemID) -> [Record] { [] }
         func lastVersion(of id: ItemID) -> UInt64 { state.last[id] ?? 0 }
         func canUse(_ protection: Accessibility) -> Bool { true }
         var hasPassphrase: Bool { true }

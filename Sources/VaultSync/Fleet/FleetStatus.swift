@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultFormat
+
+/// What a vault knows of its fleet without a look at a remote. Times are in seconds since 2001-01-01T00:00:00Z.
+package struct FleetStatus: Sendable {
+    package struct Remote: Sendable {
+        package let url: RemoteURL
+        package let lastSync: Double?
+    }
+
+    package let realmID: RealmID
+    package let deviceName: String
+    package let remotes: [Remote]
+    package let onlySynchronizable: Bool
+    /// Items that were changed here and are not told.
+    package let pending: Int
+    /// Fields with values of two devices, and items whose primary key another one has.
+    package let conflicts: Int
+    package let lastEqual: Double?
+    package let devices: [FleetDevice]
+    /// What was found and is not over.
+    package let alarms: [Alarm]
+}
+
+/// A device of the fleet.
+package struct FleetDevice: Sendable {
+    package let id: DeviceID
+    package let name: String
+    package let role: DeviceRole
+    package let isThis: Bool
+    package let lastHeard: Double?
+    /// Whether nothing was heard of it that counts: what was deleted waits for it.
+    package let isSilent: Bool
+}
+
+/// What a sync with one remote came to.
+package struct SyncOutcome: Sendable {
+    package let url: RemoteURL
+    package let report: SyncReport
+    /// What stopped a log, or everything.
+    package let alarms: [Alarm]
+    /// What was noticed and healed.
+    package let notes: [Alarm]
+    package let error: SyncError?
+}
+
+/// What the removal of a device came to.
+package struct DeviceRemoval: Sendable {
+    package let device: FleetDevice
+    /// The items that it could read.
+    package let readable: [ItemID]
+}

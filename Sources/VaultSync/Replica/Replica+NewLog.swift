@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+// A file that was copied or put back goes on under another log: so no dot ever names two values.
+
+extension Replica {
+    /// - Parameter own: what the remote has of the own log.
+    func beginAnew(_ own: [UInt64: [UInt8]]) throws(SyncError) {
+        let old = state.log
+        let stream = RecordStream(.log, old)
+        let chain = try ownChain(own, stream)
+        let through = publishedThrough(old, chain)
+        try mirror.replace(
+            stream, with: chain.sorted { $0.key < $1.key }.map { StoredRecord(RecordAddress(stream, $0.key), $0.value) })
+        let tail = chain.keys.max() ?? 0
+        let tailHash = chain[tail].map { sealer.hash(RecordAddress(stream, tail), $0) } ?? .zero
+        // Those of a beginning that was interrupted have the new name already.
+        let pending = try pendingStates(old, through)
+        var fresh = ReplicaState(log: Bytes16(random.bytes(16)))
+        fresh.clock = max(state.clock, items.newestStamp)
+        (fresh.rosterSequence, fresh.rosterHash, fresh.epoch) = (state.rosterSequence, state.rosterHash, state.epoch)
+        fresh.ownEnds = state.ownEnds
+        fresh.ownEnds[old] = tail
+        for (log, known) in state.logs where known.device != nil || known.end != nil {
+            var kept = LogState()
+            (kept.device, kept.end, kept.endHash) = (known.device, known.end, known.endHash)
+            fresh.logs[log] = kept
+        }
+        fresh.logs[old, default: LogState()].device = deviceID
+        // Read like that of any other device, up to where it ends now.
+        fresh.logs[old]?.end = min(tail, state.logs[old]?.end ?? tail)
+        fresh.logs[old]?.endHash = tailHash
+        let reader = try readEverything(fresh)
+        fresh = reader.state
+        for item in pending { join(item, reader.items, &fresh, old) }
+        fresh.clock = max(fresh.clock, state.clock)
+        state = fresh
+        (known, jumps, ended, waiting, checked) = (nil, [:], [:], [], [:])
+        report.newLog = true
+        try items.rebuild(
+            reader.items.items.values.map { ($0.state, $0.told, $0.erased) }, state)
+    }
+
+    /// The old log is what the remote has of it, and what of the mirror continues that.
+    private func ownChain(
+        _ own: [UInt64: [UInt8]], _ stream: RecordStream
+    ) throws(SyncError) -> [UInt64: [UInt8]] {
+        var chain = own
+        // What lies before the part that was read was acknowledged.
+        for number in mirror.numbers(of: stream) where number < own.keys.min() ?? 1 {
+            chain[number] = try mirror.bytes(at: RecordAddress(stream, number))
+        }
+        var next = (chain.keys.max() ?? 0) + 1
+        while let bytes = try mirror.bytes(at: RecordAddress(stream, next)) {
+            let before = chain[next - 1].map { sealer.hash(RecordAddress(stream, next - 1), $0) }
+            guard next == 1 || before != nil, try previous(of: bytes, RecordAddress(stream, next)) == before ?? .zero else {
+                break
+            }
+            chain[next] = bytes
+            next += 1
+        }
+        return chain
+    }
+
+    private func previous(of bytes: [UInt8], _ address: RecordAddress) throws(SyncError) -> Bytes32? {
+        try ownEntry(bytes, address)?.previous
+    }
+
+    /// An own entry, by whichever of this device's files it was written.
+    private func ownEntry(_ bytes: [UInt8], _ address: RecordAddress) throws(SyncError) -> LogEntry<Range<Int>>? {
+        do throws(Obstacle) {
+            let content = try open(try parse(bytes, at: address), at: address)
+            let length = content.count - SigningKey.signatureLength
+            guard length > 0 else { return nil }
+            return content.withBytes { body in try? LogEntry(parsing: body.extracting(0..<length)) }
+        } catch {
+            if case .fails(let error) = error { throw error }
+            return nil
+        }
+    }
+
+    /// Up to which stamp this file's own writes are in records that count.
+    private func publishedThrough(_ old: LogID, _ chain: [UInt64: [UInt8]]) -> UInt64 {
+        let stream = RecordStream(.log, old)
+        func has(_ sequence: UInt64, _ hash: Bytes32) -> Bool {
+            guard let bytes = chain[sequence] else { return false }
+            return sealer.hash(RecordAddress(stream, sequence), bytes) == hash
+        }
+        if let end = state.logs[old]?.end {
+            var through: UInt64 = 0
+            for (sequence, bytes) in chain where sequence <= end {
+                guard let entry = try? ownEntry(bytes, RecordAddress(stream, sequence)) else { continue }
+                through = max(through, entry.items.compactMap { $0.context[old] }.max() ?? 0)
+            }
+            return min(through, state.ackedThrough)
+        }
+        return state.sequence > 0 && has(state.sequence, state.hash) ? state.through : state.ackedThrough
+    }
+
+    /// An item of which this device has told no record some values.
+    private struct Pending {
+        let whole: ItemState<Secret>
+        /// Those values, each with its stamp.
+        let fields: [FieldID: [Dot: FieldValue<Secret>]]
+    }
+
+    private func pendingStates(_ old: LogID, _ through: UInt64) throws(SyncError) -> [Pending] {
+        var found: [Pending] = []
+        for (id, _) in try items.touching([old]) {
+            guard let state = try items.state(of: id), state.context[old] ?? 0 > through else { continue }
+            let fields = state.fields.mapValues { values in
+                values.filter { $0.key.log == old && $0.key.stamp > through }
+            }.filter { !$0.value.isEmpty }
+            if !fields.isEmpty { found.append(Pending(whole: state, fields: fields)) }
+        }
+        return found.sorted { $0.whole.id < $1.whole.id }
+    }
+
+    /// As a new device: everything from the records that are there.
+    private func readEverything(_ fresh: ReplicaState) throws(SyncError) -> Replica<MemoryItems> {
+        let memory = MemoryItems(fresh, wallStamp: items.wallStamp, random: random)
+        var state = fresh
+        // Its own log is one that has ended, for the while.
+        state.retellsEnded = false
+        let reader = try Replica<MemoryItems>(
+            memory, state, identity: identity, mirror: mirror, policy: policy, random: random)
+        reader.fetchBlob = fetchBlob
+        try reader.applyAll(isComplete: false)
+        reader.state.retellsEnded = false
+        return reader
+    }
+
+    /// Joins what is pending, under its new name. It overwrites nothing; an item that is not alive in the fleet goes on
+    /// as a new one.
+    private func join(_ pending: Pending, _ fleet: MemoryItems, _ fresh: inout ReplicaState, _ old: LogID) {
+        let whole = pending.whole
+        if let theirs = fleet.items[whole.id]?.state, theirs.isAlive {
+            var mine = ItemState<Secret>(
+                id: whole.id, itemClass: whole.itemClass, context: [fresh.log: whole.context[old] ?? 0])
+            for (field, values) in pending.fields {
+                for (dot, value) in values {
+                    mine.fields[field, default: [:]][Dot(log: fresh.log, stamp: dot.stamp)] = value
+                }
+            }
+            fleet.items[whole.id]?.state = Merge.join(theirs, mine) ?? theirs
+            return
+        }
+        guard whole.isAlive else { return }
+        fresh.clock = max(fresh.clock + 1, items.wallStamp)
+        let dot = Dot(log: fresh.log, stamp: fresh.clock)
+        var moved = ItemState<Secret>(
+            id: items.makeItemID(), itemClass: whole.itemClass, context: [dot.log: dot.stamp])
+        for field in whole.fields.keys where field != .life {
+            guard let winner = whole.winner(of: field) else { continue }
+            if case .none = winner.value { continue }
+            moved.fields[field] = [dot: winner.value]
+        }
+        moved.fields[.life] = [dot: .plain([1])]
+        fleet.items[moved.id] = MemoryItems.Entry(state: moved)
+        report.movedItems += 1
+    }
+}
