@@ -19,6 +19,9 @@ package enum SyncError: Error, Equatable, Sendable {
     /// An owner is needed for that.
     case notAnOwner
     case noSuchDevice
+    case noSuchRemote
+    /// The folder has the records of another fleet.
+    case remoteInUse
     /// Nobody has answered, or asked, with this code.
     case noAnswer
     /// The recovery code is none of this realm's.

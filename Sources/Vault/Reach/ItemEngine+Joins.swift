@@ -18,6 +18,10 @@ private struct JoinedItem {
             guard let winner = values.filter({ !$0.value.isErased }).max(by: { $0.key < $1.key }) else { continue }
             winners[field] = (winner.key, winner.value)
         }
+        for (field, winner) in winners where !field.name.isEmpty {
+            let isSecond = winners.contains { JoinedItem.isSameName($0.key, field) && winner.dot < $0.value.dot }
+            if isSecond { winners[field] = nil }
+        }
         let lives = state.fields[.life] ?? [:]
         // Of an item whose key is gone nothing can be made.
         isAlive = winners[.primaryKey] != nil && lives.values.contains { $0.bytes == [1] }
@@ -29,6 +33,9 @@ private struct JoinedItem {
 
     /// Whether it has more than the names of its writes.
     var holdsValues: Bool { !winners.isEmpty }
+
+    /// Names of fields that Swift takes for one: a file can have one of them in its record.
+    private static func isSameName(_ a: FieldID, _ b: FieldID) -> Bool { a.id == b.id && a.name == b.name && a != b }
 }
 
 extension FieldValue {
@@ -42,9 +49,10 @@ extension ItemEngine {
     ///
     /// - Parameters:
     ///   - told: the greatest stamp of an entry that told of the item.
+    ///   - erased: when the values of a deleted item went; 0: that is not known, or they did not.
     ///   - logs: learns the names that are new.
     func put(
-        _ state: ItemState<ReplicaSecret>, told: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
+        _ state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
         let joined = JoinedItem(state)
@@ -52,7 +60,7 @@ extension ItemEngine {
         if let old, old.kind == .put, !old.isTombstone, !old.isHidden { try remember(old, in: &session) }
         var version = records.lastVersion(of: state.id)
         var clock = try clock(of: joined, told: max(told, old?.clock?.told ?? 0), own, &logs)
-        if !joined.holdsValues { clock.erased = max(old?.clock?.erased ?? 0, 1) }
+        if !joined.holdsValues { clock.erased = max(old?.clock?.erased ?? 0, erased, 1) }
         try keepLosers(of: joined, clock, &version, logs, in: &session)
         var content = try content(of: joined, after: old, in: &session)
         if !joined.isAlive, joined.holdsValues {
@@ -147,7 +155,8 @@ extension ItemEngine {
             if field != .life || value.bytes == [1] { counts[dot, default: 0] += 1 }
         }
         let common = counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
-        var clock = ItemClock(base: try common.map(local) ?? LocalDot(number: own.number, stamp: 0), context: LocalContext())
+        var clock = ItemClock(
+            base: try common.map(local) ?? LocalDot(number: own.number, stamp: 0), context: LocalContext())
         clock.told = told
         for (log, stamp) in state.context { clock.see(try local(Dot(log: log, stamp: stamp))) }
         clock.own = clock.context[own.number]
@@ -171,7 +180,8 @@ extension ItemEngine {
     ) throws(VaultError) {
         let state = joined.state
         let there = Set(records.keptVersions(of: state.id).compactMap(\.conflict))
-        for (field, values) in state.fields where field != .life && values.count > 1 {
+        for (field, values) in state.fields
+        where field != .life && (values.count > 1 || joined.winners[field] == nil) {
             for (dot, value) in values where joined.mark(of: value, dot, field) == .conflict {
                 guard let number = logs.number(of: dot.log) else { continue }
                 let mark = ConflictMark(field: field, dot: LocalDot(number: number, stamp: dot.stamp))

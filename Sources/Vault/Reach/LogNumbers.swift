@@ -37,11 +37,11 @@ package struct LogNumbers: Equatable, Sendable {
 
 extension ItemClock {
     /// What names the write of a field that has one value.
-    func marks(of field: FieldID) -> [ClockMark] {
+    package func marks(of field: FieldID) -> [ClockMark] {
         fields[field] ?? [ClockMark(dot: base, mark: field == .life ? .alive : .here)]
     }
 
-    var isAlive: Bool { marks(of: .life).contains { $0.mark == .alive } }
+    package var isAlive: Bool { marks(of: .life).contains { $0.mark == .alive } }
 
     /// The greatest dot of a life that is one.
     func greatestLife(_ logs: LogNumbers) -> Dot? {

@@ -106,12 +106,13 @@ package struct ReplicaChanges: ~Copyable {
 
     /// Puts joined states in the place of what there is of their items.
     package mutating func put(
-        _ states: [(state: ItemState<ReplicaSecret>, told: UInt64)], _ own: OwnLog, _ logs: inout LogNumbers
+        _ states: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)], _ own: OwnLog,
+        _ logs: inout LogNumbers
     ) throws(VaultError) {
         var touched: [Record] = []
-        for (state, told) in states {
+        for (state, told, erased) in states {
             if let old = table.record(of: state.id), !old.isTombstone { touched.append(old) }
-            try table.engine.put(state, told: told, own, &logs, in: &session)
+            try table.engine.put(state, told: told, erased: erased, own, &logs, in: &session)
             if let new = table.record(of: state.id), !new.isTombstone { touched.append(new) }
         }
         for record in touched { try table.engine.settleShadows(like: record, logs, in: &session) }

@@ -90,7 +90,8 @@ struct RecordSealer {
     ///
     /// - Returns: body and signature.
     /// - Throws: `.alarm(.damaged)` for anything that this address and this key have not made.
-    func open(_ record: SealedRecord, at address: RecordAddress, key epochKey: Secret) throws(SyncError) -> SecretBytes {
+    func open(_ record: SealedRecord, at address: RecordAddress, key epochKey: Secret) throws(SyncError) -> SecretBytes
+    {
         let key = try key(address, epochKey)
         let bytes = record.bytes.span
         let content: SecretBytes

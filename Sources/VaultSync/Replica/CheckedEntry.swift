@@ -37,7 +37,9 @@ enum Obstacle: Error {
     case stops(Alarm)
     case fails(SyncError)
 
-    init(_ error: SyncError) { if case .alarm(let alarm) = error { self = .stops(alarm) } else { self = .fails(error) } }
+    init(_ error: SyncError) {
+        if case .alarm(let alarm) = error { self = .stops(alarm) } else { self = .fails(error) }
+    }
 }
 
 func checking<R: ~Copyable>(_ body: () throws(SyncError) -> R) throws(Obstacle) -> R {
@@ -56,7 +58,8 @@ extension Replica {
         let record = try parse(bytes, at: address)
         let content = try open(record, at: address)
         let entry = try entry(in: content, at: address)
-        guard entry.logID == log, entry.sequence == sequence, entry.realmID == realmID, entry.epoch == record.epoch else {
+        guard entry.logID == log, entry.sequence == sequence, entry.realmID == realmID, entry.epoch == record.epoch
+        else {
             throw .stops(address.alarm(.damaged, "an entry of another place"))
         }
         guard entry.rosterSequence <= roster.sequence else { throw .waits("roster \(entry.rosterSequence)") }

@@ -132,7 +132,9 @@ extension Replica {
                 if state.logs[tip.log]?.head?.sequence == tip.sequence { return state.logs[tip.log]?.head?.hash }
                 return try mirror.bytes(at: cited).map { sealer.hash(cited, $0) }
             }
-            if let hash, hash != tip.hash { throw .stops(cited.alarm(.forked, "another record than the one that is cited")) }
+            if let hash, hash != tip.hash {
+                throw .stops(cited.alarm(.forked, "another record than the one that is cited"))
+            }
         }
     }
 

@@ -12,7 +12,8 @@ extension Replica {
         let chain = try ownChain(own, stream)
         let through = publishedThrough(old, chain)
         try mirror.replace(
-            stream, with: chain.sorted { $0.key < $1.key }.map { StoredRecord(RecordAddress(stream, $0.key), $0.value) })
+            stream, with: chain.sorted { $0.key < $1.key }.map { StoredRecord(RecordAddress(stream, $0.key), $0.value) }
+        )
         let tail = chain.keys.max() ?? 0
         let tailHash = chain[tail].map { sealer.hash(RecordAddress(stream, tail), $0) } ?? .zero
         // Those of a beginning that was interrupted have the new name already.
@@ -54,7 +55,8 @@ extension Replica {
         var next = (chain.keys.max() ?? 0) + 1
         while let bytes = try mirror.bytes(at: RecordAddress(stream, next)) {
             let before = chain[next - 1].map { sealer.hash(RecordAddress(stream, next - 1), $0) }
-            guard next == 1 || before != nil, try previous(of: bytes, RecordAddress(stream, next)) == before ?? .zero else {
+            guard next == 1 || before != nil, try previous(of: bytes, RecordAddress(stream, next)) == before ?? .zero
+            else {
                 break
             }
             chain[next] = bytes

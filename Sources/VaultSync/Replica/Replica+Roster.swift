@@ -37,7 +37,8 @@ extension Replica {
             }
         } catch { throw .alarm(address.alarm(.damaged, "a record of a roster that is none")) }
         guard entry.epoch == record.epoch else { throw .alarm(address.alarm(.damaged, "a roster of another epoch")) }
-        for case .epoch(_, let hash) in entry.operations where hash != Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span) {
+        for case .epoch(_, let hash) in entry.operations
+        where hash != Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span) {
             throw .alarm(address.alarm(.forged, "another key than the roster's"))
         }
         let removals = try roster.apply(entry, hash: sealer.hash(address, bytes), at: address) { publicKey in

@@ -28,7 +28,9 @@ extension Replica {
         try followRoster(store, heads)
         try fetch(from: store, heads)
         noteRollback(heads, remote)
-        fetchBlob = { address throws(SyncError) in try stored { () throws(RecordStoreError) in try store.record(at: address) } }
+        fetchBlob = { address throws(SyncError) in
+            try stored { () throws(RecordStoreError) in try store.record(at: address) }
+        }
         defer { fetchBlob = nil }
         // Of a folder records come one by one; elsewhere one look shows all that there is.
         let isComplete = true
@@ -188,6 +190,15 @@ extension Replica {
         for stream in streams {
             remote.seen[stream] = max(mirror.numbers(of: stream).max() ?? 0, heads[stream]?.last ?? 0)
         }
+        try flush()
+    }
+
+    /// What this device told goes up, and nothing else.
+    func uploadOwn(to store: any RecordStore, _ remote: inout RemoteState) throws(SyncError) {
+        let heads = try readHeads(store)
+        let stream = RecordStream(.log, state.log)
+        try upload(lacking(stream, heads[stream], store), of: stream, to: store)
+        try noteAcknowledged(by: store, &remote)
         try flush()
     }
 

@@ -118,7 +118,8 @@ extension Replica {
                     try store.remove(stream, below: known.base)
                 }
             }
-            guard log != state.log || isAcknowledged, mirror.numbers(of: log).contains(where: { $0 < known.base }) else {
+            guard log != state.log || isAcknowledged, mirror.numbers(of: log).contains(where: { $0 < known.base })
+            else {
                 continue
             }
             for reference in (try? blobs(of: stream, below: known.base)) ?? [] {

@@ -95,7 +95,8 @@ package final class Replica<Items: ReplicaItems> {
     package var openLogs: Set<LogID> {
         var logs = Set(
             state.logs.compactMap { log, known in
-                guard known.end == nil, known.head != nil, let device = known.device, roster.device(device) != nil else {
+                guard known.end == nil, known.head != nil, let device = known.device, roster.device(device) != nil
+                else {
                     return nil as LogID?
                 }
                 return log

@@ -66,7 +66,8 @@ package struct Roster {
         }
         // The first is signed by the founder, which it enrols itself.
         let signers = sequence == 0 ? fresh.devices : devices
-        guard let signer = signers.first(where: { $0.id == entry.signer }), signer.role == .owner || signer.role == .recovery,
+        guard let signer = signers.first(where: { $0.id == entry.signer }),
+            signer.role == .owner || signer.role == .recovery,
             sequence > 0 || signer.id == fresh.founder
         else { throw .alarm(address.alarm(.forged, "the roster's record is signed by no owner")) }
         guard isSigned(signer.signingKey) else {

@@ -77,7 +77,9 @@ package final class DirectoryRecordStore: RecordStore {
     package func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]? {
         guard let folder = try folder(of: address.stream) else { return nil }
         let name = RecordName(address.sequence)
-        guard case .record(let bytes, _) = try content(of: name, in: folder, of: address.stream.kind) else { return nil }
+        guard case .record(let bytes, _) = try content(of: name, in: folder, of: address.stream.kind) else {
+            return nil
+        }
         return bytes
     }
 

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import Vault
+package import VaultCrypto
+package import VaultFormat
+internal import VaultStorage
+
+extension Fleet {
+    // MARK: The first device
+
+    /// Makes a fleet of one device.
+    ///
+    /// - Returns: what brings a device in when no other is left.
+    /// - Throws: `.remoteInUse` when the folder has a fleet.
+    package func found(
+        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool
+    ) throws(SyncError) -> RecoveryCode {
+        guard try !isJoined else { throw .alreadyJoined }
+        guard try realms(at: url).isEmpty else { throw .remoteInUse }
+        let realm = Bytes16(random.bytes(16))
+        let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+        let recovery = try RecoveryDevice(code, realm)
+        let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
+        let identity = try makeIdentity(realm, [1: key])
+        let (signing, box) = identity.device
+        var operations: [RosterOperation<Secret>] = [
+            .genesis(
+                founder: identity.deviceID, recovery: recovery.identity.deviceID,
+                recoveryMAC: recovery.proof(founder: signing, box, realm))
+        ]
+        let own = RosterDevice(
+            id: identity.deviceID, signingKey: signing, boxKey: box, role: .owner, name: try Fleet.checked(deviceName))
+        let (recoverySigning, recoveryBox) = recovery.identity.device
+        let other = RosterDevice(
+            id: recovery.identity.deviceID, signingKey: recoverySigning, boxKey: recoveryBox, role: .recovery,
+            name: "recovery code")
+        operations += [.enrol(own), .enrol(other)]
+        try vaulted { () throws(VaultError) in try vault.beginReplication() }
+        try alone(realm) { () throws(SyncError) in
+            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            let store = store(at: url, realm: realm)
+            guard try replica.appendToRoster(operations, at: store) else { throw .remoteInUse }
+            try finish(replica, url, deviceName, onlySynchronizable)
+        }
+        return code
+    }
+
+    static func checked(_ name: String) throws(SyncError) -> String {
+        guard RosterDevice.isName(name) else { throw .format(.invalid(.device)) }
+        return name
+    }
+
+    private func makeIdentity(_ realm: RealmID, _ keys: [UInt32: Secret]) throws(SyncError) -> Identity {
+        let seeds = try secured { () throws(CryptoError) in Secret(try random.secret(64)) }
+        return try Identity(realm, seeds: seeds, epochKeys: keys)
+    }
+
+    private func begin(
+        _ identity: Identity, _ state: ReplicaState, _ onlySynchronizable: Bool
+    ) throws(SyncError) -> Replica<VaultItems> {
+        let items = VaultItems(vault, nil, onlySynchronizable: onlySynchronizable, random: random)
+        var policy = ReplicaPolicy()
+        policy.withheldAfter = 86_400_000
+        return try Replica(
+            items, state, identity: identity, mirror: mirror(of: identity.realmID), policy: policy, random: random)
+    }
+
+    /// Keeps what was made, and syncs for the first time.
+    private func finish(
+        _ replica: Replica<VaultItems>, _ url: RemoteURL, _ deviceName: String, _ onlySynchronizable: Bool
+    ) throws(SyncError) {
+        try replica.items.commit(ReplicaChange(), replica.state)
+        try save(url, RemoteState())
+        // Last: from here on the vault belongs to the fleet.
+        try save(replica.identity, deviceName: deviceName)
+        let membership = try membership()
+        for outcome in try sync(self.replica(membership), membership, { _ in }) {
+            if let error = outcome.error { throw error }
+            if let alarm = outcome.alarms.first { throw .alarm(alarm) }
+        }
+    }
+
+    /// The fleets that a folder has records of.
+    private func realms(at url: RemoteURL) throws(SyncError) -> [RealmID] {
+        var found: [RealmID] = []
+        do throws(Errno) {
+            let root = try environment.fileSystem.openDirectory(url.folder)
+            guard try root.status(of: DirectoryRecordStore.version)?.kind == .directory else { return [] }
+            try root.directory(DirectoryRecordStore.version).forEachName { name in
+                if let realm = Bytes16(text: name), realm != .zero { found.append(realm) }
+            }
+        } catch {
+            if error == .noSuchFileOrDirectory || error == .notDirectory {
+                throw .store(.unreachable(url.folder.string))
+            }
+            throw .store(.inputOutput(error, url.folder.string))
+        }
+        return found
+    }
+
+    // MARK: One more device, by a code
+
+    /// Asks to belong to the fleet of a folder.
+    package func requestToJoin(
+        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool
+    ) throws(SyncError) -> JoinAttempt {
+        guard try !isJoined else { throw .alreadyJoined }
+        // Before anything is written there: a folder that is not there is told of.
+        _ = try realms(at: url)
+        let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+        let identity = try makeIdentity(.zero, [:])
+        let (signing, box) = identity.device
+        let request = JoinRequest(signingKey: signing, boxKey: box, name: try Fleet.checked(deviceName))
+        let join = try JoinCode(code)
+        let bytes = try formed { () throws(FormatError) in try request.encoded() }
+        let mailbox = Mailbox(store(at: url, realm: .zero), join, random)
+        try mailbox.put([.bytes(bytes)], 1, signedBy: identity)
+        return JoinAttempt(
+            self, code, mailbox, identity, url, deviceName: deviceName, onlySynchronizable: onlySynchronizable)
+    }
+
+    /// Takes an owner's answer.
+    func join(
+        _ grant: JoinGrant<Secret>, _ identity: Identity, _ url: RemoteURL, deviceName: String,
+        onlySynchronizable: Bool, isSigned: (Bytes32) -> Bool
+    ) throws(SyncError) {
+        let store = store(at: url, realm: grant.realmID)
+        let identity = try identity.with(
+            try pastKeys([grant.epoch: grant.key], grant.realmID, store), realm: grant.realmID)
+        try vaulted { () throws(VaultError) in try vault.beginReplication() }
+        try alone(grant.realmID) { () throws(SyncError) in
+            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            try replica.followRoster(store)
+            guard replica.roster.sequence >= grant.rosterSequence else {
+                throw .alarm(Alarm(.withheld, nil, grant.rosterSequence, "the roster that the owner has"))
+            }
+            guard replica.roster.hashes[Int(grant.rosterSequence) - 1] == grant.rosterHash,
+                replica.roster.devices.contains(where: { $0.role == .owner && isSigned($0.signingKey) })
+            else { throw .alarm(Alarm(.forged, nil, grant.rosterSequence, "the answer of no owner")) }
+            guard replica.roster.device(identity.deviceID) != nil else { throw .removed }
+            try finish(replica, url, deviceName, onlySynchronizable)
+        }
+        try checkHeads(grant)
+    }
+
+    /// A remote that shows less than the owner had withholds.
+    private func checkHeads(_ grant: JoinGrant<Secret>) throws(SyncError) {
+        let state = try membership().state
+        for head in grant.heads where state.logs[head.log]?.head?.sequence ?? 0 < head.sequence {
+            guard state.logs[head.log]?.base ?? 0 <= head.sequence, state.logs[head.log]?.end == nil else { continue }
+            throw .alarm(Alarm(.withheld, head.log, head.sequence, "a log that the owner has"))
+        }
+    }
+
+    /// The keys of earlier epochs, which each later one's record has.
+    private func pastKeys(
+        _ known: [UInt32: Secret], _ realm: RealmID, _ store: any RecordStore
+    ) throws(SyncError) -> [UInt32: Secret] {
+        var keys = known
+        for record in try rosterRecords(realm, store).reversed() {
+            guard let sealed = try? SealedRecord(parsing: record.bytes, .roster), let key = keys[sealed.epoch],
+                sealed.epoch > 1, keys[sealed.epoch - 1] == nil
+            else { continue }
+            let content = try RecordSealer(realmID: realm, random: random).open(
+                sealed, at: record.address, key: key)
+            let length = try RecordSealer.bodyLength(content, record.address)
+            let entry = content.withBytes { body in
+                try? RosterEntry<Range<Int>>(parsing: body.extracting(0..<length))
+            }
+            for case .epoch(let range, _) in entry?.operations ?? [] {
+                keys[sealed.epoch - 1] = try secured { () throws(CryptoError) in
+                    Secret(try content.copy(of: range))
+                }
+            }
+        }
+        return keys
+    }
+
+    private func rosterRecords(_ realm: RealmID, _ store: any RecordStore) throws(SyncError) -> [StoredRecord] {
+        var records: [StoredRecord] = []
+        try stored { () throws(RecordStoreError) in
+            try store.read([StreamStart(RecordStream(.roster, realm), from: 1)]) { records.append($0) }
+        }
+        return records
+    }
+
+    // MARK: One more device, by the recovery code
+
+    package func join(
+        _ url: RemoteURL, with code: RecoveryCode, deviceName: String, onlySynchronizable: Bool
+    ) throws(SyncError) {
+        guard try !isJoined else { throw .alreadyJoined }
+        for realm in try realms(at: url) {
+            let recovery = try RecoveryDevice(code, realm)
+            let store = store(at: url, realm: realm)
+            guard let newest = try newestKey(realm, store, recovery.identity) else { continue }
+            let keys = try pastKeys(newest, realm, store)
+            return try recover(recovery, keys, url, deviceName, onlySynchronizable)
+        }
+        throw .wrongRecoveryCode
+    }
+
+    /// The newest key that a roster has for a device.
+    private func newestKey(
+        _ realm: RealmID, _ store: any RecordStore, _ identity: Identity
+    ) throws(SyncError) -> [UInt32: Secret]? {
+        for record in try rosterRecords(realm, store).reversed() {
+            guard let sealed = try? SealedRecord(parsing: record.bytes, .roster) else { continue }
+            for index in 0..<sealed.sealCount {
+                guard let range = sealed.seal(at: index),
+                    let key = try? identity.box.open(record.bytes.span.extracting(range)), key.count == 32
+                else { continue }
+                return [sealed.epoch: Secret(key)]
+            }
+        }
+        return nil
+    }
+
+    private func recover(
+        _ recovery: RecoveryDevice, _ keys: [UInt32: Secret], _ url: RemoteURL, _ deviceName: String,
+        _ onlySynchronizable: Bool
+    ) throws(SyncError) {
+        let realm = recovery.identity.realmID
+        let store = store(at: url, realm: realm)
+        let identity = try makeIdentity(realm, keys)
+        let (signing, box) = identity.device
+        try vaulted { () throws(VaultError) in try vault.beginReplication() }
+        try alone(realm) { () throws(SyncError) in
+            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            repeat {
+                try replica.followRoster(store)
+                let roster = replica.roster
+                guard let founder = roster.founder.flatMap({ roster.known[$0] }),
+                    recovery.proof(founder: founder.signingKey, founder.boxKey, realm) == roster.recoveryMAC
+                else { throw .wrongRecoveryCode }
+                let device = RosterDevice(
+                    id: identity.deviceID, signingKey: signing, boxKey: box, role: .owner,
+                    name: Fleet.free(try Fleet.checked(deviceName), roster))
+                if try replica.appendToRoster([.enrol(device)], signedBy: recovery.identity, at: store) { break }
+            } while true
+            try finish(replica, url, deviceName, onlySynchronizable)
+        }
+    }
+
+    /// A name that no device has.
+    static func free(_ name: String, _ roster: Roster) -> String {
+        let taken = Set(roster.devices.map(\.name))
+        guard taken.contains(name) else { return name }
+        for number in 2... {
+            let other = String(name.prefix(240)) + " \(number)"
+            if !taken.contains(other) { return other }
+        }
+        return name
+    }
+
+    // MARK: Remotes
+
+    package func addRemote(_ url: RemoteURL) throws(SyncError) {
+        let membership = try membership()
+        guard !membership.remotes.contains(where: { $0.url == url }) else { return }
+        let others = try realms(at: url).filter { $0 != membership.identity.realmID }
+        guard others.isEmpty else { throw .remoteInUse }
+        try save(url, RemoteState())
+    }
+
+    package func removeRemote(_ url: RemoteURL) throws(SyncError) {
+        guard try membership().remotes.contains(where: { $0.url == url }) else { throw .noSuchRemote }
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                try changes.removeOwn(.remote) { $0["url"] == url.text }
+            }
+        }
+    }
+}
+
+/// A request to join that waits for its answer.
+package final class JoinAttempt {
+    /// What a person types at a device that belongs to the fleet.
+    package let code: RecoveryCode
+    private let fleet: Fleet
+    private let mailbox: Mailbox
+    private let identity: Identity
+    private let url: RemoteURL
+    private let deviceName: String
+    private let onlySynchronizable: Bool
+
+    init(
+        _ fleet: Fleet, _ code: RecoveryCode, _ mailbox: Mailbox, _ identity: Identity, _ url: RemoteURL,
+        deviceName: String, onlySynchronizable: Bool
+    ) {
+        (self.fleet, self.code, self.mailbox, self.identity, self.url) = (fleet, code, mailbox, identity, url)
+        (self.deviceName, self.onlySynchronizable) = (deviceName, onlySynchronizable)
+    }
+
+    /// - Returns: whether the answer was there; then this vault is one of the fleet, and has its items.
+    package func poll() throws(SyncError) -> Bool {
+        guard let message = try mailbox.message(2) else { return false }
+        let parsed = try message.read { body throws(SyncError) in
+            do throws(FormatError) { return try JoinGrant<Range<Int>>(parsing: body) } catch { throw .format(error) }
+        }
+        let grant = try parsed.map { range throws(SyncError) in try message.secret(range) }
+        try fleet.join(
+            grant, identity, url, deviceName: deviceName, onlySynchronizable: onlySynchronizable
+        ) { message.isSigned(by: $0) }
+        try mailbox.clear()
+        return true
+    }
+}

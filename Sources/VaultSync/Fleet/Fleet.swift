@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+package import Vault
+package import VaultCrypto
+package import VaultFormat
+package import VaultStorage
+
+/// A vault's part in a fleet: what a person does with it.
+package final class Fleet {
+    let vault: Vault
+    let environment: VaultEnvironment
+    let stateDirectory: FilePath
+
+    /// - Parameter environment: of the vault; its state directory gets the mirror.
+    /// - Throws: `.vault(.storage(.noStateDirectory))`
+    package init(_ vault: Vault, environment: VaultEnvironment = .system) throws(SyncError) {
+        guard let state = environment.stateDirectory else { throw .vault(.storage(.noStateDirectory)) }
+        (self.vault, self.environment, stateDirectory) = (vault, environment, state)
+    }
+
+    var random: any RandomSource { environment.random }
+
+    // MARK: What the vault has
+
+    /// What the vault says of its part in a fleet.
+    struct Membership {
+        var identity: Identity
+        let deviceName: String
+        var state: ReplicaState
+        let onlySynchronizable: Bool
+        var remotes: [(url: RemoteURL, state: RemoteState)]
+    }
+
+    package var isJoined: Bool {
+        get throws(SyncError) {
+            try vaulted { () throws(VaultError) in
+                try vault.readReplica { table throws(VaultError) in try !table.ownRecords(.identity).isEmpty }
+            }
+        }
+    }
+
+    /// - Throws: `.notJoined`
+    func membership() throws(SyncError) -> Membership {
+        let (identities, found, remotes) = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table throws(VaultError) in
+                (try table.ownRecords(.identity), try table.replicaState(), try table.ownRecords(.remote))
+            }
+        }
+        guard let says = identities.first?.says, let value = identities.first?.value, let found,
+            let realm = says["realm"].flatMap({ Bytes16(text: $0) })
+        else { throw .notJoined }
+        var known: [(url: RemoteURL, state: RemoteState)] = []
+        for remote in remotes {
+            guard let url = remote.says["url"] else { continue }
+            let state = remote.value.flatMap { RemoteState($0.withBytes { $0.array }) } ?? RemoteState()
+            known.append((try RemoteURL(url), state))
+        }
+        return Membership(
+            identity: try Identity(realm, value: value), deviceName: says["device"] ?? "", state: found.state,
+            onlySynchronizable: found.onlySynchronizable, remotes: known)
+    }
+
+    func save(_ identity: Identity, deviceName: String) throws(SyncError) {
+        let value = try identity.value()
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                try changes.putOwn(
+                    .identity, ["realm": identity.realmID.text, "device": deviceName], value: value,
+                    protection: .afterFirstUnlockThisDeviceOnly)
+            }
+        }
+    }
+
+    func save(_ url: RemoteURL, _ state: RemoteState) throws(SyncError) {
+        let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                try changes.putOwn(.remote, ["url": url.text], value: value) { $0["url"] == url.text }
+            }
+        }
+    }
+
+    // MARK: Stores
+
+    func store(at url: RemoteURL, realm: RealmID) -> any RecordStore {
+        DirectoryRecordStore(
+            url.folder, realm: realm, createsRoot: false, on: environment.fileSystem, random: random)
+    }
+
+    private var mirrorDirectory: (RealmID) -> FilePath {
+        { [stateDirectory] realm in stateDirectory.appending(realm.text + ".mirror") }
+    }
+
+    func mirror(of realm: RealmID) throws(SyncError) -> Mirror {
+        try Mirror(
+            DirectoryRecordStore(
+                mirrorDirectory(realm), realm: realm, createsRoot: true, on: environment.fileSystem, random: random))
+    }
+
+    /// Runs the body while no other process syncs a vault of the realm.
+    func alone<R>(_ realm: RealmID, _ body: () throws(SyncError) -> R) throws(SyncError) -> R {
+        let lock: any VaultFile
+        do throws(Errno) {
+            let path = mirrorDirectory(realm)
+            try environment.fileSystem.createDirectories(path)
+            lock = try environment.fileSystem.openDirectory(path).openOrCreate(".lock")
+            guard try lock.tryLock(exclusive: true) else { throw Errno.resourceTemporarilyUnavailable }
+        } catch {
+            throw error == .resourceTemporarilyUnavailable
+                ? .busy : .store(.inputOutput(error, mirrorDirectory(realm).string))
+        }
+        defer { lock.unlock() }
+        return try body()
+    }
+
+    // MARK: Syncing
+
+    /// Syncs with every remote in turn.
+    ///
+    /// - Parameter report: hears what is under way.
+    package func sync(report: (String) -> Void = { _ in }) throws(SyncError) -> [SyncOutcome] {
+        let membership = try membership()
+        return try alone(membership.identity.realmID) { () throws(SyncError) in
+            let replica = try replica(membership)
+            return try sync(replica, membership, report)
+        }
+    }
+
+    /// A replica of the vault as it is.
+    func replica(_ membership: Membership) throws(SyncError) -> Replica<VaultItems> {
+        let items = VaultItems(
+            vault, membership.state, onlySynchronizable: membership.onlySynchronizable, random: random)
+        var policy = ReplicaPolicy()
+        // Records come one by one where a folder is copied file by file.
+        policy.withheldAfter = 86_400_000
+        return try Replica(
+            items, membership.state, identity: membership.identity, mirror: mirror(of: membership.identity.realmID),
+            policy: policy, random: random)
+    }
+
+    func sync(
+        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void
+    ) throws(SyncError) -> [SyncOutcome] {
+        try replica.items.stampUnknown()
+        var outcomes: [SyncOutcome] = []
+        var remotes = membership.remotes
+        for index in remotes.indices {
+            report("syncing with \(remotes[index].url.text)")
+            (replica.alarms, replica.notes, replica.report) = ([], [], SyncReport())
+            var failure: SyncError?
+            let others = remotes.indices.filter { $0 != index }.map { acknowledged(remotes[$0].state, replica) }.min()
+            do throws(SyncError) {
+                try replica.sync(
+                    with: store(at: remotes[index].url, realm: replica.identity.realmID), &remotes[index].state,
+                    acknowledgedElsewhere: others)
+            } catch { failure = error }
+            if failure == nil { try save(remotes[index].url, remotes[index].state) }
+            // Also when the rest failed: keys that a roster gave open what is in the mirror.
+            if replica.identity !== membership.identity {
+                try save(replica.identity, deviceName: membership.deviceName)
+            }
+            outcomes.append(
+                SyncOutcome(
+                    url: remotes[index].url, report: replica.report, alarms: replica.alarms, notes: replica.notes,
+                    error: failure))
+        }
+        return outcomes
+    }
+
+    private func acknowledged(_ remote: RemoteState, _ replica: Replica<VaultItems>) -> UInt64 {
+        remote.log == replica.state.log ? remote.acknowledged : 0
+    }
+
+    // MARK: Telling
+
+    package func status() throws(SyncError) -> FleetStatus {
+        let membership = try membership()
+        let replica = try replica(membership)
+        let state = membership.state
+        let pending = try replica.items.pending(after: state.through).count
+        let unknown = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table in table.ownLog.map { table.unstamped($0).count } ?? 0 }
+        }
+        let conflicts = try vaulted { () throws(VaultError) in try vault.conflicts().count }
+        var alarms = state.suspects.map { Alarm(.withheld, nil, 0, $0.key) }
+        for (log, known) in state.logs where known.differsSince > 0 {
+            alarms.append(Alarm(.diverged, log, 0, "the same records, and other items"))
+        }
+        return FleetStatus(
+            realmID: membership.identity.realmID, deviceName: membership.deviceName,
+            remotes: membership.remotes.map {
+                FleetStatus.Remote(url: $0.url, lastSync: $0.state.lastSync == 0 ? nil : Fleet.time($0.state.lastSync))
+            },
+            onlySynchronizable: membership.onlySynchronizable, pending: pending + unknown, conflicts: conflicts,
+            lastEqual: state.equalAt == 0 ? nil : Fleet.time(state.equalAt), devices: devices(replica),
+            alarms: alarms)
+    }
+
+    /// From milliseconds since 1970 to seconds since 2001.
+    static func time(_ milliseconds: UInt64) -> Double { Double(milliseconds) / 1000 - 978_307_200 }
+
+    func devices(_ replica: Replica<VaultItems>) -> [FleetDevice] {
+        let silent = Set(replica.silentDevices.map(\.id))
+        return replica.roster.devices.filter { $0.role != .recovery }.map { device in
+            let last = replica.state.logs.values.filter { $0.device == device.id }.compactMap { $0.head?.hlc }.max()
+            return FleetDevice(
+                id: device.id, name: device.name, role: device.role, isThis: device.id == replica.deviceID,
+                lastHeard: last.map { Fleet.time($0 >> 16) }, isSilent: silent.contains(device.id))
+        }
+    }
+
+    /// What two people read to each other to find out whether their devices have the same: the heads of the open logs
+    /// and the items.
+    package func fingerprint() throws(SyncError) -> String {
+        let replica = try replica(membership())
+        var hash = KeyedHash()
+        hash.update("VLT1 fingerprint")
+        hash.update(replica.roster.hash.bytes.span)
+        for log in replica.openLogs.sorted() {
+            hash.update(log.bytes.span)
+            hash.update(replica.head(log))
+        }
+        hash.update(try replica.items.sum())
+        let digits = hexadecimal(hash.digest().bytes.span.array(0..<16))
+        return stride(from: 0, to: 32, by: 4).map { start in
+            String(digits.dropFirst(start).prefix(4))
+        }.joined(separator: " ")
+    }
+}

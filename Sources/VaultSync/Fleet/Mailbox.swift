@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// Two messages under a code that two people know: a request, and its answer.
+struct Mailbox {
+    private let store: any RecordStore
+    private let code: JoinCode
+    private let sealer: RecordSealer
+
+    /// - Parameter store: of the realm of zeros, since the one who asks knows no other.
+    init(_ store: any RecordStore, _ code: JoinCode, _ random: any RandomSource) {
+        (self.store, self.code) = (store, code)
+        sealer = RecordSealer(realmID: .zero, random: random)
+    }
+
+    func put(_ pieces: [BodyPiece<Secret>], _ number: UInt64, signedBy identity: Identity) throws(SyncError) {
+        let address = RecordAddress(code.stream, number)
+        let record = try sealer.seal(pieces, at: address, epoch: 0, key: code.key, signedBy: identity)
+        let appended = try stored { () throws(RecordStoreError) in
+            try store.append([StoredRecord(address, record)])
+        }
+        guard appended.first == .created else {
+            throw .alarm(address.alarm(.forked, "a code that was used before"))
+        }
+    }
+
+    /// Nil: it is not there yet.
+    func message(_ number: UInt64) throws(SyncError) -> MailboxMessage? {
+        let address = RecordAddress(code.stream, number)
+        let bytes = try stored { () throws(RecordStoreError) in try store.record(at: address) }
+        guard let bytes else { return nil }
+        let record = try formed { () throws(FormatError) in try SealedRecord(parsing: bytes, .mailbox) }
+        let content = try sealer.open(record, at: address, key: code.key)
+        guard content.count >= SigningKey.signatureLength else { throw .format(.truncated(.body)) }
+        return MailboxMessage(sealer, record, Secret(content))
+    }
+
+    /// They are of no use to anyone any more.
+    func clear() throws(SyncError) {
+        try stored { () throws(RecordStoreError) in try store.remove(code.stream, below: .max) }
+    }
+}
+
+/// A message that opened.
+struct MailboxMessage {
+    private let sealer: RecordSealer
+    private let record: SealedRecord
+    private let content: Secret
+
+    init(_ sealer: RecordSealer, _ record: SealedRecord, _ content: Secret) {
+        (self.sealer, self.record, self.content) = (sealer, record, content)
+    }
+
+    func read<R>(_ body: (Span<UInt8>) throws(SyncError) -> R) throws(SyncError) -> R {
+        try content.withBytes { bytes throws(SyncError) in
+            try body(bytes.extracting(0..<bytes.count - SigningKey.signatureLength))
+        }
+    }
+
+    func secret(_ range: Range<Int>) throws(SyncError) -> Secret {
+        try secured { () throws(CryptoError) in Secret(try content.bytes.copy(of: range)) }
+    }
+
+    func isSigned(by key: Bytes32) -> Bool { sealer.isSigned(content.bytes, record, .mailbox, by: key) }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+internal import VaultFormat
+
+/// What follows from a code that a person carries from one device to another.
+struct JoinCode {
+    /// Where the two of them leave each other messages.
+    let stream: RecordStream
+    /// K_join
+    let key: Secret
+
+    /// BLAKE2b-384("VLT1 join" || code): the stream's name, then the key.
+    init(_ code: RecoveryCode) throws(SyncError) {
+        let derived = try secured { () throws(CryptoError) in
+            var hash = KeyedHash(outputLength: 48)
+            hash.update("VLT1 join")
+            code.secret.withBytes { hash.update($0) }
+            return try hash.secret(48)
+        }
+        stream = RecordStream(.mailbox, derived.withBytes { Bytes16($0) })
+        key = try secured { () throws(CryptoError) in Secret(try derived.copy(of: 16..<48)) }
+    }
+}
+
+/// What follows from a realm's recovery code: a device that is in every roster.
+struct RecoveryDevice {
+    let identity: Identity
+    private let key: Secret
+
+    /// The seeds are BLAKE2b-512("VLT1 recovery device" || code), the key BLAKE2b-256("VLT1 recovery key" || code).
+    init(_ code: RecoveryCode, _ realmID: RealmID) throws(SyncError) {
+        let (seeds, key) = try secured { () throws(CryptoError) in
+            var seeds = KeyedHash(outputLength: 64)
+            seeds.update("VLT1 recovery device")
+            code.secret.withBytes { seeds.update($0) }
+            var key = KeyedHash()
+            key.update("VLT1 recovery key")
+            code.secret.withBytes { key.update($0) }
+            return (Secret(try seeds.secret(64)), Secret(try key.secret()))
+        }
+        identity = try Identity(realmID, seeds: seeds, epochKeys: [:])
+        self.key = key
+    }
+
+    /// BLAKE2b-256(key, founder's keys || realmID): proves the realm to the one who has the code.
+    func proof(founder signing: Bytes32, _ box: Bytes32, _ realmID: RealmID) -> Bytes32 {
+        var hash = KeyedHash(key: key.bytes)
+        hash.update(signing.bytes.span)
+        hash.update(box.bytes.span)
+        hash.update(realmID.bytes.span)
+        return Bytes32(hash.digest().bytes.span)
+    }
+}
