@@ -13,8 +13,8 @@ struct Conflicts: ParsableCommand {
             Both values stay until a person chooses, or writes the field anew. The first one listed, the newest, is the
             one that 'vault get' gives. resolve ITEM --keep N makes the Nth value the only one; ITEM is a service, or
             the identifier that --json shows.
-            "shadow": two devices added an item with the same key. One of them is seen, the other comes back when the
-            first is deleted or renamed.
+            "shadow": two devices added an item with the same key, and one of the two is seen. --keep 1 keeps that one,
+            --keep 2 the other one, which comes back by itself when the first is deleted or renamed.
             """,
         subcommands: [ConflictList.self, ConflictResolve.self], defaultSubcommand: ConflictList.self)
 }
@@ -31,12 +31,13 @@ struct ConflictList: ParsableCommand {
     var json = false
 
     func run() throws {
-        try vault.withFleet { _, opened in
-            let conflicts = try opened.conflicts()
+        try vault.withFleet { fleet, opened in
+            let (conflicts, names) = (try opened.conflicts(), DeviceNames(fleet))
             guard json else {
                 for conflict in conflicts {
+                    if conflict.isShadow { try Output.write(conflict.shadowLines) }
                     for index in conflict.values.indices {
-                        try conflict.line(index, revealing: reveal).withBytes { try Output.write($0) }
+                        try conflict.line(index, names, revealing: reveal).withBytes { try Output.write($0) }
                     }
                 }
                 return
@@ -44,7 +45,7 @@ struct ConflictList: ParsableCommand {
             try Output.write("[")
             for (index, conflict) in conflicts.enumerated() {
                 if index > 0 { try Output.write(",\n ") }
-                try conflict.json(revealing: reveal).withBytes { try Output.write($0) }
+                try conflict.json(names, revealing: reveal).withBytes { try Output.write($0) }
             }
             try Output.write("]\n")
         }
@@ -52,15 +53,30 @@ struct ConflictList: ParsableCommand {
 }
 
 extension ItemConflict {
+    /// Whether it is an item that is hidden by another one with its key.
+    var isShadow: Bool { field == "shadow" }
+
+    /// Between how many a person chooses.
+    var count: Int { isShadow ? 2 : values.count }
+}
+
+extension ItemConflict {
+    private func start(_ number: Int) -> String {
+        [item.serviceName, item[.account]?.displayText ?? "", field, String(number)]
+            .map { $0.printable + "\t" }.joined()
+    }
+
+    fileprivate var shadowLines: String {
+        start(1) + "\t\tthe item that is seen\n" + start(2) + "\t"
+            + "\(item.record?.modified.formattedTime ?? "")\tthis one, which it hides\n"
+    }
+
     /// SERVICE, ACCOUNT, FIELD, number, device, time and value, parted by tabs. A value that is no secret is shown.
-    fileprivate func line(_ index: Int, revealing: Bool) throws -> SecretBytes {
+    fileprivate func line(_ index: Int, _ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let value = values[index]
-        let columns = [
-            item.serviceName, item[.account]?.displayText ?? "", field, String(index + 1), value.device ?? "",
-            Date.formattedTime(value.time),
-        ]
+        let columns = [names.name(of: value.log) ?? "", Date.formattedTime(value.time)]
         var line = try SecretBuffer()
-        try line.append(Array((columns.map(\.printable).joined(separator: "\t") + "\t").utf8))
+        try line.append(Array((start(index + 1) + columns.map(\.printable).joined(separator: "\t") + "\t").utf8))
         if value.isRemoval {
             try line.append(Array("(removed)".utf8))
         } else if let text = value.text {
@@ -84,7 +100,7 @@ extension ItemConflict {
     }
 
     /// An object whose secrets go through locked memory up to the write.
-    fileprivate func json(revealing: Bool) throws -> SecretBytes {
+    fileprivate func json(_ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var object = try SecretBuffer()
@@ -95,7 +111,7 @@ extension ItemConflict {
         try object.append(Array(",\"values\":[".utf8))
         for (index, value) in values.enumerated() {
             if index > 0 { try object.append(Array(",".utf8)) }
-            let output = ValueOutput(value, number: index + 1)
+            let output = ValueOutput(value, names, number: index + 1)
             try object.append(JSONText.escaped(Array(try encoder.encode(output)).span).dropLast())
             if revealing, let secret = value.secret {
                 try secret.withBytes { bytes in
@@ -123,9 +139,9 @@ extension ItemConflict {
         var isRemoval: Bool
         var counts: Bool
 
-        init(_ value: ItemConflict.Value, number: Int) {
+        init(_ value: ItemConflict.Value, _ names: DeviceNames, number: Int) {
             self.number = number
-            (device, time) = (value.device, Date.formattedTime(value.time))
+            (device, time) = (names.name(of: value.log), Date.formattedTime(value.time))
             (text, isRemoval, counts) = (value.text, value.isRemoval, number == 1)
         }
     }

@@ -32,12 +32,11 @@ struct ConflictResolve: ParsableCommand {
     func run() throws {
         try vault.withFleet { _, opened in
             let found = try ConflictChoice(item, account: account, field: field).only(of: opened.conflicts())
-            guard keep <= found.values.count else {
-                throw CommandError.usage(
-                    "the field has \(found.values.count) values", hint: "see 'vault conflicts'")
+            guard keep <= found.count else {
+                throw CommandError.usage("there are \(found.count) to choose from", hint: "see 'vault conflicts'")
             }
             guard let id = found.item.record?.id else { throw VaultError.itemNotFound }
-            try opened.resolveConflict(of: id, field: found.field, keeping: keep - 1)
+            try opened.resolveConflict(of: id, field: found.field, keeping: keep)
         }
     }
 }

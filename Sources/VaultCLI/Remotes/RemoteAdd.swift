@@ -75,8 +75,9 @@ struct RemoteAdd: ParsableCommand {
                     throw CommandError.usage(
                         "the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
                 }
-                try Progress.during("syncing") { _ in try fleet.addRemote(remote) }
-                return try report(.added, remote, try fleet.status().deviceName)
+                try fleet.addRemote(remote)
+                try report(.added, remote, try RemoteAdd.ownName(fleet))
+                return Output.note("'vault sync' puts there what the others are to find")
             }
             let device = try name ?? RemoteAdd.hostName()
             if join { return try join(fleet, remote, device) }
@@ -85,7 +86,7 @@ struct RemoteAdd: ParsableCommand {
                 try Progress.during("joining") { _ in
                     try fleet.join(remote, with: code, deviceName: device, onlySynchronizable: onlySynchronizable)
                 }
-                return try report(.joined, remote, device)
+                return try report(.joined, remote, try RemoteAdd.ownName(fleet))
             }
             try found(fleet, remote, device)
         }
@@ -95,7 +96,10 @@ struct RemoteAdd: ParsableCommand {
         let code = try Progress.during("founding the fleet") { _ in
             try fleet.found(remote, deviceName: device, onlySynchronizable: onlySynchronizable)
         }
-        try report(.founded, remote, device, code)
+        do { try report(.founded, remote, device, code) } catch {
+            Output.warn("the fleet is founded, and nobody has seen its recovery code")
+            throw error
+        }
         Output.note(
             "the recovery code of the fleet, which lets a device join without another one; it is stored nowhere "
                 + "and not shown again: write it down")
@@ -117,7 +121,13 @@ struct RemoteAdd: ParsableCommand {
                 sleep(Self.pause)
             }
         }
-        try report(.joined, remote, device)
+        try report(.joined, remote, try RemoteAdd.ownName(fleet))
+    }
+
+    /// As the fleet has it: a name that is taken gets a number.
+    private static func ownName(_ fleet: Fleet) throws -> String {
+        let status = try fleet.status()
+        return status.devices.first { $0.isThis }?.name ?? status.deviceName
     }
 
     private static func hostName() throws -> String {
