@@ -8,7 +8,6 @@ extension ItemEngine {
     func live(like record: Record) throws(VaultError) -> [Record] {
         guard let itemClass = record.itemClass else { return [] }
         let candidates = index.candidates(of: itemClass, record.attributes.bytes.span, in: records)
-        guard candidates.count > 1 else { return record.isTombstone ? [] : [record] }
         let key = PrimaryKey(of: record, itemClass)
         var found: [Record] = []
         for place in candidates.places {

@@ -9,12 +9,15 @@ package final class VaultItems: ReplicaItems {
     let vault: Vault
     private let random: any RandomSource
     private let onlySynchronizable: Bool
+    private let realm: RealmID
     /// As the vault has it.
     private var saved: ReplicaState?
 
     /// - Parameter saved: nil: the vault has none yet.
-    package init(_ vault: Vault, _ saved: ReplicaState?, onlySynchronizable: Bool, random: any RandomSource) {
-        (self.vault, self.saved, self.random) = (vault, saved, random)
+    package init(
+        _ vault: Vault, _ saved: ReplicaState?, of realm: RealmID, onlySynchronizable: Bool, random: any RandomSource
+    ) {
+        (self.vault, self.saved, self.realm, self.random) = (vault, saved, realm, random)
         self.onlySynchronizable = onlySynchronizable
     }
 
@@ -186,7 +189,8 @@ package final class VaultItems: ReplicaItems {
             }
         }
         let value = try secretValue(state.encoded())
-        try changes.putOwn(.sync, own.attributes(clock: state.clock), value: value)
+        let says = own.attributes(clock: state.clock).merging(["realm": realm.text]) { $1 }
+        try changes.putOwn(.sync, says, value: value)
     }
 
     private func secretValue(_ bytes: [UInt8]) throws(VaultError) -> Secret {
@@ -197,9 +201,11 @@ package final class VaultItems: ReplicaItems {
 }
 
 extension ReplicaTable {
-    /// What the vault has told its fleet, and what it knows of it. Nil: it belongs to none.
-    package func replicaState() throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
-        guard let own = try ownRecords(.sync).first, let value = own.value,
+    /// What the vault has told a fleet, and what it knows of it. Nil: it belongs to none, or to another one.
+    package func replicaState(
+        of realm: RealmID
+    ) throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
+        guard let own = try ownRecords(.sync).first, own.says["realm"] == realm.text, let value = own.value,
             var state = ReplicaState(value.withBytes { $0.array })
         else { return nil }
         for record in try ownRecords(.log) {

@@ -4,7 +4,8 @@ internal import VaultFormat
 
 /// Values that are too large for an entry, in parts of their own.
 enum Blob {
-    static let partLength = 255 << 10
+    /// What, padded and sealed, is less than the 256 KiB that a record may have.
+    static let partLength = 248 << 10
 }
 
 extension Replica {

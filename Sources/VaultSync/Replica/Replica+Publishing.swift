@@ -32,7 +32,7 @@ extension Replica {
         }
         (state.retellsEnded, state.retellsAll) = (false, false)
         try emit(&batch, isLast: true)
-        for log in state.logs.keys { state.logs[log]?.published = head(log) }
+        for (log, known) in state.logs { state.logs[log]?.published = known.head?.sequence ?? 0 }
         state.publishedAt = now
         // The file first: what the mirror has and the file does not would be another device's.
         try items.commit(batch.change, state)

@@ -111,11 +111,11 @@ extension ReplicaState {
     /// Everything but the logs, which have records of their own.
     func encoded() -> [UInt8] {
         var output: [UInt8] = []
-        output.append(1)
+        output.append(integer: UInt64(1))
         output.append(log.bytes)
         output.append(sequence, through, ackedSequence, ackedThrough, clock, stable, rosterSequence, UInt64(epoch))
         output.append(
-            retellsEnded ? 1 : 0, retellsAll ? 1 : 0, isRebuilding ? 1 : 0, healsAt, healedAt, publishedAt, equalAt,
+            retellsEnded ? 1 : 0, retellsAll ? 1 : 0, healsAt, healedAt, publishedAt, equalAt,
             weighed)
         for hash in [hash, ackedHash, rosterHash] { output.append(hash.bytes) }
         output.append(UInt64(unacknowledged.count))
@@ -139,16 +139,16 @@ extension ReplicaState {
         guard reader.integer() == 1, let log = reader.name() else { return nil }
         self.init(log: log)
         var numbers: [UInt64] = []
-        for _ in 0..<16 {
+        for _ in 0..<15 {
             guard let number = reader.integer() else { return nil }
             numbers.append(number)
         }
         (sequence, through, ackedSequence, ackedThrough) = (numbers[0], numbers[1], numbers[2], numbers[3])
         (clock, stable, rosterSequence) = (numbers[4], numbers[5], numbers[6])
         epoch = UInt32(truncatingIfNeeded: numbers[7])
-        (retellsEnded, retellsAll, isRebuilding) = (numbers[8] == 1, numbers[9] == 1, numbers[10] == 1)
-        (healsAt, healedAt, publishedAt, equalAt) = (numbers[11], numbers[12], numbers[13], numbers[14])
-        weighed = numbers[15]
+        (retellsEnded, retellsAll) = (numbers[8] == 1, numbers[9] == 1)
+        (healsAt, healedAt, publishedAt, equalAt) = (numbers[10], numbers[11], numbers[12], numbers[13])
+        weighed = numbers[14]
         guard let own = reader.hash(), let acked = reader.hash(), let roster = reader.hash() else { return nil }
         (hash, ackedHash, rosterHash) = (own, acked, roster)
         var (pending, ends, waiting): ([UInt64: UInt64], [LogID: UInt64], [String: UInt64]) = ([:], [:], [:])

@@ -75,8 +75,6 @@ package struct ReplicaState: Equatable, Sendable {
     package var publishedAt: UInt64 = 0
     /// What could not be applied, and since when.
     package var suspects: [String: UInt64] = [:]
-    /// The items are being built anew under another log.
-    package var isRebuilding = false
     /// When a sum was last found equal.
     package var equalAt: UInt64 = 0
     /// The size of the own log when it was last looked at for a trim, in bytes.
