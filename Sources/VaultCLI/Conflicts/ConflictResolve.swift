@@ -64,7 +64,8 @@ struct ConflictChoice {
                 .ambiguous, "several items match, of the accounts \(accounts.joined(separator: ", "))",
                 hint: "name the account, or the identifier that 'vault conflicts --json' shows")
         }
-        let ofField = ofItem.filter { conflict in field.map { $0 == conflict.field } ?? true }
+        let ofField = ofItem.filter { conflict in field.map { $0 == conflict.fieldName || $0 == conflict.field } ?? true
+        }
         guard let found = ofField.first else {
             throw CommandError(.notFound, "this field has no conflict", hint: ConflictChoice.fields(ofItem))
         }
@@ -81,6 +82,6 @@ struct ConflictChoice {
     }
 
     private static func fields(_ conflicts: [ItemConflict]) -> String {
-        "choose with --field: " + conflicts.map { "'\($0.field.printable)'" }.joined(separator: ", ")
+        "choose with --field: " + conflicts.map { "'\($0.fieldName.printable)'" }.joined(separator: ", ")
     }
 }

@@ -89,7 +89,9 @@ extension Alarm {
                 ? "forked: the list of devices was changed in two ways: \(detail)"
                 : "forked: there are two versions of \(record): \(detail)"
         case .withheld: return "withheld: others build on changes that the remote does not show: \(detail)"
-        case .rolledBack: return "rolled back: the remote has fewer changes than it had (\(record)): \(detail)"
+        case .rolledBack:
+            let what = log.map { "changes of \(names.phrase(of: $0))" } ?? "a part of the list of devices"
+            return "rolled back: the remote has lost \(what): \(detail)"
         case .diverged:
             return "diverged: \(log.map(names.phrase) ?? "another device") has the same changes, and other items"
         }
