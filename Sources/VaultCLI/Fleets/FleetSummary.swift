@@ -28,7 +28,7 @@ struct FleetSummary: Encodable {
 
     private init() {}
 
-    private init(_ status: FleetStatus, _ names: DeviceNames) {
+    init(_ status: FleetStatus, _ names: DeviceNames) {
         isLocked = false
         realm = status.realmID.text
         device = status.deviceName
