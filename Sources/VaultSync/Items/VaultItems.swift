@@ -65,9 +65,24 @@ package final class VaultItems: ReplicaItems {
         }
     }
 
-    package func state(of id: ItemID) throws(SyncError) -> ItemState<Secret>? {
-        try read { table throws(VaultError) in try table.openState(of: id, table.logs()) }
+    package func forEachState(
+        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
+    ) throws(SyncError) {
+        // Not all at once, nor the vault for each of them.
+        for start in stride(from: 0, to: ids.count, by: 256) {
+            let states = try read { table throws(VaultError) in
+                let logs = try table.logs()
+                var states: [ItemState<Secret>] = []
+                for id in ids[start..<min(start + 256, ids.count)] {
+                    if let state = try table.openState(of: id, logs) { states.append(state) }
+                }
+                return states
+            }
+            for state in states { try body(state) }
+        }
     }
+
+    package var version: UInt64 { (try? read { $0.sequence }) ?? 0 }
 
     package func sum() throws(SyncError) -> UInt64 {
         try read { table throws(VaultError) in

@@ -76,6 +76,7 @@ extension Replica {
             // Of a removed device, and unknown to the one that removed it.
             state.logs[log, default: LogState()].device = author.id
             state.logs[log]?.end = 0
+            othersAt = nil
             return nil
         }
         guard sealer.isSigned(content, record, .log, by: author.signingKey) else {

@@ -43,7 +43,7 @@ extension Replica {
         for item in pending { join(item, reader.items, &fresh, old) }
         fresh.clock = max(fresh.clock, state.clock)
         state = fresh
-        (known, jumps, ended, waiting, checked) = (nil, [:], [:], [], [:])
+        (known, jumps, ended, waiting, checked, othersAt) = (nil, [:], [:], [], [:], nil)
         report.newLog = true
         try items.rebuild(
             reader.items.items.values.map { ($0.state, $0.told, $0.erased) }, state)
@@ -118,8 +118,8 @@ extension Replica {
 
     private func pendingStates(_ old: LogID, _ through: UInt64) throws(SyncError) -> [Pending] {
         var found: [Pending] = []
-        for (id, _) in try items.touching([old]) {
-            guard let state = try items.state(of: id), state.context[old] ?? 0 > through else { continue }
+        try items.forEachState(of: items.touching([old]).map(\.id)) { state throws(SyncError) in
+            guard state.context[old] ?? 0 > through else { return }
             let fields = state.fields.mapValues { values in
                 values.filter { $0.key.log == old && $0.key.stamp > through }
             }.filter { !$0.value.isEmpty }
