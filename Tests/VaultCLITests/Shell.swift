@@ -51,6 +51,25 @@ final class Shell {
         ]
     }
 
+    /// Runs a command that waits for another one, beside what follows.
+    ///
+    /// - Returns: the first line that it prints; how it ends says ``endOfAside()``.
+    func firstLine(ofAside command: String) throws -> String {
+        // A process counts as running while one that it has started keeps what this one knows it by.
+        let lets = (3...63).map { "exec \($0)>&-" }.joined(separator: "; ")
+        return try run(
+            """
+            mkfifo .line .end
+            (\(lets); \(command) >.line 2>.aside; timeout 60 sh -c "echo $? >.end") </dev/null >/dev/null 2>&1 &
+            head -1 .line
+            """
+        ).output
+    }
+
+    func endOfAside() throws -> Int32? {
+        Int32(try run("timeout 60 cat .end").output.filter { $0 != "\n" })
+    }
+
     func run(_ command: String) throws -> Result {
         let process = Process()
         // An event loop in this process ignores SIGPIPE, which a child would inherit.
