@@ -79,6 +79,7 @@ extension Replica {
         let record = try sealer.seal(
             pieces, at: address, epoch: batch.key.epoch, key: batch.key.key, signedBy: identity)
         batch.records.append(StoredRecord(address, record))
+        namedBlobs[address] = batch.items.flatMap(\.blobs)
         for item in batch.items where !item.isAlive { batch.change.published.append((item.id, stamp)) }
         state.sequence = sequence
         state.hash = sealer.hash(address, record)

@@ -47,6 +47,8 @@ package final class Replica<Items: ReplicaItems> {
     var ended: [LogID: UInt64] = [:]
     var waiting: Set<String> = []
     var checked: [RecordAddress: CheckedEntry] = [:]
+    /// The large values that entries name, as far as these were looked at.
+    var namedBlobs: [RecordAddress: [BlobReference]] = [:]
     /// What was applied and is not committed yet.
     var queue = ReplicaChange()
     /// The words of the heads of all open logs but the own; nil: something else about them changed.
