@@ -152,8 +152,8 @@ let package = Package(
         .testTarget(
             name: "VaultCLITests",
             dependencies: [
-                "VaultCLI", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", "VaultCommand",
-                "vault-torture", system,
+                "VaultCLI", "VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
+                "VaultCommand", "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["Transcripts", "logind.py", "chip.py", "login.c"], swiftSettings: testSettings),

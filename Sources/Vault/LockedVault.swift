@@ -27,6 +27,9 @@ public struct LockedVault: Sendable {
     /// How often the file was written anew, as the header says it.
     package var generation: UInt64 { store.header.generation }
 
+    /// Whether the vault belongs to a fleet, or did when it was copied, as the header says it.
+    package var isReplicated: Bool { store.header.isReplicated }
+
     /// Derives the key, which takes most of a second, and reads the vault.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.

@@ -21,6 +21,8 @@ enum ExitStatus: Int32, CaseIterable {
     case damaged = 20
     case unsupported = 21
     case rolledBack = 22
+    case forked = 23
+    case removed = 24
     case inputOutput = 30
     case unknownOutcome = 31
     case usage = 64
@@ -43,7 +45,9 @@ enum ExitStatus: Int32, CaseIterable {
         case .resources: "not enough memory or other resources"
         case .damaged: "damaged or tampered with"
         case .unsupported: "unsupported version"
-        case .rolledBack: "rolled back to an older copy"
+        case .rolledBack: "rolled back to an older copy; of a fleet, withheld or diverged as well"
+        case .forked: "forked: two devices tell what excludes each other"
+        case .removed: "this device was removed from its fleet"
         case .inputOutput: "input or output"
         case .unknownOutcome: "outcome unknown: a sync failed"
         case .usage: "usage"

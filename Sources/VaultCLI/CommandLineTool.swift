@@ -5,6 +5,7 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
+internal import VaultSync
 
 /// The `vault` command.
 public enum CommandLineTool {
@@ -124,6 +125,7 @@ public enum CommandLineTool {
         case let error as VaultError: CommandError(error)
         case let error as StorageError: CommandError(error)
         case let error as CryptoError: CommandError(error)
+        case let error as SyncError: CommandError(error)
         case _ where VaultCommand.exitCode(for: error) == .success: nil
         default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: "see 'vault help'")
         }
@@ -189,6 +191,8 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "Copies",
                 subcommands: [Backup.self, Restore.self, SalvageCommand.self, Import.self, Export.self]),
+            CommandGroup(
+                name: "Many devices", subcommands: [Remote.self, Sync.self, Conflicts.self, Device.self]),
             CommandGroup(
                 name: "The vault",
                 subcommands: [

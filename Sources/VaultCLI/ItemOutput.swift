@@ -116,18 +116,8 @@ extension Item {
         }
     }
 
-    /// As `--accessible` takes it.
     var accessibleName: String? {
-        switch self[.accessible]?.text.flatMap(Accessibility.init) {
-        case .whenUnlocked: "when-unlocked"
-        case .afterFirstUnlock: "after-first-unlock"
-        case .always: "always"
-        case .whenUnlockedThisDeviceOnly: "when-unlocked,this-device"
-        case .afterFirstUnlockThisDeviceOnly: "after-first-unlock,this-device"
-        case .alwaysThisDeviceOnly: "always,this-device"
-        case .whenPasscodeSetThisDeviceOnly: "when-passphrase-set,this-device"
-        case nil: nil
-        }
+        self[.accessible]?.text.flatMap(Accessibility.init)?.optionName
     }
 
     /// An attribute by the name that the command line has for it, or one of the user's own.
@@ -149,6 +139,21 @@ extension Item {
         case "modified": record?.modified.formattedTime
         case "version": record.map { String($0.version) }
         default: userAttributes[name]
+        }
+    }
+}
+
+extension Accessibility {
+    /// As `--accessible` takes it.
+    var optionName: String {
+        switch self {
+        case .whenUnlocked: "when-unlocked"
+        case .afterFirstUnlock: "after-first-unlock"
+        case .always: "always"
+        case .whenUnlockedThisDeviceOnly: "when-unlocked,this-device"
+        case .afterFirstUnlockThisDeviceOnly: "after-first-unlock,this-device"
+        case .alwaysThisDeviceOnly: "always,this-device"
+        case .whenPasscodeSetThisDeviceOnly: "when-passphrase-set,this-device"
         }
     }
 }

@@ -111,7 +111,7 @@ struct UnlockOptions: ParsableArguments {
             SecretReader.read(file: path, limit: KeyFile.longest, tooLong: tooLong, warnsOfReaders: true))
     }
 
-    private static func recoveryCode(_ file: String) throws -> RecoveryCode {
+    static func recoveryCode(_ file: String) throws -> RecoveryCode {
         if file == "-" {
             guard let terminal = Terminal() else {
                 throw CommandError(

@@ -24,17 +24,35 @@ struct ReadmeTests {
         _ = try shell.run("umask 077; cp pass .passphrase; printf '#!/bin/sh\necho more >> \"$1\"' > ed; chmod +x ed")
         let export = "name,url,username,password\nExample,https://example.com/,grace,pw\n"
         try shell.home.write(Array(export.utf8), to: "passwords.csv")
+        let (other, joins) = (try Shell(), "--join")
+        _ = try shell.run("mkdir share")
         var ran = 0
         let lines = try Self.blocks("sh").flatMap { $0.split(separator: "\n").map(String.init) }
         let commands = lines.map { $0.components(separatedBy: "  #")[0] }
         for command in commands where command.contains("vault ") {
             // Without a terminal a delete wants to be confirmed, and it comes last for its item.
-            let confirmed = command.contains("vault delete") ? command + " --yes" : command
-            let result = try shell.run("export VAULT_PASSPHRASE_FILE=~/.passphrase EDITOR=~/ed; \(confirmed)")
+            var confirmed = command.contains("vault delete") ? command + " --yes" : command
+            confirmed.replace("/srv/share", with: shell.home.path.string + "/share")
+            if command.contains("device approve") { confirmed += " --yes --code-file ~/code" }
+            let environment = "export VAULT_PASSPHRASE_FILE=~/.passphrase EDITOR=~/ed; "
+            let result: Shell.Result
+            if command.contains(joins) {
+                // On the other machine, where it waits for what the next line does here.
+                result = try other.run(
+                    """
+                    umask 077; cp pass .passphrase; mkfifo code status; \(environment)
+                    vault init --kdf interactive 2>/dev/null
+                    (\(confirmed) --timeout 60 >code 2>/dev/null; echo $? >status) &
+                    head -1 code >\(shell.home.path.string)/code
+                    """)
+            } else {
+                result = try shell.run(environment + confirmed)
+            }
             #expect(result.status == 0, "\(command): \(result.error)")
             ran += 1
         }
         #expect(ran >= 8)
+        #expect(try other.run("timeout 60 cat status; vault find --passphrase-file pass").output.hasPrefix("0\ndb\t"))
         for script in try Self.blocks("sh").joined().split(separator: "\n") where script.hasPrefix("Scripts/") {
             let name = String(script.split(separator: " ")[0])
             #expect(FileManager.default.isExecutableFile(atPath: Vectors.directory + "/../../" + name), "\(name)")

@@ -78,11 +78,7 @@ enum CommandManual {
         page.section("COMMANDS")
         for subcommand in command.subcommands ?? []
         where subcommand.shouldDisplay ?? true && subcommand.commandName != "help" {
-            page.subsection(subcommand.synopsis)
-            page.paragraph([subcommand.abstract, subcommand.discussion].compactMap { $0 }.joined(separator: "\n\n"))
-            for argument in subcommand.arguments ?? [] where argument.shouldDisplay ?? true && !argument.isBuiltIn {
-                page.item(argument.title, argument.abstract ?? "")
-            }
+            page.describe(subcommand, below: "vault")
         }
         page.section("EXIT STATUS")
         for status in ExitStatus.allCases { page.item(String(status.rawValue), status.meaning) }
@@ -94,7 +90,7 @@ enum CommandManual {
     /// What ArgumentParser says of a command, as far as a page needs it.
     private struct Tool: Decodable { var command: Command }
 
-    private struct Command: Decodable {
+    fileprivate struct Command: Decodable {
         var commandName: String
         var abstract: String?
         var discussion: String?
@@ -102,14 +98,15 @@ enum CommandManual {
         var subcommands: [Command]?
         var arguments: [Argument]?
 
-        var synopsis: String {
+        func synopsis(below parent: String) -> String {
             let positional = (arguments ?? []).filter { $0.kind == "positional" && $0.shouldDisplay ?? true }.map(
                 \.title)
-            return (["vault", commandName] + positional + ["[OPTIONS]"]).joined(separator: " ")
+            let options = subcommands == nil ? ["[OPTIONS]"] : ["COMMAND"]
+            return ([parent, commandName] + positional + options).joined(separator: " ")
         }
     }
 
-    private struct Argument: Decodable {
+    fileprivate struct Argument: Decodable {
         struct Name: Decodable {
             var kind: String
             var name: String
@@ -131,6 +128,20 @@ enum CommandManual {
             guard let names, kind != "positional" else { return isOptional == true ? "[\(value)]" : value }
             let options = names.map(\.text).joined(separator: ", ")
             return kind == "option" ? "\(options) \(value)" : options
+        }
+    }
+}
+
+extension ManualPage {
+    /// A command, and behind it those that it has.
+    fileprivate mutating func describe(_ command: CommandManual.Command, below parent: String) {
+        subsection(command.synopsis(below: parent))
+        paragraph([command.abstract, command.discussion].compactMap { $0 }.joined(separator: "\n\n"))
+        for argument in command.arguments ?? [] where argument.shouldDisplay ?? true && !argument.isBuiltIn {
+            item(argument.title, argument.abstract ?? "")
+        }
+        for subcommand in command.subcommands ?? [] where subcommand.shouldDisplay ?? true {
+            describe(subcommand, below: "\(parent) \(command.commandName)")
         }
     }
 }

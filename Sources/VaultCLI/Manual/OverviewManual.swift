@@ -69,6 +69,30 @@ enum OverviewManual {
             """
         ),
         (
+            "MANY DEVICES",
+            """
+            A fleet is several devices with one vault in common. Each has a vault file and a passphrase of its own, and
+            works without the others. They tell each other what changed through a remote, a folder that all of them
+            reach:
+
+              vault remote add file:///srv/share           on the first one: founds the fleet, prints a recovery code
+              vault remote add file:///srv/share --join    on another one: prints a code, and waits
+              vault device approve                         on the first one: takes that code
+              vault sync                                   on each, whenever something is to be told or heard
+
+            A sync loses nothing. Of two edits of one field the newer one counts, and the other one is kept until a
+            person chooses: 'vault conflicts'. An edit keeps an item from a deletion elsewhere. Items that are bound to
+            this device are never told of.
+
+            Who runs the remote can read nothing, and change nothing that the devices do not notice. Records that were
+            taken away come back at the next sync of a device that has them. Two halves of a fleet that are never shown
+            each other are noticed by people alone, who compare 'vault sync --fingerprint'; a second remote helps.
+
+            A lost device: 'vault device remove NAME' on an owner's, then change the secrets that it lists. The lost
+            device keeps what it has read. All devices lost: the recovery code lets a new one in.
+            """
+        ),
+        (
             "MOVING IN AND OUT",
             """
             'vault import FORMAT' brings in what another product keeps: a database of KeePassXC, exports of Bitwarden,
@@ -144,6 +168,10 @@ enum OverviewManual {
             The secret of this device, what it remembers of the newest state of vaults, and the logs of 'vault agent \
             --audit'.
             """
+        ),
+        (
+            "~/.local/state/vault/REALM.mirror/",
+            "What the devices of a fleet have told each other, sealed: remotes that lost some of it get it from here."
         ),
         ("~/.config/vault/policy.json", "The rules of the agent."),
         ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),

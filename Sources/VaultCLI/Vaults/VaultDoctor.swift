@@ -10,9 +10,12 @@ struct Doctor: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Look for what could go wrong.",
-        discussion: "Needs no passphrase. Ends with 0 when there is nothing worse than a warning.")
+        discussion: """
+            Needs no passphrase; with one, or whatever else unlocks the vault, it looks at the vault's fleet as well.
+            Ends with 0 when there is nothing worse than a warning.
+            """)
 
-    @OptionGroup var file: VaultFileOptions
+    @OptionGroup var vault: VaultOptions
 
     @Flag(help: "Print JSON.")
     var json = false
@@ -20,9 +23,11 @@ struct Doctor: ParsableCommand {
     func run() throws {
         var findings: [Finding] = []
         var failure: CommandError?
-        let path = try file.path()
+        let path = try vault.file.path()
+        var isReplicated = false
         do throws(StorageError) {
             let store = try LockedStore(path, environment: .system)
+            isReplicated = store.header.isReplicated
             findings.append(.good("the file and its directory are the user's own, and the header is whole"))
             if let weak = store.weakFileSystem {
                 findings.append(
@@ -45,6 +50,7 @@ struct Doctor: ParsableCommand {
         }
         findings.append(Doctor.lookAtAgent())
         findings += Doctor.lookAtProcess()
+        if isReplicated { findings += FleetCheck.findings(try FleetSummary.of(vault)) }
         if json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
         if let failure { throw failure }
     }
@@ -99,30 +105,31 @@ struct Doctor: ParsableCommand {
                 : .warning("other processes of the user can look into this one"))
         return findings
     }
+}
 
-    private enum Finding: Encodable {
-        case good(String), warning(String), bad(String)
+/// What was looked at, and how that is.
+enum Finding: Encodable {
+    case good(String), warning(String), bad(String)
 
-        private enum Key: String, CodingKey { case status, message }
+    private enum Key: String, CodingKey { case status, message }
 
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: Key.self)
-            let (status, message) =
-                switch self {
-                case .good(let text): ("ok", text)
-                case .warning(let text): ("warn", text)
-                case .bad(let text): ("fail", text)
-                }
-            try container.encode(status, forKey: .status)
-            try container.encode(message, forKey: .message)
-        }
-
-        var line: String {
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        let (status, message) =
             switch self {
-            case .good(let text): "ok    \(text)\n"
-            case .warning(let text): "warn  \(text)\n"
-            case .bad(let text): "fail  \(text)\n"
+            case .good(let text): ("ok", text)
+            case .warning(let text): ("warn", text)
+            case .bad(let text): ("fail", text)
             }
+        try container.encode(status, forKey: .status)
+        try container.encode(message, forKey: .message)
+    }
+
+    var line: String {
+        switch self {
+        case .good(let text): "ok    \(text)\n"
+        case .warning(let text): "warn  \(text)\n"
+        case .bad(let text): "fail  \(text)\n"
         }
     }
 }

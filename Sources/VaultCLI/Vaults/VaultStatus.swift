@@ -9,16 +9,21 @@ internal import VaultStorage
 
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Say what is known of a vault without its passphrase.")
+        commandName: "status", abstract: "Say what is known of a vault without its passphrase.",
+        discussion: """
+            Of a vault that belongs to a fleet more is known with something to unlock it: remotes, what waits for a
+            sync, conflicts, the devices and when each was last heard of. Nobody is asked for it.
+            """)
 
-    @OptionGroup var file: VaultFileOptions
+    @OptionGroup var vault: VaultOptions
 
     @Flag(help: "Print JSON.")
     var json = false
 
     func run() throws {
-        let store = try LockedStore(file.path(), environment: .system)
-        let summary = Summary(store, size: try store.fileSize(), agent: Status.agent(of: store.path))
+        let store = try LockedStore(vault.file.path(), environment: .system)
+        var summary = Summary(store, size: try store.fileSize(), agent: Status.agent(of: store.path))
+        if store.header.isReplicated { summary.fleet = try FleetSummary.of(vault) }
         guard json else { return try Output.write(summary.text) }
         try Output.json(summary)
     }
@@ -83,6 +88,8 @@ struct Status: ParsableCommand {
         var slots: [SlotSummary]
         var anchor: Remembered?
         var agent: Agent?
+        /// Nil: the vault belongs to none.
+        var fleet: FleetSummary?
 
         init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
             path = store.path.string
@@ -104,6 +111,7 @@ struct Status: ParsableCommand {
             lines += slots.map { "unlock      \($0.description)" }
             lines.append("anchor      \(anchor?.text ?? "none")")
             lines.append("agent       \(agent?.text ?? "none")")
+            lines += fleet?.lines ?? []
             return lines.joined(separator: "\n") + "\n"
         }
     }

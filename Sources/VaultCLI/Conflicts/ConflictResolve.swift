@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultSync
+
+struct ConflictResolve: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resolve",
+        abstract: "Keep one of the values, for all devices.",
+        discussion: "The other devices hear of it at the next sync.")
+
+    @Argument(
+        help: "The service, the server, or the identifier of the item.", completion: ItemCompletion.services)
+    var item: String
+
+    @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
+    var account: String?
+
+    @Option(help: "Which field, where several of the item have conflicts: as 'vault conflicts' names it.")
+    var field: String?
+
+    @Option(help: "The number of the value to keep.")
+    var keep: Int
+
+    @OptionGroup var vault: VaultOptions
+
+    func validate() throws {
+        guard keep >= 1 else { throw ValidationError("--keep takes a number that 'vault conflicts' shows") }
+    }
+
+    func run() throws {
+        try vault.withFleet { _, opened in
+            let found = try ConflictChoice(item, account: account, field: field).only(of: opened.conflicts())
+            guard keep <= found.count else {
+                throw CommandError.usage("there are \(found.count) to choose from", hint: "see 'vault conflicts'")
+            }
+            guard let id = found.item.record?.id else { throw VaultError.itemNotFound }
+            try opened.resolveConflict(of: id, field: found.field, keeping: keep)
+        }
+    }
+}
+
+/// Which conflict is meant.
+struct ConflictChoice {
+    private let item: String
+    private let account: String?
+    private let field: String?
+
+    init(_ item: String, account: String?, field: String?) {
+        (self.item, self.account, self.field) = (item, account, field)
+    }
+
+    /// - Throws: code 10 where there is none; 12 where there are several.
+    func only(of conflicts: [ItemConflict]) throws -> ItemConflict {
+        let ofItem = conflicts.filter { names($0.item) }
+        guard !ofItem.isEmpty else {
+            throw CommandError(.notFound, "no such item has a conflict", hint: "see 'vault conflicts'")
+        }
+        let items = Set(ofItem.compactMap { $0.item.record?.id })
+        guard items.count == 1 else {
+            let accounts = Set(ofItem.map { "'\(($0.item[.account]?.displayText ?? "").printable)'" }).sorted()
+            throw CommandError(
+                .ambiguous, "several items match, of the accounts \(accounts.joined(separator: ", "))",
+                hint: "name the account, or the identifier that 'vault conflicts --json' shows")
+        }
+        let ofField = ofItem.filter { conflict in field.map { $0 == conflict.fieldName || $0 == conflict.field } ?? true
+        }
+        guard let found = ofField.first else {
+            throw CommandError(.notFound, "this field has no conflict", hint: ConflictChoice.fields(ofItem))
+        }
+        guard ofField.count == 1 else {
+            throw CommandError(
+                .ambiguous, "several fields of the item have conflicts", hint: ConflictChoice.fields(ofItem))
+        }
+        return found
+    }
+
+    private func names(_ other: Item) -> Bool {
+        if other.record?.id.uuidString.lowercased() == item.lowercased() { return true }
+        return other.serviceName == item && account.map { $0 == other[.account]?.displayText ?? "" } ?? true
+    }
+
+    private static func fields(_ conflicts: [ItemConflict]) -> String {
+        "choose with --field: " + conflicts.map { "'\($0.fieldName.printable)'" }.joined(separator: ", ")
+    }
+}

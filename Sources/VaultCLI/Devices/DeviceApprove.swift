@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+internal import VaultSync
+
+struct DeviceApprove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "approve",
+        abstract: "Let a device into the fleet.",
+        discussion: """
+            Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and
+            asks. Without a terminal --code-file and --yes are needed.
+            """)
+
+    @Option(
+        help: ArgumentHelp("Read the code from this file; - for standard input.", valueName: "file"),
+        completion: .file())
+    var codeFile: String?
+
+    @Flag(help: "It reads; what it writes is refused.")
+    var reader = false
+
+    @Flag(help: "It reads and writes: the default.")
+    var writer = false
+
+    @Flag(help: "It also lets devices in and removes them.")
+    var owner = false
+
+    @Flag(help: "Do not ask.")
+    var yes = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    @OptionGroup var vault: VaultOptions
+
+    func validate() throws {
+        guard [reader, writer, owner].count(where: { $0 }) <= 1 else {
+            throw ValidationError("--reader, --writer and --owner exclude each other")
+        }
+        guard codeFile != "-" || vault.passphrase.passphraseFd != 0 else {
+            throw ValidationError("standard input cannot give both the passphrase and the code")
+        }
+    }
+
+    private var role: DeviceRole { reader ? .reader : owner ? .owner : .writer }
+
+    func run() throws {
+        if !yes { try Confirmation.checkPossible() }
+        if codeFile == nil, Terminal() == nil { throw DeviceApprove.noTerminal }
+        try vault.withFleet { fleet, _ in
+            let code = try code()
+            let name = try Progress.during("looking for the device") { _ in try fleet.joinRequest(for: code) }
+            if !yes { try Confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?") }
+            let device = try Progress.during("approving") { _ in try fleet.approve(code, role: role) }
+            if json { return try Output.json(DeviceSummary(device)) }
+            Output.note("'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)")
+        }
+    }
+
+    private static let noTerminal = CommandError.usage(
+        "there is no terminal to type the code at", hint: "--code-file FILE, - for standard input")
+
+    private func code() throws -> RecoveryCode {
+        guard let codeFile else {
+            guard let terminal = Terminal() else { throw DeviceApprove.noTerminal }
+            return try RecoveryCode(terminal.readSecret("Code of the new device: "))
+        }
+        let tooLong = CommandError(StorageError.unacceptableRecoveryCode(.length))
+        return try RecoveryCode(
+            codeFile == "-"
+                ? SecretReader.read(STDIN_FILENO, limit: 256, tooLong: tooLong)
+                : SecretReader.read(file: codeFile, limit: 256, tooLong: tooLong))
+    }
+}
+
+extension DeviceRole {
+    fileprivate var phrase: String { (self == .owner ? "an " : "a ") + label }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import VaultFormat
+internal import VaultSync
+
+struct Device: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "device",
+        abstract: "List, approve and remove the devices of the fleet.",
+        discussion: """
+            approve lets a device in that runs 'vault remote add URL --join': its code is typed here, or comes from
+            --code-file. remove shuts a device out, and lists what it could read. resolve chooses where the list of
+            devices was changed in two ways at once.
+            An owner writes and changes this list, a writer writes, a reader reads.
+            """,
+        subcommands: [DeviceList.self, DeviceApprove.self, DeviceRemove.self, DeviceResolve.self])
+}
+
+struct DeviceList: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the devices of the fleet, and when each was last heard of.")
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let devices = try vault.withFleet { fleet, _ in try fleet.status().devices.map(DeviceSummary.init) }
+        guard json else { return try Output.write(devices.map { $0.line + "\n" }.joined()) }
+        try Output.json(devices)
+    }
+}
+
+struct DeviceSummary: Encodable {
+    var id: String
+    var name: String
+    var role: String
+    var isThis: Bool
+    var isSilent: Bool
+    var lastHeard: String?
+
+    init(_ device: FleetDevice) {
+        (id, name, role) = (device.id.text, device.name, device.role.label)
+        (isThis, isSilent) = (device.isThis, device.isSilent)
+        lastHeard = device.isThis ? nil : device.lastHeard.map(Date.formattedTime)
+    }
+
+    var line: String {
+        let heard = isThis ? "this device" : isSilent ? "silent" : lastHeard ?? "never heard of"
+        return "\(name.printable)\t\(role)\t\(heard)"
+    }
+}
+
+extension DeviceRole {
+    var label: String {
+        switch self {
+        case .owner: "owner"
+        case .writer: "writer"
+        case .reader: "reader"
+        case .recovery: "recovery code"
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultFormat
+internal import VaultSync
+
+extension CommandError {
+    init(_ error: SyncError) {
+        switch error {
+        case .store(let error): self.init(error)
+        case .vault(let error): self.init(error)
+        case .format:
+            self.init(
+                .damaged, "what a device told is nothing that this version understands",
+                hint: "compare the versions: 'vault --version'; nothing of it was taken over")
+        case .removed:
+            self.init(
+                .removed, "this device was removed from the fleet; what the vault has stays, and nothing is synced",
+                hint: "to belong to it again, join with a new vault: 'vault init', 'vault remote add URL --join'")
+        case .notJoined:
+            self.init(
+                .notFound, "this vault belongs to no fleet",
+                hint: "'vault remote add URL' founds one; with --join the vault joins the one that is there")
+        case .alreadyJoined:
+            self.init(
+                .alreadyExists, "this vault belongs to a fleet already",
+                hint: "a second place for the same fleet: 'vault remote add URL' alone")
+        case .alarm(let alarm): self.init(alarm)
+        case .notAnOwner:
+            self.init(
+                .failure, "only an owner may do that", hint: "on a device that is one: see 'vault device list'")
+        case .noSuchDevice:
+            self.init(.notFound, "there is no such device", hint: "see 'vault device list'")
+        case .noSuchRemote: self.init(.notFound, "there is no such remote", hint: "see 'vault remote list'")
+        case .remoteInUse:
+            self.init(
+                .alreadyExists, "there is a fleet already",
+                hint: "to join it: --join, or --recovery-code-file FILE; another one takes a folder of its own")
+        case .noAnswer:
+            self.init(
+                .notFound, "nobody asks or answers with this code there",
+                hint: "a code holds for an hour, and both devices have to see the same folder")
+        case .wrongRecoveryCode:
+            self.init(.wrongPassphrase, "the recovery code is not that of the fleet")
+        case .busy: self.init(.busy, "another process syncs this vault", hint: "try again")
+        case .tooLarge: self.init(.failure, "a value, or the list of devices, is larger than a record may be")
+        case .tooManyLogs: self.init(.resources, "the fleet has had more devices than a vault can tell apart")
+        }
+    }
+
+    private init(_ error: RecordStoreError) {
+        switch error {
+        case .unreachable(let place):
+            self.init(
+                .inputOutput, "the remote cannot be reached: there is no '\(place.printable)'",
+                hint: "is it mounted? the vault itself works without")
+        case .inputOutput(let errno, let place):
+            self.init(
+                .inputOutput, "cannot use the remote: \(errno.description.lowercased()) ('\(place.printable)')",
+                hint: "the vault itself works without")
+        case .invalid(let what): self.init(.failure, "the remote takes no such record: \(what.printable)")
+        }
+    }
+
+    /// What was found about records, and whose they are.
+    init(_ alarm: Alarm, of names: DeviceNames = DeviceNames()) {
+        self.init(alarm.kind.status, alarm.message(of: names), hint: alarm.hint)
+    }
+}
+
+extension Alarm.Kind {
+    var status: ExitStatus {
+        switch self {
+        case .damaged, .forged: .damaged
+        case .forked: .forked
+        case .withheld, .rolledBack, .diverged: .rolledBack
+        }
+    }
+}
+
+extension Alarm {
+    func message(of names: DeviceNames) -> String {
+        let record = log.map { "change \(sequence) of \(names.phrase(of: $0))" } ?? "the list of devices"
+        let detail = what.printable
+        switch kind {
+        case .damaged: return "\(record) was altered, and is not taken over: \(detail)"
+        case .forged: return "\(record) was written by somebody else, and is not taken over: \(detail)"
+        case .forked:
+            return log == nil
+                ? "forked: the list of devices was changed in two ways: \(detail)"
+                : "forked: there are two versions of \(record): \(detail)"
+        case .withheld: return "withheld: others build on changes that the remote does not show: \(detail)"
+        case .rolledBack:
+            let what = log.map { "changes of \(names.phrase(of: $0))" } ?? "a part of the list of devices"
+            return "rolled back: the remote has lost \(what): \(detail)"
+        case .diverged:
+            return "diverged: \(log.map(names.phrase) ?? "another device") has the same changes, and other items"
+        }
+    }
+
+    fileprivate var hint: String {
+        switch kind {
+        case .damaged, .forged:
+            "everything else goes on; where the record lies says --json, and from a device that has it whole it comes again"
+        case .forked:
+            log == nil
+                ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"
+                : "a device was copied or put back together with the remote: remove it, and let it join anew"
+        case .withheld: "wait for what is still being copied, sync the other devices, or add a second remote"
+        case .rolledBack: "sync again: what this device has goes up"
+        case .diverged: "it mends itself: both devices tell everything again within a day"
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultFormat
+internal import VaultSync
+
+/// What is known of a fleet without a look at a remote.
+struct FleetSummary: Encodable {
+    /// Whether it was not looked at, since the vault is locked.
+    var isLocked = true
+    var realm: String?
+    var device: String?
+    var onlySynchronizable: Bool?
+    var remotes: [RemoteSummary]?
+    /// Items that were changed here and are not told.
+    var pending: Int?
+    var conflicts: Int?
+    /// When another device last had the same.
+    var lastEqual: String?
+    var devices: [DeviceSummary]?
+    var alarms: [AlarmOutput]?
+    /// Nil while the vault is locked, or when its fleet is none of this device's.
+    private(set) var status: FleetStatus?
+
+    private enum CodingKeys: CodingKey {
+        case isLocked, realm, device, onlySynchronizable, remotes, pending, conflicts, lastEqual, devices, alarms
+    }
+
+    private init() {}
+
+    init(_ status: FleetStatus, _ names: DeviceNames) {
+        isLocked = false
+        realm = status.realmID.text
+        device = status.deviceName
+        onlySynchronizable = status.onlySynchronizable
+        remotes = status.remotes.map(RemoteSummary.init)
+        (pending, conflicts) = (status.pending, status.conflicts)
+        lastEqual = status.lastEqual.map(Date.formattedTime)
+        devices = status.devices.map(DeviceSummary.init)
+        alarms = status.alarms.map { AlarmOutput($0, names) }
+        self.status = status
+    }
+
+    /// Opens the vault where nobody has to be asked for that.
+    ///
+    /// - Throws: what the unlocking throws where the command line says what to unlock with.
+    static func of(_ vault: VaultOptions) throws -> FleetSummary {
+        guard vault.unlocking.hasSource else { return FleetSummary() }
+        do {
+            return try vault.withOpened(asksMachine: false) { opened, _ in
+                try FleetAccess.naming(opened) { fleet in
+                    do { return FleetSummary(try fleet.status(), DeviceNames(fleet)) } catch SyncError.notJoined {
+                        var none = FleetSummary()
+                        none.isLocked = false
+                        return none
+                    }
+                }
+            }
+        } catch {
+            guard !vault.unlocking.isNamed, let failure = CommandLineTool.failure(error) else { throw error }
+            Output.warn("cannot look at the fleet: \(failure.message)")
+            return FleetSummary()
+        }
+    }
+
+    /// Each begins with a word of ten characters at most.
+    var lines: [String] {
+        guard let status else {
+            return [
+                isLocked
+                    ? "fleet       one of its devices; locked, more is known with --passphrase-file FILE"
+                    : "fleet       of a copy: this device belongs to none"
+            ]
+        }
+        let others = status.devices.filter { !$0.isThis }
+        var lines = ["fleet       '\(status.deviceName.printable)', and \(others.count) other devices"]
+        if others.count == 1 { lines = ["fleet       '\(status.deviceName.printable)', and one other device"] }
+        for remote in remotes ?? [] {
+            lines.append(
+                "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
+        }
+        lines.append("pending     \(status.pending)")
+        lines.append("conflicts   \(status.conflicts)")
+        for device in (devices ?? []).filter({ !$0.isThis }) {
+            lines.append(
+                "heard       \(device.name.printable): \(device.isSilent ? "never" : device.lastHeard ?? "never")")
+        }
+        lines.append("equal       \(lastEqual ?? "not compared yet")")
+        lines += (alarms ?? []).map { "alarm       \($0.message)" }
+        return lines
+    }
+}
+
+/// What could go wrong in a fleet.
+enum FleetCheck {
+    /// Since when a device is to be worth a look, in seconds: each tells something once a day if others do.
+    private static let silence = 30.0 * 86_400
+    /// How far a clock is followed.
+    private static let ahead = 3_600.0
+
+    static func findings(_ summary: FleetSummary, now: Date = Date()) -> [Finding] {
+        guard let status = summary.status else {
+            return summary.isLocked
+                ? [.good("the vault belongs to a fleet; with --passphrase-file FILE that is looked at as well")]
+                : [.warning("the vault is a copy of one in a fleet, which does not know this device")]
+        }
+        var findings: [Finding] = []
+        if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
+        for remote in status.remotes {
+            let url = remote.url.text.printable
+            if !FileManager.default.fileExists(atPath: remote.url.folder.string) {
+                findings.append(.warning("the remote '\(url)' is not there: is it mounted?"))
+            } else if remote.lastSync == nil {
+                findings.append(.warning("there was no sync with '\(url)' yet: 'vault sync'"))
+            } else {
+                findings.append(.good("the remote '\(url)' is there"))
+            }
+        }
+        findings += status.devices.filter { !$0.isThis }.compactMap { finding(of: $0, now) }
+        if status.conflicts > 0 {
+            findings.append(.warning("\(status.conflicts) conflicts wait for a person: 'vault conflicts'"))
+        }
+        findings += (summary.alarms ?? []).map { .warning($0.message) }
+        if !findings.contains(where: { if case .warning = $0 { true } else { false } }) {
+            findings.append(.good("every device of the fleet was heard of, and no clock is wrong"))
+        }
+        return findings
+    }
+
+    private static func finding(of device: FleetDevice, _ now: Date) -> Finding? {
+        let name = "'\(device.name.printable)'"
+        guard device.role == .owner || device.role == .writer else { return nil }
+        guard !device.isSilent, let heard = device.lastHeard else {
+            return .warning(
+                "the device \(name) has never been heard of: what is deleted waits for it; sync it, or remove it")
+        }
+        let age = now.timeIntervalSinceReferenceDate - heard
+        if age < -ahead {
+            return .warning(
+                "the clock of \(name) or of this machine is wrong: its last change is of \(Date.formattedTime(heard))")
+        }
+        guard age > silence else { return nil }
+        return .warning(
+            """
+            the device \(name) was last heard of on \(Date.formattedTime(heard)): what is deleted waits for it; sync it, \
+            or remove it
+            """)
+    }
+}

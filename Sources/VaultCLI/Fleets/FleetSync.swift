@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultFormat
+internal import VaultSync
+
+struct Sync: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync",
+        abstract: "Tell the other devices what changed here, and hear what changed there.",
+        discussion: """
+            With every remote in turn. What was noticed and is mended by the sync itself is a warning; what is not ends
+            the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after
+            everything else was synced. 24: this device was removed. 30: a remote cannot be reached.
+            --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a
+            remote that shows two halves of a fleet different things is noticed by nothing else.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Print what to compare with other devices, when all are synced.")
+    var fingerprint = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        try vault.withFleet { fleet, _ in
+            let outcomes = try Progress.during("syncing") { _ in try fleet.sync(report: { _ in }) }
+            guard !outcomes.isEmpty else {
+                throw CommandError(.notFound, "the fleet has no remote here", hint: "'vault remote add URL'")
+            }
+            let names = DeviceNames(fleet)
+            let failures = outcomes.compactMap { $0.failure(names) }
+            for outcome in outcomes {
+                for note in outcome.notes { Output.warn("\(note.message(of: names)); this sync has mended that") }
+            }
+            // What of several remotes is worst ends the command; the others are told as well.
+            let worst = failures.min { $0.rank < $1.rank }
+            if json {
+                let print = fingerprint && worst == nil ? try fleet.fingerprint() : nil
+                try Output.json(
+                    SyncOutput(remotes: outcomes.map { RemoteOutput($0, names) }, fingerprint: print))
+            } else if !fingerprint {
+                try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
+            }
+            if let worst {
+                for failure in failures where failure.message != worst.message { Output.warn(failure.message) }
+                throw worst
+            }
+            if fingerprint, !json { try Output.line(try fleet.fingerprint()) }
+        }
+    }
+}
+
+extension SyncOutcome {
+    /// What is not mended. Nil: nothing.
+    fileprivate func failure(_ names: DeviceNames) -> CommandError? {
+        var failures = alarms.map { CommandError($0, of: names) }
+        switch error {
+        case .alarm(let alarm)?: failures.append(CommandError(alarm, of: names))
+        case let error?: failures.append(CommandError(error))
+        case nil: break
+        }
+        return failures.min { $0.rank < $1.rank }
+    }
+
+    fileprivate var line: String {
+        var text = "\(url.text.printable): told \(report.published), heard \(report.applied)"
+        if !report.revived.isEmpty {
+            text += "; \(report.revived.count) deleted on one device and edited on another stay"
+        }
+        if report.newLog { text += "; this vault was put back or copied, and goes on as a new log" }
+        return text
+    }
+}
+
+extension CommandError {
+    /// What concerns the fleet's truth comes before a remote that cannot be reached.
+    fileprivate var rank: Int {
+        let order: [ExitStatus] = [.removed, .damaged, .forked, .rolledBack]
+        return order.firstIndex(of: status) ?? order.count
+    }
+}
+
+private struct SyncOutput: Encodable {
+    var remotes: [RemoteOutput]
+    var fingerprint: String?
+}
+
+private struct RemoteOutput: Encodable {
+    var url: String
+    var told: Int
+    var heard: Int
+    var sent: Int
+    var received: Int
+    var items: Int
+    /// Items that an edit has kept from a deletion elsewhere.
+    var revived: Int
+    var newLog: Bool
+    var mended: [AlarmOutput]
+    var alarms: [AlarmOutput]
+    var error: String?
+
+    init(_ outcome: SyncOutcome, _ names: DeviceNames) {
+        let report = outcome.report
+        url = outcome.url.text
+        (told, heard) = (report.published, report.applied)
+        (sent, received, items) = (report.sent, report.received, report.items)
+        (revived, newLog) = (report.revived.count, report.newLog)
+        mended = outcome.notes.map { AlarmOutput($0, names) }
+        alarms = outcome.alarms.map { AlarmOutput($0, names) }
+        if case .alarm(let alarm)? = outcome.error { alarms.append(AlarmOutput(alarm, names)) }
+        error = outcome.error.map { CommandError($0).message }
+    }
+}
+
+/// What was found about a record, and where that lies.
+struct AlarmOutput: Encodable {
+    var kind: String
+    var message: String
+    var device: String?
+    var log: String?
+    var sequence: UInt64
+
+    init(_ alarm: Alarm, _ names: DeviceNames) {
+        kind = alarm.kind.rawValue
+        message = alarm.message(of: names)
+        device = names.name(of: alarm.log)
+        log = alarm.log?.text
+        sequence = alarm.sequence
+    }
+}

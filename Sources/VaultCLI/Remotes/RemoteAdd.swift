@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultSync
+
+struct RemoteAdd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Found a fleet, join one, or add a second remote.",
+        discussion: """
+            On the first device it founds the fleet, and prints a recovery code once. On every other one --join prints a
+            code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a device
+            --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault that
+            belongs to a fleet it adds one more remote of the same fleet.
+            """)
+
+    @Argument(help: "file:///absolute/path, a folder that the devices share.")
+    var url: String
+
+    @Flag(help: "Ask to join the fleet that is there, and wait.")
+    var join = false
+
+    @Option(
+        help: ArgumentHelp("Join with the fleet's recovery code in this file; - asks for it.", valueName: "file"),
+        completion: .file())
+    var recoveryCodeFile: String?
+
+    @Flag(help: "Tell of items that are marked as synchronizable, and of no others.")
+    var onlySynchronizable = false
+
+    @Option(help: ArgumentHelp("What the other devices call this one; else the host's name.", valueName: "device"))
+    var name: String?
+
+    @Option(help: ArgumentHelp("With --join: wait so long, at most an hour.", valueName: "seconds"))
+    var timeout: Int?
+
+    @OptionGroup var file: VaultFileOptions
+    @OptionGroup var passphrase: PassphraseOptions
+
+    @Option(help: ArgumentHelp("Unlock the vault with this key file.", valueName: "file"), completion: .file())
+    var keyFile: String?
+
+    @Flag(help: "Print JSON: with --join an object when there is a code, and one when the vault has joined.")
+    var json = false
+
+    private static let longestWait = 3600
+    private static let pause: UInt32 = 2
+
+    func validate() throws {
+        guard !join || recoveryCodeFile == nil else {
+            throw ValidationError("--join and --recovery-code-file exclude each other")
+        }
+        if let timeout {
+            guard join else { throw ValidationError("--timeout goes with --join") }
+            guard (1...Self.longestWait).contains(timeout) else { throw ValidationError("--timeout takes 1 to 3600") }
+        }
+        if let name, !RosterDevice.isName(name) {
+            throw ValidationError("a device's name has 1 to 255 bytes and no control characters")
+        }
+    }
+
+    func run() throws {
+        let remote = try RemoteURL.named(url)
+        // The code that opens the vault is not meant here: the option is the fleet's.
+        var vault = try VaultOptions.parse([])
+        (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
+        try vault.withFleet(mustBelong: false) { fleet, _ in
+            if try fleet.isJoined {
+                guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
+                guard !onlySynchronizable, name == nil else {
+                    throw CommandError.usage(
+                        "the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
+                }
+                try fleet.addRemote(remote)
+                try report(.added, remote, try RemoteAdd.ownName(fleet))
+                return Output.note("'vault sync' puts there what the others are to find")
+            }
+            let device = try name ?? RemoteAdd.hostName()
+            if join { return try join(fleet, remote, device) }
+            if let recoveryCodeFile {
+                let code = try UnlockOptions.recoveryCode(recoveryCodeFile)
+                try Progress.during("joining") { _ in
+                    try fleet.join(remote, with: code, deviceName: device, onlySynchronizable: onlySynchronizable)
+                }
+                return try report(.joined, remote, try RemoteAdd.ownName(fleet))
+            }
+            try found(fleet, remote, device)
+        }
+    }
+
+    private func found(_ fleet: Fleet, _ remote: RemoteURL, _ device: String) throws {
+        let code = try Progress.during("founding the fleet") { _ in
+            try fleet.found(remote, deviceName: device, onlySynchronizable: onlySynchronizable)
+        }
+        do { try report(.founded, remote, device, code) } catch {
+            Output.warn("the fleet is founded, and nobody has seen its recovery code")
+            throw error
+        }
+        Output.note(
+            "the recovery code of the fleet, which lets a device join without another one; it is stored nowhere "
+                + "and not shown again: write it down")
+        Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
+    }
+
+    private func join(_ fleet: Fleet, _ remote: RemoteURL, _ device: String) throws {
+        let attempt = try fleet.requestToJoin(remote, deviceName: device, onlySynchronizable: onlySynchronizable)
+        let limit = timeout ?? Self.longestWait
+        try report(.waiting, remote, device, attempt.code)
+        Output.note("type this code at 'vault device approve' on an owner's device; it holds for an hour")
+        let end = ContinuousClock.now + .seconds(limit)
+        try Progress.during("waiting for 'vault device approve'") { _ in
+            while try !attempt.poll() {
+                guard ContinuousClock.now < end else {
+                    throw CommandError(
+                        .notFound, "nobody has approved this device in time", hint: "the next try has a new code")
+                }
+                sleep(Self.pause)
+            }
+        }
+        try report(.joined, remote, try RemoteAdd.ownName(fleet))
+    }
+
+    /// As the fleet has it: a name that is taken gets a number.
+    private static func ownName(_ fleet: Fleet) throws -> String {
+        let status = try fleet.status()
+        return status.devices.first { $0.isThis }?.name ?? status.deviceName
+    }
+
+    private static func hostName() throws -> String {
+        let name = ProcessInfo.processInfo.hostName
+        guard RosterDevice.isName(name) else {
+            throw CommandError.usage("the machine has no name that a device could have", hint: "--name DEVICE")
+        }
+        return name
+    }
+
+    // MARK: What is said
+
+    private enum Result: String {
+        case founded, waiting, joined, added
+    }
+
+    /// The code alone, or an object with it.
+    private func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
+        let text = try code?.text()
+        guard json else {
+            if let text {
+                try text.withBytes { try Output.write($0) }
+                try Output.write("\n")
+            } else if result == .joined {
+                Output.note("joined the fleet as '\(device.printable)'")
+            }
+            return
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let object = ["state": result.rawValue, "remote": remote.text, "device": device]
+        var output = try SecretBuffer()
+        try output.append(JSONText.escaped(Array(try encoder.encode(object)).span).dropLast())
+        if let text {
+            try output.append(Array(",\"code\":\"".utf8))
+            try text.withBytes { try output.append(escaping: $0) }
+            try output.append(Array("\"".utf8))
+        }
+        try output.append(Array("}\n".utf8))
+        try output.take().withBytes { try Output.write($0) }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Vault
+internal import VaultSync
+
+struct RemoteRemove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Sync with a remote no more.",
+        discussion: "Of this device alone. What is there stays, for the other devices.")
+
+    @Argument(help: "The remote, as 'vault remote list' has it.")
+    var url: String
+
+    @OptionGroup var vault: VaultOptions
+
+    func run() throws {
+        let remote = try RemoteURL.named(url)
+        try vault.withFleet { fleet, _ in try fleet.removeRemote(remote) }
+    }
+}
+
+extension RemoteURL {
+    /// - Throws: code 64, with what such an address looks like.
+    static func named(_ text: String) throws -> RemoteURL {
+        do throws(SyncError) { return try RemoteURL(text) } catch {
+            guard case .store(.invalid(let what)) = error else { throw error }
+            throw CommandError.usage(what)
+        }
+    }
+}
