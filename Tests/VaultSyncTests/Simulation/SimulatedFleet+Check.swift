@@ -44,7 +44,7 @@ extension SimulatedFleet {
     }
 
     /// What a person sees: live items with all their values.
-    private func canonical(_ device: SimulatedDevice) -> [String] {
+    func canonical(_ device: SimulatedDevice) -> [String] {
         let view = device.items.view
         return view.alive.sorted().map { id in
             let fields = device.items.items[id]?.state.fields ?? [:]

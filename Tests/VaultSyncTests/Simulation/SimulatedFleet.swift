@@ -77,7 +77,7 @@ final class SimulatedFleet {
     }
 
     /// - Returns: whether the roster says so now.
-    func remove(_ gone: SimulatedDevice, by remover: SimulatedDevice) throws -> Bool {
+    func remove(_ gone: SimulatedDevice, by remover: SimulatedDevice, cutPercent: Int = 0) throws -> Bool {
         let others = live.filter { $0 !== remover }
         func meanwhile() throws {
             for device in others where world.random.chance(30) {
@@ -88,7 +88,7 @@ final class SimulatedFleet {
         guard try remover.sync(remote), remover.alarms.isEmpty else { return false }
         try meanwhile()
         remote.beforeRoster = meanwhile
-        let connection = remover.connection(remote, cutPercent: world.random.element(of: [0, 0, 0, 5]))
+        let connection = remover.connection(remote, cutPercent: cutPercent)
         remover.items.isRemoving = true
         let isDone = try remover.withReplica(remote) { replica, _ in
             let isDone = try replica.remove(gone.id, at: connection)
@@ -210,7 +210,7 @@ final class SimulatedFleet {
             let others = live.filter { $0 !== device }
             guard others.count > 1, fates.removed < 2 else { return }
             let gone = random.element(of: others)
-            if try remove(gone, by: device) {
+            if try remove(gone, by: device, cutPercent: random.element(of: [0, 0, 0, 5])) {
                 fates.removed += 1
                 world.count("removed")
             }

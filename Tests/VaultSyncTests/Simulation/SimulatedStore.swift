@@ -88,6 +88,8 @@ final class SimulatedRemote {
     let counts: Bool
     /// What an operator shows a device instead.
     var lie: ((_ device: String, Records) -> Records)?
+    /// What is shown behind a record, at the same address.
+    var twins: ((StoredRecord) -> [StoredRecord])?
     /// Runs before a record is put at the end of the roster: others are not idle meanwhile.
     var beforeRoster: (() throws -> Void)?
 
@@ -142,7 +144,7 @@ final class Connection: RecordStore, @unchecked Sendable {
     init(_ remote: SimulatedRemote, _ device: String, ownLog: LogID, _ world: SimulatedWorld, cutPercent: Int = 0) {
         (self.remote, self.device, self.world, self.cutPercent) = (remote, device, world, cutPercent)
         var late: (heads: Set<RecordStream>, reads: Set<RecordStream>) = ([], [])
-        if world.isTorn, world.random.chance(20) {
+        if world.isTorn, !remote.isFolder, world.random.chance(20) {
             for stream in remote.records.keys.sorted()
             where stream.kind == .log && stream.name != ownLog && world.random.chance(40) {
                 // Who finds records gone finds the entry that says so: reads have no upper bound.
@@ -181,6 +183,7 @@ final class Connection: RecordStore, @unchecked Sendable {
         try shown(late.reads).read(starts) { record throws(RecordStoreError) in
             if cutPercent > 0, world.random.chance(cutPercent), world.random.chance(10) { throw .unreachable("cut") }
             try take(record)
+            for twin in remote.twins?(record) ?? [] { try take(twin) }
         }
     }
 
