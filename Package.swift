@@ -107,8 +107,8 @@ let package = Package(
             name: "SecItemCases", dependencies: ["KeychainServices"], path: "Tests/Dependent/Sources/SecItemCases",
             swiftSettings: testSettings),
         .executableTarget(
-            name: "vault-torture", dependencies: ["Vault", "VaultStorage", "TestSupport"], path: "Tests/Torture",
-            swiftSettings: testSettings),
+            name: "vault-torture", dependencies: ["VaultSync", "Vault", "VaultStorage", "TestSupport"],
+            path: "Tests/Torture", swiftSettings: testSettings),
         .testTarget(
             name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"],
             swiftSettings: testSettings),

@@ -4,14 +4,16 @@ import TestSupport
 import Vault
 
 // A vault under many processes at once, some of which are killed, and under system calls that fail: `Scripts/crash
-// --races`, `--kill` and `--faults`.
+// --races`, `--kill`, `--faults` and `--fleet`.
 //
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
 //   vault-torture faults DIRECTORY VAULT-COMMAND [all]
+//   vault-torture fleet DIRECTORY DEVICES WRITES
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
+//   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 //
-// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut, `watch`
+// The same program is its own workers: `work`, `write` and `device`. `make` and `check` are for Scripts/powercut, `watch`
 // and `change` for a test of what waiting costs.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -45,6 +47,11 @@ do {
         var names: [String] = []
         while let name = readLine() { names.append(name) }
         exit(try Kills.check(scratch, names) == 0 ? 0 : 1)
+    case "fleet":
+        exit(try Fleets(directory: arguments[1], devices: number(2), writes: number(3)).run() ? 0 : 1)
+    case "device":
+        try Fleets(directory: arguments[1], devices: number(2), writes: number(3)).write(number(4), from: number(5))
+    case "reach": if try !Reach(directory: arguments[1]).run(arguments[2], number(3), number(4)) { exit(2) }
     case "watch": try Watching.run(scratch)
     case "change": try Watching.change(scratch)
     case "write": try Kills.write(scratch, cycle: number(2))

@@ -41,6 +41,12 @@ struct TortureTests {
         #expect(Int(lines.first ?? "") ?? .max <= 16, "\(result.output)")
     }
 
+    @Test func `devices on one folder that are killed at any moment end with all that each acknowledged`() throws {
+        let result = try Shell().run("vault-torture fleet $PWD/place 4 60")
+        #expect(result.status == 0, "\(result.output)\(result.error)")
+        #expect(result.output.contains(" 0 lost, 0 alarms"))
+    }
+
     @Test func `processes and threads that change one vault at once, some of them killed, agree on its history`() throws
     {
         let result = try Shell().run("vault-torture races place 6 4 4")

@@ -117,9 +117,15 @@ extension Vault {
 
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
-        return try core.purge { engine throws(VaultError) in
-            let items = engine.items(ofGroup: group)
-            return VaultStore.Purge(items: items.current, histories: items.current.union(items.past))
-        }.items.count
+        // Other devices must hear of it: what they know is deleted, and goes when all of them have heard.
+        let buried = try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.bury(engine.items(ofGroup: group).current, in: &session)
+        }
+        return try buried
+            + core.purge { engine throws(VaultError) in
+                let items = engine.items(ofGroup: group)
+                return VaultStore.Purge(
+                    items: items.current.filter { !engine.isShared($0) }, histories: items.current.union(items.past))
+            }.items.count
     }
 }

@@ -87,6 +87,29 @@ extension ItemEngine {
         _ = try session.stage(grave, .none)
     }
 
+    /// Deletes those of some items that other devices know.
+    ///
+    /// - Returns: how many were alive.
+    func bury(
+        _ ids: Set<ItemID>, in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) -> Int {
+        guard records.ownLog != nil else { return 0 }
+        var count = 0
+        for id in ids.sorted() where isShared(id) {
+            guard let record = records.place(of: id).flatMap({ records.record(at: $0) }), !record.isTombstone else {
+                continue
+            }
+            try bury(record, .hereOnly, in: &session)
+            count += 1
+        }
+        return count
+    }
+
+    /// Whether other devices know the item.
+    func isShared(_ id: ItemID) -> Bool {
+        records.place(of: id).flatMap { records.record(at: $0) }?.hasClock ?? false
+    }
+
     /// Keeps the verbs from seeing a tombstone that the fleet still needs.
     func hide(_ grave: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         var hidden = grave

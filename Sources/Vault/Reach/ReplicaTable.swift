@@ -166,6 +166,27 @@ package struct ReplicaChanges: ~Copyable {
         try table.engine.settleShadows(like: record, store.logs(), in: &session)
     }
 
+    /// Makes items of this vault alone of what a fleet knows.
+    ///
+    /// - Throws: `.duplicateItem` when one is in the shadow of another: alone they cannot have one primary key, and a
+    ///   person decides which of them stays.
+    package mutating func forgetFleet() throws(VaultError) {
+        for place in 0..<store.recordEnd {
+            guard var record = store.record(at: place), record.itemClass != nil, record.hasClock else { continue }
+            record.version = store.lastVersion(of: record.id) + 1
+            guard record.isTombstone || !record.isHidden else { throw .duplicateItem }
+            if record.isTombstone {
+                record.kind = .delete
+                record.attributes = EncodedAttributes()
+                _ = try session.stage(record, .none)
+            } else {
+                record.removeClock()
+                _ = try session.stage(record, .keep)
+            }
+        }
+        for kind in [OwnRecord.log, .sync, .remote] { try removeOwn(kind) }
+    }
+
     /// Stores a record of the vault's own.
     ///
     /// - Parameters:

@@ -32,6 +32,8 @@ public struct RecordTable: Sendable {
     /// Whether the file holds the box of a value that was replaced or deleted.
     public private(set) var hasSuperseded = false
 
+    /// The places of the vault's own records.
+    private(set) var ownPlaces: Set<Int> = []
     /// Whether items may carry clocks.
     var hasClocks: Bool
     /// The greatest stamp of this device's own that an item carries.
@@ -276,6 +278,7 @@ public struct RecordTable: Sendable {
             // Changes are taken back newest first, so the place that was freed last is this one.
             free.removeLast()
             places.insert(undo.id, place: place)
+            if old.itemClass == nil { ownPlaces.insert(place) }
             locations[place] = arena.append(encoded.span)
             liveBytes += RecordTable.size(encoded.span)
         } else {
@@ -348,6 +351,7 @@ public struct RecordTable: Sendable {
         locations[place] = arena.append(operation)
         places.insert(id, place: place)
         liveBytes += RecordTable.size(operation)
+        if Operation.itemClass(of: operation) == nil { ownPlaces.insert(place) }
         return place
     }
 
@@ -361,6 +365,7 @@ public struct RecordTable: Sendable {
     @discardableResult
     private mutating func empty(_ slot: Int) -> Int {
         let place = places[slot]
+        if !ownPlaces.isEmpty { ownPlaces.remove(place) }
         places.remove(slot)
         discard(place)
         locations[place] = .none

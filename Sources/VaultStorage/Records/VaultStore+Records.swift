@@ -29,11 +29,12 @@ extension VaultStore {
 
     /// The records of class 0 that are of this kind.
     public func ownRecords(of kind: OwnRecord) -> [Operation] {
-        var found: [Int] = []
-        records.forEach { place, itemClass, attributes in
-            if itemClass == nil, OwnRecord.kind(of: attributes) == kind { found.append(place) }
+        records.ownPlaces.sorted().compactMap { place in
+            let found = records.read(place) {
+                OwnRecord.kind(of: $0.extracting(Operation.attributes(of: $0))) == kind
+            }
+            return found == true ? records[place] : nil
         }
-        return found.compactMap { records[$0] }
     }
 
     /// What replication keeps of an item beside its record: values that lost, and those of a deleted item.

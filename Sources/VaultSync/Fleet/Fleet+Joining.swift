@@ -37,7 +37,7 @@ extension Fleet {
         operations += [.enrol(own), .enrol(other)]
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
-            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            let replica = try begin(identity, onlySynchronizable)
             let store = store(at: url, realm: realm)
             guard try replica.appendToRoster(operations, at: store) else { throw .remoteInUse }
             try finish(replica, url, deviceName, onlySynchronizable)
@@ -56,9 +56,24 @@ extension Fleet {
     }
 
     private func begin(
-        _ identity: Identity, _ state: ReplicaState, _ onlySynchronizable: Bool
+        _ identity: Identity, _ onlySynchronizable: Bool
     ) throws(SyncError) -> Replica<VaultItems> {
-        let items = VaultItems(vault, nil, onlySynchronizable: onlySynchronizable, random: random)
+        var state = ReplicaState(log: Bytes16(random.bytes(16)))
+        let before = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table throws(VaultError) in try table.replicaState(of: identity.realmID) }
+        }
+        if let before {
+            // A backup, or a copy from another machine: what it knows of the fleet tells its own writes from those of
+            // others.
+            state = before.state
+            (state.rosterSequence, state.rosterHash) = (0, .zero)
+        } else {
+            // It may have belonged to another fleet.
+            try vaulted { () throws(VaultError) in
+                try vault.changeReplica { changes throws(VaultError) in try changes.forgetFleet() }
+            }
+        }
+        let items = VaultItems(vault, nil, of: identity.realmID, onlySynchronizable: onlySynchronizable, random: random)
         var policy = ReplicaPolicy()
         policy.withheldAfter = 86_400_000
         return try Replica(
@@ -129,7 +144,7 @@ extension Fleet {
             try pastKeys([grant.epoch: grant.key], grant.realmID, store), realm: grant.realmID)
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(grant.realmID) { () throws(SyncError) in
-            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            let replica = try begin(identity, onlySynchronizable)
             try replica.followRoster(store)
             guard replica.roster.sequence >= grant.rosterSequence else {
                 throw .alarm(Alarm(.withheld, nil, grant.rosterSequence, "the roster that the owner has"))
@@ -226,7 +241,7 @@ extension Fleet {
         let (signing, box) = identity.device
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
-            let replica = try begin(identity, ReplicaState(log: Bytes16(random.bytes(16))), onlySynchronizable)
+            let replica = try begin(identity, onlySynchronizable)
             repeat {
                 try replica.followRoster(store)
                 let roster = replica.roster

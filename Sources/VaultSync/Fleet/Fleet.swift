@@ -41,13 +41,16 @@ package final class Fleet {
 
     /// - Throws: `.notJoined`
     func membership() throws(SyncError) -> Membership {
-        let (identities, found, remotes) = try vaulted { () throws(VaultError) in
+        let (identities, remotes) = try vaulted { () throws(VaultError) in
             try vault.readReplica { table throws(VaultError) in
-                (try table.ownRecords(.identity), try table.replicaState(), try table.ownRecords(.remote))
+                (try table.ownRecords(.identity), try table.ownRecords(.remote))
             }
         }
-        guard let says = identities.first?.says, let value = identities.first?.value, let found,
-            let realm = says["realm"].flatMap({ Bytes16(text: $0) })
+        guard let says = identities.first?.says, let value = identities.first?.value,
+            let realm = says["realm"].flatMap({ Bytes16(text: $0) }),
+            let found = try vaulted({ () throws(VaultError) in
+                try vault.readReplica { table throws(VaultError) in try table.replicaState(of: realm) }
+            })
         else { throw .notJoined }
         var known: [(url: RemoteURL, state: RemoteState)] = []
         for remote in remotes {
@@ -129,7 +132,8 @@ package final class Fleet {
     /// A replica of the vault as it is.
     func replica(_ membership: Membership) throws(SyncError) -> Replica<VaultItems> {
         let items = VaultItems(
-            vault, membership.state, onlySynchronizable: membership.onlySynchronizable, random: random)
+            vault, membership.state, of: membership.identity.realmID, onlySynchronizable: membership.onlySynchronizable,
+            random: random)
         var policy = ReplicaPolicy()
         // Records come one by one where a folder is copied file by file.
         policy.withheldAfter = 86_400_000

@@ -6,11 +6,16 @@ package import VaultFormat
 package final class MemoryItems: ReplicaItems {
     package struct Entry {
         package var state: ItemState<Secret>
-        package var told: UInt64 = 0
-        package var erased: UInt64 = 0
+        package var told: UInt64
+        package var erased: UInt64
+
+        package init(state: ItemState<Secret>, told: UInt64 = 0, erased: UInt64 = 0) {
+            (self.state, self.told, self.erased) = (state, told, erased)
+        }
     }
 
-    package var items: [ItemID: Entry] = [:]
+    package var items: [ItemID: Entry] = [:] { didSet { version += 1 } }
+    package private(set) var version: UInt64 = 0
     package private(set) var saved: ReplicaState
     package var wallStamp: UInt64
     package var newestStamp: UInt64 = 0
@@ -64,7 +69,11 @@ package final class MemoryItems: ReplicaItems {
         }
     }
 
-    package func state(of id: ItemID) -> ItemState<Secret>? { items[id]?.state }
+    package func forEachState(
+        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
+    ) throws(SyncError) {
+        for id in ids { if let state = items[id]?.state { try body(state) } }
+    }
 
     /// The live items, and of those with one primary key the one that is seen.
     package var view: (alive: Set<ItemID>, visible: Set<ItemID>) {

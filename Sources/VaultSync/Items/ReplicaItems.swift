@@ -34,6 +34,9 @@ package protocol ReplicaItems: AnyObject {
     /// The greatest stamp that a write of this device has.
     var newestStamp: UInt64 { get }
 
+    /// Another one after every change of an item.
+    var version: UInt64 { get }
+
     func commit(_ change: ReplicaChange, _ state: ReplicaState) throws(SyncError)
 
     /// Items that this device has changed since, each with its greatest own stamp.
@@ -42,7 +45,10 @@ package protocol ReplicaItems: AnyObject {
     func touching(_ logs: Set<LogID>) throws(SyncError) -> [(id: ItemID, own: UInt64)]
     func all() throws(SyncError) -> [(id: ItemID, own: UInt64)]
     func deleted() throws(SyncError) -> [DeletedItem]
-    func state(of id: ItemID) throws(SyncError) -> ItemState<Secret>?
+    /// Lends the states of items, those that are not there left out.
+    func forEachState(
+        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
+    ) throws(SyncError)
     /// Over live items: which values are live, and which items are shadowed.
     func sum() throws(SyncError) -> UInt64
 

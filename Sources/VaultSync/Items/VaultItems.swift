@@ -9,12 +9,15 @@ package final class VaultItems: ReplicaItems {
     let vault: Vault
     private let random: any RandomSource
     private let onlySynchronizable: Bool
+    private let realm: RealmID
     /// As the vault has it.
     private var saved: ReplicaState?
 
     /// - Parameter saved: nil: the vault has none yet.
-    package init(_ vault: Vault, _ saved: ReplicaState?, onlySynchronizable: Bool, random: any RandomSource) {
-        (self.vault, self.saved, self.random) = (vault, saved, random)
+    package init(
+        _ vault: Vault, _ saved: ReplicaState?, of realm: RealmID, onlySynchronizable: Bool, random: any RandomSource
+    ) {
+        (self.vault, self.saved, self.realm, self.random) = (vault, saved, realm, random)
         self.onlySynchronizable = onlySynchronizable
     }
 
@@ -62,9 +65,24 @@ package final class VaultItems: ReplicaItems {
         }
     }
 
-    package func state(of id: ItemID) throws(SyncError) -> ItemState<Secret>? {
-        try read { table throws(VaultError) in try table.openState(of: id, table.logs()) }
+    package func forEachState(
+        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
+    ) throws(SyncError) {
+        // Not all at once, nor the vault for each of them.
+        for start in stride(from: 0, to: ids.count, by: 256) {
+            let states = try read { table throws(VaultError) in
+                let logs = try table.logs()
+                var states: [ItemState<Secret>] = []
+                for id in ids[start..<min(start + 256, ids.count)] {
+                    if let state = try table.openState(of: id, logs) { states.append(state) }
+                }
+                return states
+            }
+            for state in states { try body(state) }
+        }
     }
+
+    package var version: UInt64 { (try? read { $0.sequence }) ?? 0 }
 
     package func sum() throws(SyncError) -> UInt64 {
         try read { table throws(VaultError) in
@@ -186,7 +204,8 @@ package final class VaultItems: ReplicaItems {
             }
         }
         let value = try secretValue(state.encoded())
-        try changes.putOwn(.sync, own.attributes(clock: state.clock), value: value)
+        let says = own.attributes(clock: state.clock).merging(["realm": realm.text]) { $1 }
+        try changes.putOwn(.sync, says, value: value)
     }
 
     private func secretValue(_ bytes: [UInt8]) throws(VaultError) -> Secret {
@@ -197,9 +216,11 @@ package final class VaultItems: ReplicaItems {
 }
 
 extension ReplicaTable {
-    /// What the vault has told its fleet, and what it knows of it. Nil: it belongs to none.
-    package func replicaState() throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
-        guard let own = try ownRecords(.sync).first, let value = own.value,
+    /// What the vault has told a fleet, and what it knows of it. Nil: it belongs to none, or to another one.
+    package func replicaState(
+        of realm: RealmID
+    ) throws(VaultError) -> (state: ReplicaState, onlySynchronizable: Bool)? {
+        guard let own = try ownRecords(.sync).first, own.says["realm"] == realm.text, let value = own.value,
             var state = ReplicaState(value.withBytes { $0.array })
         else { return nil }
         for record in try ownRecords(.log) {

@@ -143,6 +143,7 @@ extension Replica {
     }
 
     private func apply(_ entry: CheckedEntry, _ log: LogID, _ sequence: UInt64, _ jumped: Bool) {
+        let before = isOpen(log) ? Sums.word(log, head(log)) : 0
         var known = state.logs[log] ?? LogState()
         known.device = entry.device
         known.head = LogState.Head(
@@ -152,6 +153,7 @@ extension Replica {
         if jumped || known.first == nil { known.first = (sequence, entry.hlc) }
         known.tips = Dictionary(entry.tips.map { ($0.log, $0.sequence) }) { max($0, $1) }
         state.logs[log] = known
+        if let others = othersAt { othersAt = others &- before &+ (isOpen(log) ? Sums.word(log, sequence) : 0) }
         for trim in entry.trims {
             if state.logs[trim.log]?.device == entry.device { state.logs[trim.log]?.said = trim.base }
             guard trim.base > state.logs[trim.log]?.base ?? 0 else { continue }
@@ -182,10 +184,10 @@ extension Replica {
         guard let known = state.logs[log], known.at != 0, log != state.log, known.at == at(own: state.sequence) else {
             return
         }
-        guard try isComparable(hasPending: hasPending()) else { return }
+        guard isComparable, try !hasPending() else { return }
         if !queue.told.isEmpty { try flush() }
         report.comparedEqual += 1
-        guard try items.sum() != known.sum else {
+        guard try sum() != known.sum else {
             state.logs[log]?.differsSince = 0
             state.equalAt = now
             return

@@ -9,39 +9,48 @@ extension Replica {
     func beginAnew(_ own: [UInt64: [UInt8]]) throws(SyncError) {
         let old = state.log
         let stream = RecordStream(.log, old)
+        // A file that came from another machine has that one's log, which goes on there.
+        let isOwn = hasOwnLog
         let chain = try ownChain(own, stream)
         let through = publishedThrough(old, chain)
-        try mirror.replace(
-            stream, with: chain.sorted { $0.key < $1.key }.map { StoredRecord(RecordAddress(stream, $0.key), $0.value) }
-        )
-        let tail = chain.keys.max() ?? 0
-        let tailHash = chain[tail].map { sealer.hash(RecordAddress(stream, tail), $0) } ?? .zero
-        // Those of a beginning that was interrupted have the new name already.
+        if isOwn {
+            try mirror.replace(
+                stream,
+                with: chain.sorted { $0.key < $1.key }.map { StoredRecord(RecordAddress(stream, $0.key), $0.value) })
+        }
         let pending = try pendingStates(old, through)
         var fresh = ReplicaState(log: Bytes16(random.bytes(16)))
         fresh.clock = max(state.clock, items.newestStamp)
         (fresh.rosterSequence, fresh.rosterHash, fresh.epoch) = (state.rosterSequence, state.rosterHash, state.epoch)
-        fresh.ownEnds = state.ownEnds
-        fresh.ownEnds[old] = tail
         for (log, known) in state.logs where known.device != nil || known.end != nil {
             var kept = LogState()
             (kept.device, kept.end, kept.endHash) = (known.device, known.end, known.endHash)
             fresh.logs[log] = kept
         }
-        fresh.logs[old, default: LogState()].device = deviceID
-        // Read like that of any other device, up to where it ends now.
-        fresh.logs[old]?.end = min(tail, state.logs[old]?.end ?? tail)
-        fresh.logs[old]?.endHash = tailHash
+        if isOwn {
+            let tail = chain.keys.max() ?? 0
+            fresh.ownEnds = state.ownEnds
+            fresh.ownEnds[old] = tail
+            // Read like that of any other device, up to where it ends now.
+            var left = fresh.logs[old] ?? LogState()
+            left.device = deviceID
+            left.end = min(tail, left.end ?? tail)
+            left.endHash = chain[tail].map { sealer.hash(RecordAddress(stream, tail), $0) } ?? .zero
+            fresh.logs[old] = left
+        }
         let reader = try readEverything(fresh)
         fresh = reader.state
         for item in pending { join(item, reader.items, &fresh, old) }
         fresh.clock = max(fresh.clock, state.clock)
         state = fresh
-        (known, jumps, ended, waiting, checked) = (nil, [:], [:], [], [:])
+        (known, jumps, ended, waiting, checked, othersAt) = (nil, [:], [:], [], [:], nil)
         report.newLog = true
         try items.rebuild(
             reader.items.items.values.map { ($0.state, $0.told, $0.erased) }, state)
     }
+
+    /// Whether the log that this file's writes are named after is this device's.
+    var hasOwnLog: Bool { (state.logs[state.log]?.device ?? deviceID) == deviceID }
 
     /// The old log is what the remote has of it, and what of the mirror continues that.
     private func ownChain(
@@ -109,8 +118,8 @@ extension Replica {
 
     private func pendingStates(_ old: LogID, _ through: UInt64) throws(SyncError) -> [Pending] {
         var found: [Pending] = []
-        for (id, _) in try items.touching([old]) {
-            guard let state = try items.state(of: id), state.context[old] ?? 0 > through else { continue }
+        try items.forEachState(of: items.touching([old]).map(\.id)) { state throws(SyncError) in
+            guard state.context[old] ?? 0 > through else { return }
             let fields = state.fields.mapValues { values in
                 values.filter { $0.key.log == old && $0.key.stamp > through }
             }.filter { !$0.value.isEmpty }

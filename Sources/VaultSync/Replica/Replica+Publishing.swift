@@ -22,14 +22,14 @@ extension Replica {
         guard !pending.isEmpty || isForced || isHeartbeatDue else { return }
         var batch = Batch(try epochKey())
         // What was changed first is told first: up to which stamp everything is told can be said of each entry.
-        for (id, own) in pending.sorted(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
-            guard let whole = try items.state(of: id) else { continue }
+        let order = pending.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
+        try items.forEachState(of: order) { whole throws(SyncError) in
             let item = try withBlobs(whole, batch.key, &batch.parts)
             let length = item.encodedLength(\.count)
             if batch.length + length > policy.entryLength, !batch.items.isEmpty { try emit(&batch, isLast: false) }
             batch.items.append(item)
             batch.length += length
-            batch.through = max(batch.through, own)
+            batch.through = max(batch.through, pending[item.id] ?? 0)
         }
         (state.retellsEnded, state.retellsAll) = (false, false)
         try emit(&batch, isLast: true)
@@ -68,18 +68,19 @@ extension Replica {
     private func emit(_ batch: inout Batch, isLast: Bool) throws(SyncError) {
         let stamp = tick()
         let sequence = state.sequence + 1
-        let isComparable = isLast && isComparable(hasPending: false)
+        let isComparable = isLast && isComparable
         let entry = LogEntry<Secret>(
             epoch: batch.key.epoch, realmID: realmID, logID: state.log, deviceID: deviceID, sequence: sequence,
             previous: state.hash, hlc: stamp, ack: isLast ? ack : 0, logset: logset,
             rosterSequence: roster.sequence, rosterHash: roster.hash, at: isComparable ? at(own: sequence) : 0,
-            sum: isComparable ? try items.sum() : 0, tips: takeTips(), trims: trims(), closes: closes(),
+            sum: isComparable ? try sum() : 0, tips: takeTips(), trims: trims(), closes: closes(),
             items: batch.items)
         let address = RecordAddress(RecordStream(.log, state.log), sequence)
         let pieces = try formed { () throws(FormatError) in try entry.pieces(\.count) }
         let record = try sealer.seal(
             pieces, at: address, epoch: batch.key.epoch, key: batch.key.key, signedBy: identity)
         batch.records.append(StoredRecord(address, record))
+        namedBlobs[address] = batch.items.flatMap(\.blobs)
         for item in batch.items where !item.isAlive { batch.change.published.append((item.id, stamp)) }
         state.sequence = sequence
         state.hash = sealer.hash(address, record)

@@ -44,6 +44,7 @@ extension Replica {
         let removals = try roster.apply(entry, hash: sealer.hash(address, bytes), at: address) { publicKey in
             sealer.isSigned(content, record, .roster, by: publicKey)
         }
+        othersAt = nil
         if isNewKey { identity = try identity.with([record.epoch: key]) }
         guard address.sequence > state.rosterSequence else {
             // It was followed before: what it did is known.
@@ -84,6 +85,7 @@ extension Replica {
     /// Entries behind the end are refused from now on; what was accepted of them already is vouched for: this device
     /// tells it under its own name.
     func end(_ log: LogID, at cut: UInt64, _ hash: Bytes32) {
+        othersAt = nil
         let old = state.logs[log]?.end
         let end = min(cut, old ?? cut)
         if old == nil || cut < (old ?? cut) {

@@ -34,11 +34,13 @@ extension Replica {
         defer { fetchBlob = nil }
         // Of a folder records come one by one; elsewhere one look shows all that there is.
         let isComplete = true
-        let own = try ownRecords(store, heads)
-        if isCopy(own) { try beginAnew(own) }
+        let newest = try ownRecords(store, heads, from: state.ackedSequence)
+        if !hasOwnLog || isCopy(newest) {
+            try beginAnew(ownRecords(store, heads, from: 1))
+        }
         try applyAll(isComplete: isComplete)
         if state.logs[state.log]?.end != nil {
-            try beginAnew(own)
+            try beginAnew(ownRecords(store, heads, from: 1))
             try applyAll(isComplete: isComplete)
         }
         if tells {
@@ -143,15 +145,15 @@ extension Replica {
 
     // MARK: The own log
 
-    /// What the remote has of the own log, from what it has acknowledged on.
+    /// What the remote has of the own log.
     private func ownRecords(
-        _ store: any RecordStore, _ heads: [RecordStream: StreamHead]
+        _ store: any RecordStore, _ heads: [RecordStream: StreamHead], from sequence: UInt64
     ) throws(SyncError) -> [UInt64: [UInt8]] {
         let stream = RecordStream(.log, state.log)
         guard heads[stream] != nil else { return [:] }
         var records: [UInt64: [UInt8]] = [:]
         try stored { () throws(RecordStoreError) in
-            try store.read([StreamStart(stream, from: max(state.ackedSequence, 1))]) {
+            try store.read([StreamStart(stream, from: max(sequence, 1))]) {
                 records[$0.address.sequence] = $0.bytes
             }
         }
@@ -238,10 +240,10 @@ extension Replica {
 
     /// The parts of the large values that an entry names, which go up before it.
     private func parts(of log: LogID, _ number: UInt64) throws(SyncError) -> [StoredRecord] {
-        let entry: CheckedEntry?
-        do throws(Obstacle) { entry = try check(log, number) } catch { return [] }
+        let references: [BlobReference]
+        do throws(Obstacle) { references = try blobs(of: log, number) } catch { return [] }
         var parts: [StoredRecord] = []
-        for reference in entry?.blobs ?? [] {
+        for reference in references {
             for part in 1...max(1, (reference.length + UInt64(Blob.partLength) - 1) / UInt64(Blob.partLength)) {
                 let address = RecordAddress(RecordStream(.blob, reference.id), part)
                 if let bytes = try mirror.bytes(at: address) { parts.append(StoredRecord(address, bytes)) }

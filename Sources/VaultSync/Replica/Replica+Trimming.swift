@@ -134,9 +134,7 @@ extension Replica {
     private func blobs(of stream: RecordStream, below base: UInt64) throws(RecordStoreError) -> [Bytes16] {
         var found: [Bytes16] = []
         for number in mirror.numbers(of: stream) where number < base {
-            let entry: CheckedEntry?
-            do throws(Obstacle) { entry = try check(stream.name, number) } catch { continue }
-            found += entry?.blobs.map(\.id) ?? []
+            do throws(Obstacle) { found += try blobs(of: stream.name, number).map(\.id) } catch { continue }
         }
         return found
     }

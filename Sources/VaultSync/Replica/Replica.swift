@@ -47,8 +47,14 @@ package final class Replica<Items: ReplicaItems> {
     var ended: [LogID: UInt64] = [:]
     var waiting: Set<String> = []
     var checked: [RecordAddress: CheckedEntry] = [:]
+    /// The large values that entries name, as far as these were looked at.
+    var namedBlobs: [RecordAddress: [BlobReference]] = [:]
     /// What was applied and is not committed yet.
     var queue = ReplicaChange()
+    /// The words of the heads of all open logs but the own; nil: something else about them changed.
+    var othersAt: UInt64?
+    private var lookedForPending: (version: UInt64, through: UInt64, found: Bool)?
+    private var summed: (version: UInt64, sum: UInt64)?
     /// Fetches a part of a blob that the mirror lacks.
     var fetchBlob: ((RecordAddress) throws(SyncError) -> [UInt8]?)?
 
@@ -123,15 +129,26 @@ package final class Replica<Items: ReplicaItems> {
         return others.compactMap { state.logs[$0]?.head?.hlc }.min() ?? state.clock
     }
 
-    /// Names the heads of the open logs.
-    func at(own sequence: UInt64) -> UInt64 {
-        openLogs.reduce(0) { $0 &+ Sums.word($1, $1 == state.log ? sequence : head($1)) }
+    func isOpen(_ log: LogID) -> Bool {
+        guard let known = state.logs[log], known.end == nil, known.head != nil, let device = known.device else {
+            return false
+        }
+        return roster.device(device) != nil
     }
 
-    /// Whether two devices with the same heads must have the same items.
-    func isComparable(hasPending: Bool) -> Bool {
-        guard !hasPending else { return false }
-        return state.logs.allSatisfy { _, log in
+    /// Names the heads of the open logs.
+    func at(own sequence: UInt64) -> UInt64 {
+        let others =
+            othersAt ?? openLogs.filter { $0 != state.log }.reduce(0) { $0 &+ Sums.word($1, head($1)) }
+        othersAt = others
+        return isOwnOpen(state.log) ? others &+ Sums.word(state.log, sequence) : others
+    }
+
+    private func isOwnOpen(_ own: LogID) -> Bool { state.logs[own]?.end == nil && roster.device(deviceID) != nil }
+
+    /// Whether two devices with the same heads must have the same items, unless something is pending.
+    var isComparable: Bool {
+        state.logs.allSatisfy { _, log in
             if let entered = log.entered, log.base <= log.end ?? entered, log.said < entered { return false }
             guard let end = log.end else { return true }
             return log.head?.sequence ?? 0 >= end || log.base > end
@@ -140,7 +157,21 @@ package final class Replica<Items: ReplicaItems> {
 
     func hasPending() throws(SyncError) -> Bool {
         if state.retellsAll || state.retellsEnded { return true }
-        return try !items.pending(after: state.through).isEmpty
+        let version = items.version
+        if let looked = lookedForPending, looked.version == version, looked.through == state.through {
+            return looked.found
+        }
+        let found = try !items.pending(after: state.through).isEmpty
+        lookedForPending = (version, state.through, found)
+        return found
+    }
+
+    func sum() throws(SyncError) -> UInt64 {
+        let version = items.version
+        if let summed, summed.version == version { return summed.sum }
+        let sum = try items.sum()
+        summed = (version, sum)
+        return sum
     }
 
     func raise(_ alarm: Alarm) { if !alarms.contains(alarm) { alarms.append(alarm) } }

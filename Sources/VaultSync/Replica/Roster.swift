@@ -30,7 +30,7 @@ package struct Roster {
     package var hash: Bytes32 { hashes.last ?? .zero }
     package var epoch: UInt32 { epochs.last ?? 0 }
 
-    package func device(_ id: DeviceID) -> RosterDevice? { devices.first { $0.id == id } }
+    package func device(_ id: DeviceID) -> RosterDevice? { gone.contains(id) ? nil : known[id] }
 
     /// Takes the next record, which was opened.
     ///

@@ -100,7 +100,7 @@ struct ReachRefusalTests {
 
     @Test(arguments: [
         attribute(.clock, 3, [0, 0, 0, 0, 0, 0, 0, 0]), attribute(.clock, 2, []), attribute(.clock, 2, [1, 2, 3]),
-        attribute(.shadow, 2, [1]), attribute(.shadow, 3, [1]), attribute(.shadow, 3, [2, 0, 0, 0, 0, 0, 0, 0]),
+        attribute(.shadow, 2, [1]), attribute(.shadow, 3, [1]), attribute(.shadow, 3, [3, 0, 0, 0, 0, 0, 0, 0]),
         attribute(.conflict, 2, []), attribute(.conflict, 1, ReachSamples.conflict.encoded),
         attribute(.conflict, 2, ReachSamples.conflict.encoded + [0]), attribute(.held, 4, [1, 0, 0, 0, 0, 0, 0, 0]),
         attribute(.held, 3, []),

@@ -38,14 +38,14 @@ private struct SealedFleet {
         let sealer = RecordSealer(realmID: realm, random: random)
         for record in vector.roster {
             var operations: [RosterOperation<Secret>] = []
-            let signer = identities[record.by]!
+            let signer = try #require(identities[record.by])
             if record.seq == 1 {
                 operations.append(
                     .genesis(founder: signer.deviceID, recovery: signer.deviceID, recoveryMAC: .zero))
             }
             for operation in record.ops {
                 if let name = operation.enrol {
-                    let identity = identities[name]!
+                    let identity = try #require(identities[name])
                     operations.append(
                         .enrol(
                             RosterDevice(
@@ -55,11 +55,11 @@ private struct SealedFleet {
                     let cuts = operation.cuts?.map {
                         LogHead(log: bytes16($0.log), sequence: $0.number, hash: .zero)
                     }
-                    operations.append(.remove(identities[name]!.deviceID, cuts: cuts ?? []))
+                    operations.append(.remove(try #require(identities[name]).deviceID, cuts: cuts ?? []))
                 } else if operation.epoch != nil {
-                    let new = signer.epochKeys[epoch + 1]!
+                    let new = try #require(signer.epochKeys[epoch + 1])
                     let hash = Bytes32(new.withBytes { KeyedHash.digest($0) }.bytes.span)
-                    operations.append(.epoch(previousKey: signer.epochKeys[epoch]!, keyHash: hash))
+                    operations.append(.epoch(previousKey: try #require(signer.epochKeys[epoch]), keyHash: hash))
                     epoch += 1
                 }
             }
@@ -68,7 +68,7 @@ private struct SealedFleet {
                 epoch: epoch, realmID: realm, sequence: record.seq, previous: rosterHashes.last ?? .zero,
                 signer: signer.deviceID, hlc: record.seq, operations: operations)
             let bytes = try sealer.seal(
-                entry.pieces(), at: address, epoch: epoch, key: signer.epochKeys[epoch]!, signedBy: signer)
+                entry.pieces(), at: address, epoch: epoch, key: try #require(signer.epochKeys[epoch]), signedBy: signer)
             roster.append(StoredRecord(address, bytes))
             rosterHashes.append(sealer.hash(address, bytes))
         }
@@ -87,7 +87,7 @@ private struct SealedFleet {
                 hashes[RecordAddress(RecordStream(.log, bytes16(log)), sequence)]
                     ?? Bytes32([UInt8](repeating: 9, count: 32))
             }
-            let identity = identities[entry.device]!
+            let identity = try #require(identities[entry.device])
             let epoch = self.epoch(after: entry.rosterSeq)
             // Sums are over other identifiers than the model's: they are compared by themselves.
             let body = LogEntry<Secret>(
@@ -98,7 +98,7 @@ private struct SealedFleet {
                 tips: entry.tips.compactMap { tip in
                     owners[tip.log].map {
                         LogTip(
-                            log: bytes16(tip.log), device: identities[$0]!.deviceID, sequence: tip.number,
+                            log: bytes16(tip.log), device: identities[$0]?.deviceID ?? .zero, sequence: tip.number,
                             hash: hash(tip.log, tip.number))
                     }
                 },
@@ -109,11 +109,12 @@ private struct SealedFleet {
                     LogHead(log: bytes16($0.log), sequence: $0.number, hash: hash($0.log, $0.number))
                 }, items: try entry.items.map { try $0.state(ids, withProtection: true) })
             let bytes = try sealer.seal(
-                body.pieces(\.count), at: address, epoch: epoch, key: identity.epochKeys[epoch]!, signedBy: identity)
+                body.pieces(\.count), at: address, epoch: epoch, key: try #require(identity.epochKeys[epoch]),
+                signedBy: identity)
             hashes[address] = sealer.hash(address, bytes)
             records[index] = StoredRecord(address, bytes)
         }
-        entries = vector.entries.indices.map { records[$0]! }
+        entries = vector.entries.indices.compactMap { records[$0] }
     }
 
     /// A record cites others by their hashes, which are sealed before.
@@ -140,7 +141,7 @@ private struct SealedFleet {
 
     func reader() throws -> Replica<MemoryItems> {
         let seeds = Secret(try SecretBytes(copying: [UInt8](repeating: 1, count: 64).span))
-        let keys = identities.values.first!.epochKeys
+        let keys = try #require(identities.values.first).epochKeys
         let identity = try Identity(realm, seeds: seeds, epochKeys: keys)
         let state = ReplicaState(log: Bytes16(random.bytes(16)))
         let items = MemoryItems(state, wallStamp: 1 << 40, random: random)

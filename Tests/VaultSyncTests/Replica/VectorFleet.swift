@@ -137,16 +137,16 @@ struct VectorIDs {
         }
     }
 
-    subscript(name: String) -> ItemID { ids[name]! }
+    subscript(name: String) -> ItemID { ids[name] ?? ItemID(high: 0, low: 0) }
     subscript(id: ItemID) -> String? { names[id] }
 }
 
-func bytes16(_ hex: String) -> Bytes16 { Bytes16(text: hex)! }
+func bytes16(_ hex: String) -> Bytes16 { Bytes16(text: hex) ?? .zero }
 
 extension FieldID {
     /// From the vectors' form: four hexadecimal digits, and a name behind a colon.
     init(vector text: String) {
-        let id = UInt16(text.prefix(4), radix: 16)!
+        let id = UInt16(text.prefix(4), radix: 16) ?? 0
         let name = String(text.dropFirst(5))
         switch id {
         case 0x4000: self = .userAttribute(name)
