@@ -10,6 +10,7 @@ extension Replica {
     ///   - isForced: whether an entry goes out that tells nothing.
     package func publish(also: Set<ItemID> = [], isForced: Bool = false) throws(SyncError) {
         try flush()
+        guard writes else { return }
         var pending: [ItemID: UInt64] = [:]
         for (id, own) in try items.pending(after: state.through) { pending[id] = own }
         if state.retellsAll {

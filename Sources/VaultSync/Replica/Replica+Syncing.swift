@@ -117,6 +117,9 @@ extension Replica {
     private func take(_ record: StoredRecord, _ batch: inout [StoredRecord]) throws(SyncError) {
         let (log, sequence) = (record.address.stream.name, record.address.sequence)
         guard !isBeyondEnd(log, sequence), sequence >= state.logs[log]?.base ?? 0 else { return }
+        guard record.address.stream.kind.lengths.contains(record.bytes.count) else {
+            return raise(record.address.alarm(.damaged, "no record"))
+        }
         let twin = batch.last?.address == record.address ? batch.last?.bytes : try mirror.bytes(at: record.address)
         if let twin {
             if twin != record.bytes { raise(record.address.alarm(.forked, "two records at one address")) }

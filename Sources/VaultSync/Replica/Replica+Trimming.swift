@@ -9,6 +9,7 @@ extension Replica {
     ///
     /// - Parameter acknowledged: the last own entry that every remote has.
     package func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
+        guard writes else { return try flush() }
         let left = leftLogs()
         if try isWorthTrimming(), try trim(through: acknowledged) { return }
         if !left.isEmpty { return try trim(left) }

@@ -86,6 +86,9 @@ package final class Replica<Items: ReplicaItems> {
         state.clock = max(state.clock, min(stamp, items.wallStamp + 3_600_000 << 16))
     }
 
+    /// Whether the fleet takes what this device tells.
+    var writes: Bool { roster.device(deviceID)?.writes ?? false }
+
     // MARK: What is known
 
     func head(_ log: LogID) -> UInt64 { state.logs[log]?.head?.sequence ?? 0 }
@@ -107,7 +110,7 @@ package final class Replica<Items: ReplicaItems> {
                 }
                 return log
             })
-        if state.logs[state.log]?.end == nil, roster.device(deviceID) != nil { logs.insert(state.log) }
+        if state.logs[state.log]?.end == nil, writes { logs.insert(state.log) }
         return logs
     }
 
