@@ -146,7 +146,8 @@ struct Fleets {
             var query = Query(.genericPassword, service: "fleet")
             query.returnsSecrets = true
             let found = try Dictionary(
-                vault.copyMatching(query).map { ($0.attributes[.account]?.text ?? "", try $0.text) }) { first, _ in first }
+                vault.copyMatching(query).map { ($0.attributes[.account]?.text ?? "", try $0.text) }
+            ) { first, _ in first }
             for device in 0..<devices {
                 for number in 0..<acknowledged[device] where found["\(device)/\(number)"] != "\(device)/\(number)" {
                     say("fleet: \(device)/\(number) was acknowledged and is lost")

@@ -9,13 +9,13 @@ internal import VaultStorage
 private struct JoinedItem {
     let state: ItemState<ReplicaSecret>
     /// The value of each field that counts; those of erased fields are missing.
-    private(set) var winners: [FieldID: (dot: Dot, value: FieldValue<ReplicaSecret>)] = [:]
+    private(set) var winners: SortedMap<FieldID, (dot: Dot, value: FieldValue<ReplicaSecret>)> = [:]
     let isAlive: Bool
 
     init(_ state: ItemState<ReplicaSecret>) {
         self.state = state
         for (field, values) in state.fields where field != .life {
-            guard let winner = values.filter({ !$0.value.isErased }).max(by: { $0.key < $1.key }) else { continue }
+            guard let winner = values.last(where: { !$0.value.isErased }) else { continue }
             winners[field] = (winner.key, winner.value)
         }
         for (field, winner) in winners where !field.name.isEmpty {
@@ -24,12 +24,12 @@ private struct JoinedItem {
         }
         let lives = state.fields[.life] ?? [:]
         // Of an item whose key is gone nothing can be made.
-        isAlive = winners[.primaryKey] != nil && lives.values.contains { $0.bytes == [1] }
+        isAlive = winners[.primaryKey] != nil && lives.contains { $0.value.bytes == [1] }
     }
 
     func plain(_ field: FieldID) -> [UInt8]? { winners[field]?.value.bytes }
 
-    var lastLife: UInt64 { state.fields[.life]?.keys.max()?.stamp ?? 0 }
+    var lastLife: UInt64 { state.fields[.life]?.last?.key.stamp ?? 0 }
 
     /// Whether it has more than the names of its writes.
     var holdsValues: Bool { !winners.isEmpty }

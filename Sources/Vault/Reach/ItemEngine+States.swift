@@ -17,7 +17,7 @@ extension ItemEngine {
         var fields = holder?.replicatedFields ?? [:]
         fields[.life] = []
         for field in Set(fields.keys).union(clock.fields.keys) {
-            var values: [Dot: FieldValue<ReplicaSecret>] = [:]
+            var values: SortedMap<Dot, FieldValue<ReplicaSecret>> = [:]
             for mark in clock.marks(of: field) {
                 let dot = Dot(log: try log(mark.dot.number, logs, record), stamp: mark.dot.stamp)
                 values[dot] = value(mark, of: field, fields[field], holder, kept)

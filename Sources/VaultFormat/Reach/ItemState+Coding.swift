@@ -15,7 +15,7 @@ extension ItemState {
         var total = ItemState.headLength + ItemState.contextLength * context.count
         for (field, values) in fields {
             total += field.encodedLength + 1
-            for value in values.values { total += ItemState.valueHeadLength + value.payloadLength(length) }
+            for (_, value) in values { total += ItemState.valueHeadLength + value.payloadLength(length) }
         }
         return total
     }
@@ -29,18 +29,18 @@ extension ItemState {
         writer.bytes += [itemClass.number, 0]
         try writer.append(count: context.count, UInt16.self, .context)
         try writer.append(count: fields.count, UInt16.self, .fieldID)
-        for (log, stamp) in context.sorted(by: { $0.key < $1.key }) {
+        for (log, stamp) in context {
             guard let index = logs[log], stamp >= 1 else { throw .invalid(.context) }
             writer.bytes.append(integer: index)
             writer.bytes.append(integer: stamp)
         }
         guard FieldContent.required.allSatisfy({ fields[$0] != nil }) else { throw .invalid(.fieldID) }
-        for (field, values) in fields.sorted(by: { $0.key < $1.key }) {
+        for (field, values) in fields {
             try field.check()
             field.append(to: &writer.bytes)
             guard !values.isEmpty else { throw .invalid(.fieldValue) }
             try writer.append(count: values.count, UInt8.self, .fieldValue)
-            for (dot, value) in values.sorted(by: { $0.key < $1.key }) {
+            for (dot, value) in values {
                 guard let index = logs[dot.log], dot.stamp >= 1, hasSeen(dot) else { throw .invalid(.dot) }
                 writer.bytes.append(integer: index)
                 writer.bytes.append(integer: dot.stamp)
@@ -84,7 +84,6 @@ extension ItemState where Secret == Range<Int> {
         context = try ItemState.parseContext(contextCount, &own, of: body, &logs)
         fields = [:]
         try own.expect(fieldCount, of: 4 + ItemState.valueHeadLength, .fieldID)
-        fields.reserveCapacity(fieldCount)
         var last: FieldID?
         for _ in 0..<fieldCount {
             let field = try FieldID(parsing: &own, of: body)
@@ -98,10 +97,9 @@ extension ItemState where Secret == Range<Int> {
 
     private static func parseContext(
         _ count: Int, _ reader: inout SpanReader, of body: Span<UInt8>, _ logs: inout LogTable
-    ) throws(FormatError) -> [LogID: UInt64] {
+    ) throws(FormatError) -> SortedMap<LogID, UInt64> {
         try reader.expect(count, of: contextLength, .context)
-        var context: [LogID: UInt64] = [:]
-        context.reserveCapacity(count)
+        var context: SortedMap<LogID, UInt64> = [:]
         var last: UInt16?
         for _ in 0..<count {
             let index = try reader.integer(UInt16.self, of: body, .context)
@@ -116,12 +114,11 @@ extension ItemState where Secret == Range<Int> {
 
     private func parseValues(
         of field: FieldID, _ reader: inout SpanReader, of body: Span<UInt8>, _ logs: inout LogTable
-    ) throws(FormatError) -> [Dot: FieldValue<Secret>] {
+    ) throws(FormatError) -> SortedMap<Dot, FieldValue<Secret>> {
         let count = Int(try reader.integer(UInt8.self, of: body, .fieldValue))
         guard count >= 1 else { throw .invalid(.fieldValue) }
         try reader.expect(count, of: ItemState.valueHeadLength, .fieldValue)
-        var values: [Dot: FieldValue<Secret>] = [:]
-        values.reserveCapacity(count)
+        var values: SortedMap<Dot, FieldValue<Secret>> = [:]
         var last: Dot?
         for _ in 0..<count {
             let log = try logs.log(at: try reader.integer(UInt16.self, of: body, .dot))

@@ -11,13 +11,13 @@ public struct ItemState<Secret> {
     public var id: ItemID
     public var itemClass: ItemClass
     /// The greatest stamp seen of each log; it covers the dots of all values.
-    public var context: [LogID: UInt64]
+    public var context: SortedMap<LogID, UInt64>
     /// By field, one value or more, each with the name of its write.
-    public var fields: [FieldID: [Dot: FieldValue<Secret>]]
+    public var fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
 
     public init(
-        id: ItemID, itemClass: ItemClass, context: [LogID: UInt64] = [:],
-        fields: [FieldID: [Dot: FieldValue<Secret>]] = [:]
+        id: ItemID, itemClass: ItemClass, context: SortedMap<LogID, UInt64> = [:],
+        fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>> = [:]
     ) {
         (self.id, self.itemClass, self.context, self.fields) = (id, itemClass, context, fields)
     }
@@ -28,10 +28,8 @@ public struct ItemState<Secret> {
     /// The same state with other secrets.
     public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
         var mapped = ItemState<T>(id: id, itemClass: itemClass, context: context)
-        for (field, values) in fields {
-            var others: [Dot: FieldValue<T>] = [:]
-            for (dot, value) in values { others[dot] = try value.map(body) }
-            mapped.fields[field] = others
+        mapped.fields = try fields.mapValues { values throws(E) in
+            try values.mapValues { value throws(E) in try value.map(body) }
         }
         return mapped
     }

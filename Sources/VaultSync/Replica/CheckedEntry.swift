@@ -15,19 +15,12 @@ struct CheckedEntry {
     let tips: [LogTip]
     let trims: [LogTrim]
     let closes: [LogHead]
-    let items: Int
-    let blobs: [BlobReference]
 
     init(_ entry: LogEntry<Range<Int>>, hash: Bytes32) {
         self.hash = hash
         (device, previous, hlc, ack) = (entry.deviceID, entry.previous, entry.hlc, entry.ack)
         (logset, at, sum) = (entry.logset, entry.at, entry.sum)
-        (tips, trims, closes, items) = (entry.tips, entry.trims, entry.closes, entry.items.count)
-        blobs = entry.items.flatMap { item in
-            item.fields.values.flatMap { values in
-                values.values.compactMap { if case .blob(let reference) = $0 { reference } else { nil } }
-            }
-        }
+        (tips, trims, closes) = (entry.tips, entry.trims, entry.closes)
     }
 }
 
@@ -57,7 +50,7 @@ extension Replica {
         guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return nil }
         let record = try parse(bytes, at: address)
         let content = try open(record, at: address)
-        let entry = try entry(in: content, at: address)
+        let entry = try entry(in: content, at: address, withItems: false)
         guard entry.logID == log, entry.sequence == sequence, entry.realmID == realmID, entry.epoch == record.epoch
         else {
             throw .stops(address.alarm(.damaged, "an entry of another place"))
@@ -99,12 +92,12 @@ extension Replica {
     }
 
     private func entry(
-        in content: borrowing SecretBytes, at address: RecordAddress
+        in content: borrowing SecretBytes, at address: RecordAddress, withItems: Bool
     ) throws(Obstacle) -> LogEntry<Range<Int>> {
         let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
         do throws(FormatError) {
             return try content.withBytes { body throws(FormatError) in
-                try LogEntry(parsing: body.extracting(0..<length))
+                try LogEntry(parsing: body.extracting(0..<length), withItems: withItems)
             }
         } catch { throw .stops(address.alarm(.damaged, "an entry that is none")) }
     }
@@ -114,7 +107,7 @@ extension Replica {
         let address = RecordAddress(RecordStream(.log, log), sequence)
         guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return [] }
         let content = try open(try parse(bytes, at: address), at: address)
-        let entry = try entry(in: content, at: address)
+        let entry = try entry(in: content, at: address, withItems: true)
         var states: [ItemState<Secret>] = []
         for item in entry.items {
             var state: ItemState<Secret>
@@ -130,5 +123,27 @@ extension Replica {
             states.append(state)
         }
         return states
+    }
+
+    /// The large values that an entry names.
+    func blobs(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [BlobReference] {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        if let known = namedBlobs[address] { return known }
+        guard try check(log, sequence) != nil,
+            let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) })
+        else { return [] }
+        let content = try open(try parse(bytes, at: address), at: address)
+        let entry = try entry(in: content, at: address, withItems: true)
+        let found = entry.items.flatMap(\.blobs)
+        namedBlobs[address] = found
+        return found
+    }
+}
+
+extension ItemState {
+    var blobs: [BlobReference] {
+        fields.values.flatMap { values in
+            values.values.compactMap { if case .blob(let reference) = $0 { reference } else { nil } }
+        }
     }
 }

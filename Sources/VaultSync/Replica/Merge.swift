@@ -11,26 +11,38 @@ package enum Merge {
             joined.context[log] = stamp
             isNew = true
         }
-        for field in Set(a.fields.keys).union(b.fields.keys) {
-            let (mine, others) = (a.fields[field] ?? [:], b.fields[field] ?? [:])
-            var values: [Dot: FieldValue<S>] = [:]
-            for (dot, value) in mine {
-                if let other = others[dot] {
-                    values[dot] = value.isErased ? other : value
-                    if value.isErased, !other.isErased { isNew = true }
-                } else if !b.hasSeen(dot) {
-                    values[dot] = value
-                } else {
-                    isNew = true
-                }
-            }
-            for (dot, value) in others where mine[dot] == nil && !a.hasSeen(dot) {
-                values[dot] = value
-                isNew = true
-            }
+        let (none, others): (SortedMap<Dot, FieldValue<S>>, _) = ([:], b.fields)
+        for (field, mine) in a.fields {
+            let values = join(mine, of: a, others[field] ?? none, of: b, &isNew)
+            if !values.isEmpty { joined.fields[field] = values }
+        }
+        for (field, theirs) in others where a.fields[field] == nil {
+            let values = join(none, of: a, theirs, of: b, &isNew)
             if !values.isEmpty { joined.fields[field] = values }
         }
         return isNew ? joined : nil
+    }
+
+    private static func join<S>(
+        _ mine: SortedMap<Dot, FieldValue<S>>, of a: ItemState<S>, _ theirs: SortedMap<Dot, FieldValue<S>>,
+        of b: ItemState<S>, _ isNew: inout Bool
+    ) -> SortedMap<Dot, FieldValue<S>> {
+        var values: SortedMap<Dot, FieldValue<S>> = [:]
+        for (dot, value) in mine {
+            if let other = theirs[dot] {
+                values[dot] = value.isErased ? other : value
+                if value.isErased, !other.isErased { isNew = true }
+            } else if b.hasSeen(dot) {
+                isNew = true
+            } else {
+                values[dot] = value
+            }
+        }
+        for (dot, value) in theirs where mine[dot] == nil && !a.hasSeen(dot) {
+            values[dot] = value
+            isNew = true
+        }
+        return values
     }
 }
 
@@ -42,14 +54,13 @@ extension FieldValue {
 
 extension ItemState {
     /// One live 1 keeps the item.
-    package var isAlive: Bool { fields[.life]?.values.contains { $0.plainBytes == [1] } ?? false }
+    package var isAlive: Bool { fields[.life]?.contains { $0.value.plainBytes == [1] } ?? false }
 
     /// Of items with one primary key the greatest is seen by the verbs.
-    package var rank: Dot { fields[.life]?.keys.max() ?? Dot(log: .zero, stamp: 0) }
+    package var rank: Dot { fields[.life]?.last?.key ?? Dot(log: .zero, stamp: 0) }
 
     /// The value that counts: of the greatest stamp.
     package func winner(of field: FieldID) -> (dot: Dot, value: FieldValue<Secret>)? {
-        let live = (fields[field] ?? [:]).filter { !$0.value.isErased }
-        return live.max { $0.key < $1.key }.map { ($0.key, $0.value) }
+        fields[field]?.last { !$0.value.isErased }.map { ($0.key, $0.value) }
     }
 }

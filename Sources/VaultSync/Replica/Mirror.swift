@@ -54,6 +54,18 @@ package final class Mirror {
         numbers[stream] = numbers[stream]?.filter { $0 >= sequence }
     }
 
+    /// Forgets one record, so that it is asked for again.
+    func drop(_ address: RecordAddress) throws(SyncError) {
+        guard has(address) else { return }
+        var kept: [StoredRecord] = []
+        try stored { () throws(RecordStoreError) in
+            try store.read([StreamStart(address.stream, from: 1)]) { record in
+                if record.address != address { kept.append(record) }
+            }
+        }
+        try replace(address.stream, with: kept)
+    }
+
     /// Forgets a stream from a number on: what another program's records are put in the place of.
     func replace(_ stream: RecordStream, with records: [StoredRecord]) throws(SyncError) {
         try remove(stream, below: .max)

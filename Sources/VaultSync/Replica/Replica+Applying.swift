@@ -64,6 +64,10 @@ extension Replica {
                     case .stops(let alarm):
                         raise(alarm)
                         stopped.insert(log)
+                        // What is no record of this log would hide the true one, and go up to other remotes.
+                        if alarm.log == log, alarm.kind == .damaged || alarm.kind == .forged {
+                            try mirror.drop(RecordAddress(RecordStream(.log, log), alarm.sequence))
+                        }
                     case .fails(let error): throw error
                     }
                 }

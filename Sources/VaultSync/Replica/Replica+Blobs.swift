@@ -34,14 +34,15 @@ extension Replica {
     }
 
     private func part(at address: RecordAddress) throws(Obstacle) -> SecretBytes {
-        let bytes = try checking { () throws(SyncError) -> [UInt8]? in
-            if let here = try mirror.bytes(at: address) { return here }
-            guard let fetched = try fetchBlob?(address) else { return nil }
-            try mirror.add([StoredRecord(address, fetched)])
-            return fetched
+        if let here = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) {
+            return try open(try parse(here, at: address), at: address)
         }
-        guard let bytes else { throw .waits("a large value") }
-        return try open(try parse(bytes, at: address), at: address)
+        guard let fetched = try checking({ () throws(SyncError) in try fetchBlob?(address) }) else {
+            throw .waits("a large value")
+        }
+        let content = try open(try parse(fetched, at: address), at: address)
+        try checking { () throws(SyncError) in try mirror.add([StoredRecord(address, fetched)]) }
+        return content
     }
 
     /// Takes large secrets out of a state.

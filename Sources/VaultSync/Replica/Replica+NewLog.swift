@@ -113,7 +113,7 @@ extension Replica {
     private struct Pending {
         let whole: ItemState<Secret>
         /// Those values, each with its stamp.
-        let fields: [FieldID: [Dot: FieldValue<Secret>]]
+        let fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
     }
 
     private func pendingStates(_ old: LogID, _ through: UInt64) throws(SyncError) -> [Pending] {

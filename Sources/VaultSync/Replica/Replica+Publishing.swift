@@ -10,6 +10,7 @@ extension Replica {
     ///   - isForced: whether an entry goes out that tells nothing.
     package func publish(also: Set<ItemID> = [], isForced: Bool = false) throws(SyncError) {
         try flush()
+        guard writes else { return }
         var pending: [ItemID: UInt64] = [:]
         for (id, own) in try items.pending(after: state.through) { pending[id] = own }
         if state.retellsAll {
@@ -79,6 +80,7 @@ extension Replica {
         let record = try sealer.seal(
             pieces, at: address, epoch: batch.key.epoch, key: batch.key.key, signedBy: identity)
         batch.records.append(StoredRecord(address, record))
+        namedBlobs[address] = batch.items.flatMap(\.blobs)
         for item in batch.items where !item.isAlive { batch.change.published.append((item.id, stamp)) }
         state.sequence = sequence
         state.hash = sealer.hash(address, record)

@@ -117,6 +117,9 @@ extension Replica {
     private func take(_ record: StoredRecord, _ batch: inout [StoredRecord]) throws(SyncError) {
         let (log, sequence) = (record.address.stream.name, record.address.sequence)
         guard !isBeyondEnd(log, sequence), sequence >= state.logs[log]?.base ?? 0 else { return }
+        guard record.address.stream.kind.lengths.contains(record.bytes.count) else {
+            return raise(record.address.alarm(.damaged, "no record"))
+        }
         let twin = batch.last?.address == record.address ? batch.last?.bytes : try mirror.bytes(at: record.address)
         if let twin {
             if twin != record.bytes { raise(record.address.alarm(.forked, "two records at one address")) }
@@ -237,10 +240,10 @@ extension Replica {
 
     /// The parts of the large values that an entry names, which go up before it.
     private func parts(of log: LogID, _ number: UInt64) throws(SyncError) -> [StoredRecord] {
-        let entry: CheckedEntry?
-        do throws(Obstacle) { entry = try check(log, number) } catch { return [] }
+        let references: [BlobReference]
+        do throws(Obstacle) { references = try blobs(of: log, number) } catch { return [] }
         var parts: [StoredRecord] = []
-        for reference in entry?.blobs ?? [] {
+        for reference in references {
             for part in 1...max(1, (reference.length + UInt64(Blob.partLength) - 1) / UInt64(Blob.partLength)) {
                 let address = RecordAddress(RecordStream(.blob, reference.id), part)
                 if let bytes = try mirror.bytes(at: address) { parts.append(StoredRecord(address, bytes)) }

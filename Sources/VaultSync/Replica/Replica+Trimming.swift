@@ -9,6 +9,7 @@ extension Replica {
     ///
     /// - Parameter acknowledged: the last own entry that every remote has.
     package func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
+        guard writes else { return try flush() }
         let left = leftLogs()
         if try isWorthTrimming(), try trim(through: acknowledged) { return }
         if !left.isEmpty { return try trim(left) }
@@ -133,9 +134,7 @@ extension Replica {
     private func blobs(of stream: RecordStream, below base: UInt64) throws(RecordStoreError) -> [Bytes16] {
         var found: [Bytes16] = []
         for number in mirror.numbers(of: stream) where number < base {
-            let entry: CheckedEntry?
-            do throws(Obstacle) { entry = try check(stream.name, number) } catch { continue }
-            found += entry?.blobs.map(\.id) ?? []
+            do throws(Obstacle) { found += try blobs(of: stream.name, number).map(\.id) } catch { continue }
         }
         return found
     }

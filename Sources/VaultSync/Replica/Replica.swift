@@ -47,6 +47,8 @@ package final class Replica<Items: ReplicaItems> {
     var ended: [LogID: UInt64] = [:]
     var waiting: Set<String> = []
     var checked: [RecordAddress: CheckedEntry] = [:]
+    /// The large values that entries name, as far as these were looked at.
+    var namedBlobs: [RecordAddress: [BlobReference]] = [:]
     /// What was applied and is not committed yet.
     var queue = ReplicaChange()
     /// The words of the heads of all open logs but the own; nil: something else about them changed.
@@ -84,6 +86,9 @@ package final class Replica<Items: ReplicaItems> {
         state.clock = max(state.clock, min(stamp, items.wallStamp + 3_600_000 << 16))
     }
 
+    /// Whether the fleet takes what this device tells.
+    var writes: Bool { roster.device(deviceID)?.writes ?? false }
+
     // MARK: What is known
 
     func head(_ log: LogID) -> UInt64 { state.logs[log]?.head?.sequence ?? 0 }
@@ -105,7 +110,7 @@ package final class Replica<Items: ReplicaItems> {
                 }
                 return log
             })
-        if state.logs[state.log]?.end == nil, roster.device(deviceID) != nil { logs.insert(state.log) }
+        if state.logs[state.log]?.end == nil, writes { logs.insert(state.log) }
         return logs
     }
 

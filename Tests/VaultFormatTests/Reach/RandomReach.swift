@@ -42,9 +42,10 @@ struct RandomReach {
             id: ItemID(random: random.bytes(16)), itemClass: random.element(of: ItemClass.allCases))
         for log in logs where state.context.isEmpty || random.chance(60) { state.context[log] = stamp() }
         for field in fields() {
-            var values: [Dot: FieldValue<[UInt8]>] = [:]
+            var values: SortedMap<Dot, FieldValue<[UInt8]>> = [:]
             for _ in 0..<random.number(in: 1...3) {
-                guard let (log, most) = state.context.randomElement(by: random) else { continue }
+                guard !state.context.isEmpty else { continue }
+                let (log, most) = random.element(of: state.context)
                 values[Dot(log: log, stamp: max(1, most >> UInt64(random.uniform(9))))] = value(of: field)
             }
             state.fields[field] = values
@@ -112,12 +113,4 @@ struct RandomReach {
     }
 
     private func localDot() -> LocalDot { LocalDot(number: UInt16(random.uniform(65536)), stamp: stamp()) }
-}
-
-extension Dictionary where Key: Comparable {
-    fileprivate func randomElement(by random: SeededRandom) -> (Key, Value)? {
-        guard !isEmpty else { return nil }
-        let key = random.element(of: keys.sorted())
-        return self[key].map { (key, $0) }
-    }
 }

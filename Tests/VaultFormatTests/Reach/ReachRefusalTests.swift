@@ -94,7 +94,7 @@ struct ReachRefusalTests {
         }
         refuse(.outOfBounds(.fieldValue)) { state in
             let dots = (1...256).map { Dot(log: dot.log, stamp: $0) }
-            state.fields[.secret] = Dictionary(uniqueKeysWithValues: dots.map { ($0, .erased) })
+            state.fields[.secret] = SortedMap(uniqueKeysWithValues: dots.map { ($0, .erased) })
         }
     }
 

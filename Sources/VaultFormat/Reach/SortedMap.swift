@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A dictionary for few keys, in their order: an item has a dozen fields, and most fields have one value.
+public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, ExpressibleByDictionaryLiteral {
+    public typealias Element = (key: Key, value: Value)
+
+    private var elements: [Element] = []
+
+    public init() {}
+
+    /// The last value of a key is the one that counts.
+    public init(dictionaryLiteral elements: (Key, Value)...) { for (key, value) in elements { self[key] = value } }
+
+    /// - Parameter elements: each key once.
+    public init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
+        for (key, value) in elements { self[key] = value }
+    }
+
+    private init(sorted elements: [Element]) { self.elements = elements }
+
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { elements.count }
+    public subscript(position: Int) -> Element { elements[position] }
+
+    public var keys: [Key] { elements.map(\.key) }
+    public var values: [Value] { elements.map(\.value) }
+
+    /// Where the key is, or would be.
+    private func place(of key: Key) -> (index: Int, isHere: Bool) {
+        // What is read and written in order is at the end.
+        guard let last = elements.last, last.key >= key else { return (elements.count, false) }
+        var (low, high) = (0, elements.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if elements[middle].key < key { low = middle + 1 } else { high = middle }
+        }
+        return (low, !(key < elements[low].key))
+    }
+
+    public subscript(key: Key) -> Value? {
+        get {
+            let (index, isHere) = place(of: key)
+            return isHere ? elements[index].value : nil
+        }
+        set {
+            let (index, isHere) = place(of: key)
+            switch (isHere, newValue) {
+            case (true, let value?): elements[index].value = value
+            case (true, nil): elements.remove(at: index)
+            case (false, let value?): elements.insert((key, value), at: index)
+            case (false, nil): break
+            }
+        }
+    }
+
+    public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
+        get { self[key] ?? fallback() }
+        _modify {
+            let (index, isHere) = place(of: key)
+            if !isHere { elements.insert((key, fallback()), at: index) }
+            yield &elements[index].value
+        }
+    }
+
+    public func mapValues<T, E: Error>(_ body: (Value) throws(E) -> T) throws(E) -> SortedMap<Key, T> {
+        var mapped: [(key: Key, value: T)] = []
+        mapped.reserveCapacity(elements.count)
+        for (key, value) in elements { mapped.append((key, try body(value))) }
+        return SortedMap<Key, T>(sorted: mapped)
+    }
+
+    public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> SortedMap {
+        SortedMap(sorted: try elements.filter(isIncluded))
+    }
+}
+
+extension SortedMap: Equatable where Value: Equatable {
+    public static func == (a: SortedMap, b: SortedMap) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { $0.key == $1.key && $0.value == $1.value }
+    }
+}
+
+extension SortedMap: Sendable where Key: Sendable, Value: Sendable {}
