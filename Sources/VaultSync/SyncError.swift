@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Vault
-package import VaultCrypto
+internal import VaultCrypto
 package import VaultFormat
 internal import VaultStorage
 

@@ -100,7 +100,7 @@ extension Alarm {
     fileprivate var hint: String {
         switch kind {
         case .damaged, .forged:
-            "everything else goes on; where the record lies says --json, and from a device that has it whole it comes again"
+            "everything else goes on; 'vault help sync' says how the record becomes whole again"
         case .forked:
             log == nil
                 ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"

@@ -142,8 +142,8 @@ enum FleetCheck {
         guard age > silence else { return nil }
         return .warning(
             """
-            the device \(name) was last heard of on \(Date.formattedTime(heard)): what is deleted waits for it; sync it, \
-            or remove it
+            the device \(name) was last heard of on \(Date.formattedTime(heard)): what is deleted waits for it; sync \
+            it, or remove it
             """)
     }
 }

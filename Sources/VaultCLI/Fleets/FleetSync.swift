@@ -13,6 +13,8 @@ struct Sync: ParsableCommand {
             With every remote in turn. What was noticed and is mended by the sync itself is a warning; what is not ends
             the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after
             everything else was synced. 24: this device was removed. 30: a remote cannot be reached.
+            A record that was altered in the folder becomes whole again when its file is deleted there and a device that
+            has it syncs: vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows.
             --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a
             remote that shows two halves of a fleet different things is noticed by nothing else.
             """)

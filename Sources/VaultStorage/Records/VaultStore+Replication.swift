@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import VaultFormat
+internal import VaultFormat
 
 /// The log that this device's writes are named after, as its record of class 0 `sync` says.
 public struct OwnLog: Equatable, Sendable {

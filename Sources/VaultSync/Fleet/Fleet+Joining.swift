@@ -2,7 +2,7 @@
 internal import SystemPackage
 internal import Vault
 package import VaultCrypto
-package import VaultFormat
+internal import VaultFormat
 internal import VaultStorage
 
 extension Fleet {

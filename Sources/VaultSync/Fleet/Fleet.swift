@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import SystemPackage
 package import Vault
-package import VaultCrypto
-package import VaultFormat
+internal import VaultCrypto
+internal import VaultFormat
 package import VaultStorage
 
 /// A vault's part in a fleet: what a person does with it.

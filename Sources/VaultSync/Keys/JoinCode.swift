@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import VaultCrypto
+internal import VaultCrypto
 internal import VaultFormat
 
 /// What follows from a code that a person carries from one device to another.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-package import VaultCrypto
-package import VaultFormat
+internal import VaultCrypto
+internal import VaultFormat
 
 /// Seals the records of a realm, and opens them. The address is bound by the key: a record that lies elsewhere does not
 /// open.

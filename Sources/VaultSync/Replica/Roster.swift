@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package import VaultCrypto
+internal import VaultCrypto
 package import VaultFormat
 
 /// Who belongs to the realm: what a chain of records adds up to. It is never merged.
