@@ -2,6 +2,7 @@
 import Foundation
 import SystemPackage
 import TestSupport
+import SystemPackage
 import Testing
 
 struct ReadmeTests {

@@ -89,7 +89,13 @@ final class SimulatedItems: ReplicaItems {
         }
     }
 
-    func state(of id: ItemID) throws(SyncError) -> ItemState<Secret>? { base.state(of: id) }
+    func forEachState(
+        of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
+    ) throws(SyncError) {
+        try base.forEachState(of: ids, body)
+    }
+
+    var version: UInt64 { base.version }
 
     func sum() throws(SyncError) -> UInt64 {
         if world.broken.contains(.sums) { return 1 }

@@ -95,7 +95,7 @@ final class SimulatedWorld {
     /// All that the live values of a field know of, themselves included.
     func seen(_ state: ItemState<Secret>, _ field: FieldID) -> Set<Dot> {
         var seen: Set<Dot> = []
-        for dot in state.fields[field]?.keys ?? [:].keys {
+        for dot in state.fields[field]?.keys ?? [] {
             seen.insert(dot)
             seen.formUnion(writes[Write(item: state.id, field: field, dot: dot)]?.past ?? [])
         }
