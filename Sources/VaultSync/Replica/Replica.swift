@@ -144,7 +144,7 @@ package final class Replica<Items: ReplicaItems> {
         return isOwnOpen(state.log) ? others &+ Sums.word(state.log, sequence) : others
     }
 
-    private func isOwnOpen(_ own: LogID) -> Bool { state.logs[own]?.end == nil && roster.device(deviceID) != nil }
+    private func isOwnOpen(_ own: LogID) -> Bool { state.logs[own]?.end == nil && writes }
 
     /// Whether two devices with the same heads must have the same items, unless something is pending.
     var isComparable: Bool {

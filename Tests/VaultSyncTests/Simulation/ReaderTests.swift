@@ -16,6 +16,6 @@ struct ReaderTests {
         #expect(enemy.fleet.live.allSatisfy(\.alarms.isEmpty) && reader.items.saved.sequence == 0)
         #expect(enemy.remote.records[RecordStream(.log, reader.log)] == nil)
         #expect(reader.items.saved.logs.values.contains { $0.at != 0 })
-        #expect(reader.items.saved.stable > 0)
+        #expect(reader.items.saved.stable > 0 && reader.items.saved.equalAt > 0)
     }
 }

@@ -158,6 +158,9 @@ final class SimulatedDevice {
         var changes: [FieldID: FieldValue<Secret>] = [
             .life: .plain([1]), .primaryKey: .plain(key), .protection: .plain([1]),
         ]
+        var date: [UInt8] = []
+        date.append(integer: (Double(world.now) / 1000 - 978_307_200).bitPattern)
+        changes[.created] = .plain(date)
         for field in fields { changes[field] = try value(of: field) }
         return changes
     }

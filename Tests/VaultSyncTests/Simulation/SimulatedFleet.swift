@@ -47,7 +47,7 @@ final class SimulatedFleet {
 
     /// - Returns: nil when it did not come to that.
     func enrol(
-        _ name: String, by approver: SimulatedDevice, role: DeviceRole = .owner, skew: Int64 = 0
+        _ name: String, by approver: SimulatedDevice, role: DeviceRole = .owner, skew: Int64 = 0, syncs: Bool = true
     ) throws -> SimulatedDevice? {
         let device = try SimulatedDevice(world, name, skew: skew, keys: [:])
         var entry = device.rosterDevice
@@ -62,6 +62,7 @@ final class SimulatedFleet {
             }
             guard isDone == true else { continue }
             device.file.identity = try device.file.identity.with(approver.file.identity.epochKeys)
+            guard syncs else { return device }
             if remote.isFolder { remote.travel(to: [name], percent: 100, world.random) }
             try device.sync(remote, isSilent: true)
             guard role != .reader else { break }

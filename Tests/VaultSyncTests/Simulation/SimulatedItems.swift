@@ -46,6 +46,7 @@ final class SimulatedItems: ReplicaItems {
     }
 
     var newestStamp: UInt64 { base.newestStamp }
+    var version: UInt64 { base.version }
 
     func makeItemID() -> ItemID { base.makeItemID() }
 
@@ -91,11 +92,7 @@ final class SimulatedItems: ReplicaItems {
 
     func forEachState(
         of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
-    ) throws(SyncError) {
-        try base.forEachState(of: ids, body)
-    }
-
-    var version: UInt64 { base.version }
+    ) throws(SyncError) { try base.forEachState(of: ids, body) }
 
     func sum() throws(SyncError) -> UInt64 {
         if world.broken.contains(.sums) { return 1 }

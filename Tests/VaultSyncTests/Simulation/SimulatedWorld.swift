@@ -92,6 +92,15 @@ final class SimulatedWorld {
         }
     }
 
+    /// The items of a record, with their secrets.
+    func states(in record: StoredRecord) throws -> [ItemState<Secret>] {
+        let sealer = RecordSealer(realmID: realmID, random: names)
+        let sealed = try SealedRecord(parsing: record.bytes, .log)
+        guard let key = epochKeys[sealed.epoch], let entry = entry(in: record) else { return [] }
+        let content = try sealer.open(sealed, at: record.address, key: key)
+        return try entry.items.map { try $0.map { Secret(try content.copy(of: $0)) } }
+    }
+
     /// All that the live values of a field know of, themselves included.
     func seen(_ state: ItemState<Secret>, _ field: FieldID) -> Set<Dot> {
         var seen: Set<Dot> = []
