@@ -19,7 +19,8 @@ extension Replica {
             for (id, own) in try items.touching(endedLogs) { pending[id] = own }
         }
         if !also.isEmpty { for (id, own) in try items.all() where also.contains(id) { pending[id] = own } }
-        guard !pending.isEmpty || isForced || isHeartbeatDue else { return }
+        // A device that has a log is heard of at once: until then nothing that is deleted can be forgotten.
+        guard !pending.isEmpty || isForced || state.sequence == 0 || isHeartbeatDue else { return }
         var batch = Batch(try epochKey())
         // What was changed first is told first: up to which stamp everything is told can be said of each entry.
         let order = pending.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
