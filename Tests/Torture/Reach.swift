@@ -92,7 +92,7 @@ struct Reach {
             }
         }
         var bytes: UInt64 = 0
-        let read = try measure {
+        let read = measure {
             let files = FileManager.default.enumerator(atPath: shared.folder.string)
             while let file = files?.nextObject() as? String {
                 bytes += UInt64(FileManager.default.contents(atPath: shared.folder.string + "/" + file)?.count ?? 0)

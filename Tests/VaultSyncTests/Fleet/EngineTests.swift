@@ -134,7 +134,7 @@ struct EngineTests {
         try homes[0].change("ada", "two")
         try homes[0].sync()
         try homes[1].sync()
-        let change = try await iterator.next()
+        let change = await iterator.next()
         #expect(change != nil)
     }
 
