@@ -12,8 +12,8 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     /// Tag 8060: how the value is divided, ``ValueFields``. It belongs to the value's box and goes with it.
     public static let fields = AttributeTag(rawValue: 0x8060)
 
-    /// Tag 7000: what a replicated item has of whom, ``ItemClock``. A program that knows nothing of replication keeps it
-    /// as any tag that it does not know, and so do all verbs of this one: it is none of ``isKnown``.
+    /// Tag 7000: what a replicated item has of whom, ``ItemClock``. A program that knows nothing of replication keeps
+    /// it as any tag that it does not know, and so do all verbs of this one: it is none of ``isKnown``.
     public static let clock = AttributeTag(rawValue: 0x7000)
 
     /// Tag 7001, the integer 1: another item has the primary key.

@@ -13,8 +13,8 @@ import Vault
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 //
-// The same program is its own workers: `work`, `write` and `device`. `make` and `check` are for Scripts/powercut, `watch`
-// and `change` for a test of what waiting costs.
+// The same program is its own workers: `work`, `write` and `device`. `make` and `check` are for Scripts/powercut,
+// `watch` and `change` for a test of what waiting costs.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 0 : 0 }

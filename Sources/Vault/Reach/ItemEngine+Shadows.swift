@@ -21,8 +21,8 @@ extension ItemEngine {
 
     /// After items were joined: of several with one primary key one is seen by the verbs, the same on every device.
     ///
-    /// An item of this device alone that has the key keeps it here; the fleet's are then hidden from the verbs here, and
-    /// seen everywhere else.
+    /// An item of this device alone that has the key keeps it here; the fleet's are then hidden from the verbs here,
+    /// and seen everywhere else.
     func settleShadows(
         like record: Record, _ logs: LogNumbers, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {

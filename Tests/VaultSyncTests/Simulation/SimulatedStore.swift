@@ -131,8 +131,8 @@ final class SimulatedRemote {
     }
 }
 
-/// One device's connection to a remote. It may break at each operation, before or after that was done, and shows streams
-/// one after the other while others write.
+/// One device's connection to a remote. It may break at each operation, before or after that was done, and shows
+/// streams one after the other while others write.
 final class Connection: RecordStore, @unchecked Sendable {
     private let remote: SimulatedRemote
     private let device: String

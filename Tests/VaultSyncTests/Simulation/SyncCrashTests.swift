@@ -99,7 +99,8 @@ final class CrashingDevice {
 struct SyncCrashTests {
     static func canonical(_ state: ItemState<Secret>) -> String {
         let fields = state.fields.sorted { $0.key < $1.key }.map { field, values in
-            "\(field): \(values.sorted { $0.key < $1.key }.map { "\($0.key.log.text) \($0.key.stamp) \($0.value.exposed)" })"
+            let texts = values.map { "\($0.key.log.text) \($0.key.stamp) \($0.value.exposed)" }
+            return "\(field): \(texts)"
         }
         return "\(state.id) \(fields)"
     }
