@@ -55,20 +55,22 @@ final class Shell {
     ///
     /// - Returns: the first line that it prints; how it ends says ``endOfAside()``.
     func firstLine(ofAside command: String) throws -> String {
-        // A process counts as running while one that it has started keeps what this one knows it by.
-        let lets = (3...63).map { "exec \($0)>&-" }.joined(separator: "; ")
+        // A process counts as running while one that it has started keeps what this one knows it by, whatever its
+        // number. Nothing here waits for a signal: they may all be blocked.
         return try run(
             """
-            mkfifo .line .end
-            (\(lets); \(command) >.line 2>.aside; timeout 60 sh -c "echo $? >.end") </dev/null >/dev/null 2>&1 &
+            mkfifo .line
+            (
+                for fd in /proc/self/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done
+                exec 9>.busy; flock 9
+                \(command) >.line 2>.aside; echo $? >.end
+            ) </dev/null >/dev/null 2>&1 &
             head -1 .line
             """
         ).output
     }
 
-    func endOfAside() throws -> Int32? {
-        Int32(try run("timeout 60 cat .end").output.filter { $0 != "\n" })
-    }
+    func endOfAside() throws -> Int32? { Int32(try run("flock .busy cat .end").output.filter { $0 != "\n" }) }
 
     func run(_ command: String) throws -> Result {
         let process = Process()
