@@ -113,6 +113,27 @@ public struct EncodedAttributes: Hashable, Sendable {
         bytes = output
     }
 
+    /// The attributes among fields, whose bytes are a kind and a payload, or a user attribute's text.
+    ///
+    /// - Parameter fields: in their order, each once.
+    public init(_ fields: [(id: FieldID, bytes: [UInt8])]) {
+        var output: [UInt8] = []
+        output.reserveCapacity(128)
+        for (field, bytes) in fields {
+            if field.isUserAttribute {
+                let name = field.name.utf8
+                EncodedAttributes.appendHead(.user, 1, 1 + name.count + bytes.count, to: &output)
+                output.append(UInt8(clamping: name.count))
+                output += name
+                output += bytes
+            } else if let tag = field.attribute, let kind = bytes.first {
+                EncodedAttributes.appendHead(tag, kind, bytes.count - 1, to: &output)
+                output += bytes[1...]
+            }
+        }
+        bytes = output
+    }
+
     /// Checks and copies bytes from a file.
     public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {
         try EncodedAttributes.check(source, range)
@@ -229,54 +250,7 @@ public struct EncodedAttributes: Hashable, Sendable {
         }
     }
 
-    /// The same attributes with those of `other` whose tags this version does not know.
-    public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
-        merging(other, { _ in true }, { !$0.isKnown })
-    }
-
-    /// These attributes for a box that another version of the item had.
-    ///
-    /// - Parameter other: that version's attributes; none for no box.
-    public func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
-        merging(other, { $0 != .fields }, { $0 == .fields })
-    }
-
-    /// The same attributes without some.
-    public func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
-        merging(EncodedAttributes(), { !tags.contains($0) }, { _ in false })
-    }
-
-    /// The same attributes with another value, or a first one, of this tag.
-    public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
-        var list = AttributeList()
-        list[tag] = value
-        return merging(EncodedAttributes(list, user: [:]), { $0 != tag }, { _ in true })
-    }
-
-    /// Those of these attributes, and those of the others, that are wanted.
-    private func merging(
-        _ other: EncodedAttributes, _ isWanted: (AttributeTag) -> Bool, _ isWantedOfOther: (AttributeTag) -> Bool
-    ) -> EncodedAttributes {
-        var fields: [(AttributeTag, Int, ArraySlice<UInt8>)] = []
-        func collect(_ source: EncodedAttributes, _ wanted: (AttributeTag) -> Bool) {
-            source.forEach { tag, _, payload in
-                guard wanted(tag) else { return }
-                fields.append(
-                    (
-                        tag, fields.count,
-                        source.bytes[payload.lowerBound - EncodedAttributes.headLength..<payload.upperBound]
-                    ))
-            }
-        }
-        collect(self, isWanted)
-        let own = fields.reduce(0) { $0 + $1.2.count }
-        collect(other, isWantedOfOther)
-        guard fields.reduce(0, { $0 + $1.2.count }) > own || own < bytes.count else { return self }
-        fields.sort { ($0.0, $0.1) < ($1.0, $1.1) }
-        return EncodedAttributes(sorted: Array(fields.map(\.2).joined()))
-    }
-
-    private init(sorted bytes: [UInt8]) { self.bytes = bytes }
+    init(sorted bytes: [UInt8]) { self.bytes = bytes }
 
     private static func append(_ field: AttributeList.Field, to output: inout [UInt8]) {
         appendHead(field.tag, field.value.kind, field.value.payloadLength, to: &output)

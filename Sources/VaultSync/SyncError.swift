@@ -34,6 +34,18 @@ package enum SyncError: Error, Equatable, Sendable {
     case tooManyLogs
 }
 
+extension SyncError {
+    /// Whether items cannot be kept as they are, on whatever disk.
+    var isOfItems: Bool {
+        switch self {
+        case .tooManyLogs, .tooLarge, .format, .vault(.parameter), .vault(.itemChanged), .vault(.storage(.damaged)),
+            .vault(.storage(.valueTooLarge)), .vault(.storage(.attributesTooLarge)):
+            true
+        default: false
+        }
+    }
+}
+
 /// Something about records that must not be, and what came of it.
 package struct Alarm: Error, Hashable, Sendable {
     package enum Kind: String, Sendable {
@@ -57,7 +69,7 @@ package struct Alarm: Error, Hashable, Sendable {
     package let sequence: UInt64
     package let what: String
 
-    init(_ kind: Kind, _ log: LogID?, _ sequence: UInt64 = 0, _ what: String) {
+    package init(_ kind: Kind, _ log: LogID?, _ sequence: UInt64 = 0, _ what: String) {
         (self.kind, self.log, self.sequence, self.what) = (kind, log, sequence, what)
     }
 }

@@ -350,7 +350,7 @@ final class ItemEngine<Records: RecordSource> {
         grave.version += 1
         grave.modified = modificationDate(after: record)
         guard let itemClass = record.itemClass else { return grave }
-        let key = Set((Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey).map(\.tag))
+        let key = Attribute.primaryKeyTags(of: itemClass)
         var values = record.attributes.values.filter(key.contains)
         values[Attribute.tombstone.tag] = .integer(1)
         grave.attributes = EncodedAttributes(values, user: [:]).keepingUnknown(of: record.attributes)

@@ -201,6 +201,11 @@ public struct ItemRecord: Sendable {
     /// 4 bytes of class and the 16 of the identifier: stable over every update.
     public var persistentReference: [UInt8] { ItemRecord.reference(itemClass, itemID) }
 
+    /// The reference of an item with this identifier, whether or not there is one.
+    package static func persistentReference(_ itemClass: ItemClass, _ id: UUID) -> [UInt8] {
+        reference(itemClass, ItemID(id))
+    }
+
     static func reference(_ itemClass: ItemClass, _ id: ItemID) -> [UInt8] {
         var reference = Array(itemClass.rawValue.utf8)
         reference.append(id.bytes)

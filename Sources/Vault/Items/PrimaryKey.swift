@@ -12,6 +12,12 @@ extension Attribute {
         }
     }
 
+    /// The tags of ``primaryKey(of:)`` and of ``commonPrimaryKey``.
+    static func primaryKeyTags(of itemClass: ItemClass) -> [AttributeTag] { keyTags[itemClass] ?? [] }
+
+    private static let keyTags = Dictionary(
+        uniqueKeysWithValues: ItemClass.allCases.map { ($0, (primaryKey(of: $0) + commonPrimaryKey).map(\.tag)) })
+
     private static let genericPasswordKey: [Attribute] = [.account, .service]
     private static let internetPasswordKey: [Attribute] = [
         .account, .securityDomain, .server, .protocolName, .authenticationType, .port, .path,

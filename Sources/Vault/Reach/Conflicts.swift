@@ -146,15 +146,13 @@ extension ItemEngine {
         state.context[log] = dot.stamp
         if field == .primaryKey { try checkKeyIsFree(state, record) }
         var numbers = logs
-        try put(state, told: 0, erased: 0, own, &numbers, in: &session)
-        if let fresh = records.place(of: id).flatMap({ records.record(at: $0) }) {
-            try settleShadows(like: record, numbers, in: &session)
-            try settleShadows(like: fresh, numbers, in: &session)
-        }
+        let fresh = try put(state, told: 0, erased: 0, own, &numbers, in: &session).new
+        try settleShadows(like: record, numbers, in: &session)
+        try settleShadows(like: fresh, numbers, in: &session)
     }
 
     private func checkKeyIsFree(_ state: ItemState<ReplicaSecret>, _ record: Record) throws(VaultError) {
-        guard let bytes = state.fields[.primaryKey]?.values.first?.bytes,
+        guard let bytes = state.fields[.primaryKey]?.values.first?.plainBytes,
             let key = try? EncodedAttributes(parsing: bytes, bytes.indices)
         else { return }
         let parsed = ParsedItem(
@@ -200,8 +198,10 @@ extension FieldID {
             guard let key = try? EncodedAttributes(parsing: bytes, bytes.indices) else { return "" }
             return key.values.fields.map { "\(Attribute($0.tag)?.name ?? "")=\($0.value.text)" }.joined(separator: " ")
         default:
-            if attribute == nil { return String(decoding: bytes, as: UTF8.self) }
-            return EncodedValue(kindAndPayload: bytes)?.text ?? ""
+            guard let attribute else { return String(decoding: bytes, as: UTF8.self) }
+            // Of an attribute that this version does not know only the size was checked.
+            guard attribute.isKnown else { return hexadecimal(Array(bytes.dropFirst())) }
+            return EncodedAttributes([(id: self, bytes: bytes)])[attribute]?.text ?? ""
         }
     }
 }

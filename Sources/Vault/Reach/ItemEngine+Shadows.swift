@@ -7,7 +7,16 @@ extension ItemEngine {
     /// Live records with the primary key of this one, itself among them, hidden ones too.
     func live(like record: Record) throws(VaultError) -> [Record] {
         guard let itemClass = record.itemClass else { return [] }
-        let candidates = index.candidates(of: itemClass, record.attributes.bytes.span, in: records)
+        return try live(like: record, itemClass, among: candidates(like: record, itemClass))
+    }
+
+    private func candidates(like record: Record, _ itemClass: ItemClass) -> Candidates {
+        index.candidates(of: itemClass, record.attributes.bytes.span, in: records)
+    }
+
+    private func live(
+        like record: Record, _ itemClass: ItemClass, among candidates: Candidates
+    ) throws(VaultError) -> [Record] {
         let key = PrimaryKey(of: record, itemClass)
         var found: [Record] = []
         for place in candidates.places {
@@ -26,7 +35,10 @@ extension ItemEngine {
     func settleShadows(
         like record: Record, _ logs: LogNumbers, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
-        let live = try live(like: record)
+        guard let itemClass = record.itemClass else { return }
+        let candidates = candidates(like: record, itemClass)
+        if isAloneAndSeen(record, candidates) { return }
+        let live = try live(like: record, itemClass, among: candidates)
         let own = live.contains { !$0.hasClock }
         let shared = live.filter(\.hasClock)
         let first = shared.map { KeyRank($0, logs) }.max()
@@ -38,6 +50,14 @@ extension ItemEngine {
             changed.setShadow(shadow)
             _ = try session.stage(changed, .keep)
         }
+    }
+
+    /// Whether no other item can have the primary key, which most items do not share, and the verbs see this one.
+    private func isAloneAndSeen(_ record: Record, _ candidates: Candidates) -> Bool {
+        guard candidates.count == 1, let place = candidates.places.first(where: { _ in true }),
+            let only = records.record(at: place)
+        else { return false }
+        return only.id == record.id && !only.isHidden
     }
 }
 

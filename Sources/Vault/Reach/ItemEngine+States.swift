@@ -16,15 +16,25 @@ extension ItemEngine {
         let holder = record.isTombstone ? kept.last { $0.attributes.isOne(.held) } : record
         var fields = holder?.replicatedFields ?? [:]
         fields[.life] = []
-        for field in Set(fields.keys).union(clock.fields.keys) {
-            var values: SortedMap<Dot, FieldValue<ReplicaSecret>> = [:]
-            for mark in clock.marks(of: field) {
-                let dot = Dot(log: try log(mark.dot.number, logs, record), stamp: mark.dot.stamp)
-                values[dot] = value(mark, of: field, fields[field], holder, kept)
-            }
-            state.fields[field] = values
+        for (field, bytes) in fields {
+            state.fields[field] = try values(of: field, bytes, clock, logs, record, holder, kept)
+        }
+        for field in clock.fields.keys where fields[field] == nil {
+            state.fields[field] = try values(of: field, nil, clock, logs, record, holder, kept)
         }
         return state
+    }
+
+    private func values(
+        of field: FieldID, _ bytes: [UInt8]?, _ clock: ItemClock, _ logs: LogNumbers, _ record: Record,
+        _ holder: Record?, _ kept: [Record]
+    ) throws(VaultError) -> SortedMap<Dot, FieldValue<ReplicaSecret>> {
+        var values: SortedMap<Dot, FieldValue<ReplicaSecret>> = [:]
+        for mark in clock.marks(of: field) {
+            let dot = Dot(log: try log(mark.dot.number, logs, record), stamp: mark.dot.stamp)
+            values[dot] = value(mark, of: field, bytes, holder, kept)
+        }
+        return values
     }
 
     private func value(

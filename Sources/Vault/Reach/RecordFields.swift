@@ -31,28 +31,36 @@ extension Record {
 
     /// Visits the fields that it has, but its life, and where a value of the record's attributes is one, its bytes as
     /// other devices read them. The secrets come without.
-    func forEachField(_ body: (FieldID, [UInt8]) -> Void) {
+    ///
+    /// - Parameter withBytes: false: all come without.
+    func forEachField(withBytes: Bool = true, _ body: (FieldID, [UInt8]) -> Void) {
         guard let itemClass else { return }
-        let key = Set((Attribute.primaryKey(of: itemClass) + Attribute.commonPrimaryKey).map(\.tag))
+        let key = Attribute.primaryKeyTags(of: itemClass)
         var keyBytes: [UInt8] = []
-        var protectionBytes = [protection.number]
+        var protectionBytes = withBytes ? [protection.number] : []
         let bytes = attributes.bytes.span
         attributes.forEach { tag, kind, payload in
             switch tag {
             case .user, .fields, .clock, .shadow, .conflict, .held, Attribute.tombstone.tag: break
-            case Attribute.accessControl.tag: protectionBytes.append(bytes.extracting(payload))
+            case Attribute.accessControl.tag: if withBytes { protectionBytes.append(bytes.extracting(payload)) }
             case _ where key.contains(tag):
-                keyBytes.append(bytes.extracting(payload.lowerBound - 7..<payload.upperBound))
+                if withBytes { keyBytes.append(bytes.extracting(payload.lowerBound - 7..<payload.upperBound)) }
             default:
-                var value = [kind]
-                value.append(bytes.extracting(payload))
+                var value: [UInt8] = []
+                if withBytes {
+                    value.reserveCapacity(1 + payload.count)
+                    value.append(kind)
+                    value.append(bytes.extracting(payload))
+                }
                 body(.attribute(tag), value)
             }
         }
-        EncodedAttributes.visitUser(bytes) { name, value in body(.userAttribute(name), bytes.array(value)) }
+        EncodedAttributes.visitUser(bytes) { name, value in
+            body(.userAttribute(name), withBytes ? bytes.array(value) : [])
+        }
         body(.protection, protectionBytes)
         var createdBytes: [UInt8] = []
-        createdBytes.append(integer: (created == 0 ? 0 : created).bitPattern)
+        if withBytes { createdBytes.append(integer: (created == 0 ? 0 : created).bitPattern) }
         body(.created, createdBytes)
         body(.primaryKey, keyBytes)
         guard hasValue else { return }
@@ -61,8 +69,8 @@ extension Record {
     }
 
     /// The fields that it has, and their bytes; the secrets' are empty.
-    var replicatedFields: [FieldID: [UInt8]] {
-        var fields: [FieldID: [UInt8]] = [:]
+    var replicatedFields: SortedMap<FieldID, [UInt8]> {
+        var fields: SortedMap<FieldID, [UInt8]> = [:]
         forEachField { fields[$0] = $1 }
         return fields
     }

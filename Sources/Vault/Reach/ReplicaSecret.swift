@@ -6,13 +6,26 @@ internal import VaultFormat
 package enum ReplicaSecret: Sendable {
     case given(Secret)
     /// A part of a stored value; nil: the main one.
-    case stored(Record, part: String?)
+    indirect case stored(Record, part: String?)
 
     /// The record whose value has it as this part.
     func record(part: String?) -> Record? {
         guard case .stored(let record, let own) = self, own == part else { return nil }
         return record
     }
+}
+
+/// A secret of a state that the vault takes.
+package protocol StateSecret {
+    var replicaSecret: ReplicaSecret { get }
+}
+
+extension ReplicaSecret: StateSecret {
+    package var replicaSecret: ReplicaSecret { self }
+}
+
+extension Secret: StateSecret {
+    package var replicaSecret: ReplicaSecret { .given(self) }
 }
 
 extension ItemEngine {

@@ -44,8 +44,18 @@ package struct ReplicaTable {
         package let isShadowed: Bool
         let record: Record
 
-        /// The fields of a live item, each once.
-        package var fields: Set<FieldID> { Set(record.replicatedFields.keys).union(clock.fields.keys).union([.life]) }
+        /// Visits what the fields of a live item come from.
+        package func forEachMark(_ body: (FieldID, ClockMark) -> Void) {
+            func visit(_ field: FieldID) { for mark in clock.marks(of: field) { body(field, mark) } }
+            var others = clock.fields
+            record.forEachField(withBytes: false) { field, _ in
+                visit(field)
+                others[field] = nil
+            }
+            visit(.life)
+            others[.life] = nil
+            for field in others.keys { visit(field) }
+        }
     }
 
     /// Visits every item that other devices know.
@@ -104,18 +114,29 @@ package struct ReplicaChanges: ~Copyable {
 
     private var store: VaultStore { table.engine.records }
 
-    /// Puts joined states in the place of what there is of their items.
+    /// Puts states in the place of what there is of their items.
+    ///
+    /// - Parameters:
+    ///   - fresh: of items of which there is nothing.
+    ///   - joined: with what there is.
     package mutating func put(
-        _ states: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)], _ own: OwnLog,
+        _ fresh: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)],
+        _ joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)], _ own: OwnLog,
         _ logs: inout LogNumbers
     ) throws(VaultError) {
         var touched: [Record] = []
-        for (state, told, erased) in states {
-            if let old = table.record(of: state.id), !old.isTombstone { touched.append(old) }
-            try table.engine.put(state, told: told, erased: erased, own, &logs, in: &session)
-            if let new = table.record(of: state.id), !new.isTombstone { touched.append(new) }
-        }
+        for (state, told, erased) in fresh { try put(state, told, erased, own, &logs, &touched) }
+        for (state, told, erased) in joined { try put(state, told, erased, own, &logs, &touched) }
         for record in touched { try table.engine.settleShadows(like: record, logs, in: &session) }
+    }
+
+    private mutating func put(
+        _ state: ItemState<some StateSecret>, _ told: UInt64, _ erased: UInt64, _ own: OwnLog,
+        _ logs: inout LogNumbers, _ touched: inout [Record]
+    ) throws(VaultError) {
+        let (old, new) = try table.engine.put(state, told: told, erased: erased, own, &logs, in: &session)
+        if let old, !old.isTombstone { touched.append(old) }
+        if !new.isTombstone { touched.append(new) }
     }
 
     /// Names the first write of items that others do not know.
@@ -143,7 +164,7 @@ package struct ReplicaChanges: ~Copyable {
     package mutating func erase(_ id: ItemID, at stamp: UInt64) throws(VaultError) {
         guard var record = table.record(of: id), record.isTombstone, var clock = record.clock else { return }
         let held = table.engine.records.keptVersions(of: id).last { $0.attributes.isOne(.held) }
-        for field in Set((held?.replicatedFields ?? [:]).keys).union(clock.fields.keys) where field != .life {
+        for field in Set(held?.replicatedFields.keys ?? []).union(clock.fields.keys) where field != .life {
             clock.fields[field] = clock.marks(of: field).map { ClockMark(dot: $0.dot, mark: .erased) }
         }
         clock.erased = stamp
@@ -198,6 +219,28 @@ package struct ReplicaChanges: ~Copyable {
         protection: Accessibility = .afterFirstUnlock, replacing isOld: ([String: String]) -> Bool = { _ in true }
     ) throws(VaultError) {
         let old = store.ownRecords(of: kind).first { isOld($0.attributes.user) }
+        try put(kind, says, value: value, protection: protection, inPlaceOf: old)
+    }
+
+    /// Stores many records of the vault's own of one kind without a value, with one look at those that are there.
+    ///
+    /// - Parameter name: of the user attribute by which they are told apart.
+    package mutating func putOwn(
+        _ kind: OwnRecord, each: [[String: String]], by name: String
+    ) throws(VaultError) {
+        guard !each.isEmpty else { return }
+        var known: [String: Record] = [:]
+        for record in store.ownRecords(of: kind) {
+            if let text = record.attributes.user[name], known[text] == nil { known[text] = record }
+        }
+        for says in each {
+            try put(kind, says, value: nil, protection: .afterFirstUnlock, inPlaceOf: says[name].flatMap { known[$0] })
+        }
+    }
+
+    private mutating func put(
+        _ kind: OwnRecord, _ says: [String: String], value: Secret?, protection: Accessibility, inPlaceOf old: Record?
+    ) throws(VaultError) {
         let now = store.now
         var record =
             old

@@ -2,7 +2,7 @@
 
 /// Where a value lies that is too large for an entry.
 public struct BlobReference: Hashable, Sendable {
-    static let encodedLength = 56
+    public static var encodedLength: Int { 56 }
 
     /// The stream of its parts.
     public let id: Bytes16

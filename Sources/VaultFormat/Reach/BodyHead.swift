@@ -20,6 +20,8 @@ enum BodyHead {
 
     /// Checks that an entry's number and the hash of the one before fit each other.
     static func check(_ sequence: UInt64, _ previous: Bytes32) throws(FormatError) {
-        guard sequence > 1 || sequence == 1 && previous == .zero else { throw .invalid(.sequence) }
+        guard RecordAddress.sequences.contains(sequence), sequence > 1 || previous == .zero else {
+            throw .invalid(.sequence)
+        }
     }
 }

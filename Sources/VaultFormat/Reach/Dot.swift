@@ -2,8 +2,11 @@
 
 /// The name of one write: in order by the stamp, then the log.
 public struct Dot: Hashable, Comparable, Sendable {
+    /// The stamps that there are, to the year 6429: there is always one behind the last.
+    public static let stamps: ClosedRange<UInt64> = 1...UInt64(Int64.max)
+
     public let log: LogID
-    /// Milliseconds since 1970 << 16 | counter; 1 or more.
+    /// Milliseconds since 1970 << 16 | counter; one of ``stamps``.
     public let stamp: UInt64
 
     public init(log: LogID, stamp: UInt64) { (self.log, self.stamp) = (log, stamp) }

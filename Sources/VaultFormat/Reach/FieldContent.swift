@@ -25,7 +25,9 @@ enum FieldContent {
                 return
             }
             guard let kind = bytes.isEmpty ? nil : bytes[0] else { throw .truncated(.attributeKind) }
-            if attribute.isKnown { try EncodedAttributes.checkPayload(kind, bytes.extracting(1..<bytes.count)) }
+            // Of an attribute that a later version knows the kind may be a later one as well.
+            guard attribute.isKnown || (1...5).contains(kind) else { return }
+            try EncodedAttributes.checkPayload(kind, bytes.extracting(1..<bytes.count))
         }
     }
 

@@ -13,14 +13,14 @@ public struct FieldID: Sendable {
     private init(_ id: UInt16, _ name: String = "") { (self.id, self.name) = (id, name) }
 
     /// The protection class, and the access control if the item has one.
-    public static let protection = FieldID(0xF000)
-    public static let created = FieldID(0xF001)
+    public static var protection: FieldID { FieldID(0xF000) }
+    public static var created: FieldID { FieldID(0xF001) }
     /// All attributes of the primary key: merged one by one, server and port of two edits would mix.
-    public static let primaryKey = FieldID(0xF010)
+    public static var primaryKey: FieldID { FieldID(0xF010) }
     /// The main part of the value.
-    public static let secret = FieldID(0xF011)
+    public static var secret: FieldID { FieldID(0xF011) }
     /// Whether the item is alive.
-    public static let life = FieldID(0xF012)
+    public static var life: FieldID { FieldID(0xF012) }
 
     /// A named field of the value.
     public static func namedSecret(_ name: String) -> FieldID { FieldID(0xF013, name) }
@@ -29,11 +29,16 @@ public struct FieldID: Sendable {
 
     public static func userAttribute(_ name: String) -> FieldID { FieldID(AttributeTag.user.rawValue, name) }
 
+    /// Whether its value may lie apart from the entry.
+    public var canBeBlob: Bool { FieldContent.canBeBlob(self) }
+
     public var isSecret: Bool { id == FieldID.secret.id || id == FieldID.namedSecret("").id }
+
+    public var isUserAttribute: Bool { id == AttributeTag.user.rawValue }
 
     /// The attribute that the field is; nil for the fields that are none, and for the user's.
     public var attribute: AttributeTag? {
-        id >= FieldID.protection.id || id == AttributeTag.user.rawValue ? nil : AttributeTag(rawValue: id)
+        id >= FieldID.protection.id || isUserAttribute ? nil : AttributeTag(rawValue: id)
     }
 }
 
@@ -52,7 +57,7 @@ extension FieldID: Hashable, Comparable {
 
 extension FieldID {
     /// `id u16, u8 nameLength, name` on the wire, in bytes.
-    var encodedLength: Int { 3 + name.utf8.count }
+    @inlinable var encodedLength: Int { 3 + name.utf8.count }
 
     /// - Throws: `.unsupported(.attributeTag)` for a critical one that this version does not know, and
     ///   `.invalid(.fieldID)` for one that is never published or has another name than it can have.

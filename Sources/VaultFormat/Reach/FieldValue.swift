@@ -9,7 +9,7 @@ public enum FieldValue<Secret> {
     /// Of a field that is no secret: see ``FieldContent``.
     case plain([UInt8])
     case secret(Secret)
-    case blob(BlobReference)
+    indirect case blob(BlobReference)
     /// Every device knows that the item is deleted, and the value is gone.
     case erased
 }
@@ -18,10 +18,18 @@ extension FieldValue: Equatable where Secret: Equatable {}
 extension FieldValue: Sendable where Secret: Sendable {}
 
 extension FieldValue {
+    public var isErased: Bool { if case .erased = self { true } else { false } }
+
+    /// Of a field that is no secret.
+    public var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }
+
+    /// Of ``FieldID/life``: whether the write made the item, or kept it alive.
+    public var isLife: Bool { plainBytes?.first == 1 }
+
     /// The longest value that an entry has, in bytes; longer ones are blobs.
     public static var inlineLimit: Int { 64 << 10 }
 
-    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
+    @inlinable public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> FieldValue<T> {
         switch self {
         case .none: .none
         case .plain(let bytes): .plain(bytes)
@@ -29,6 +37,15 @@ extension FieldValue {
         case .blob(let reference): .blob(reference)
         case .erased: .erased
         }
+    }
+
+    /// A value of a field that is no secret.
+    ///
+    /// - Throws: for bytes that no writer publishes.
+    public init(checking bytes: Span<UInt8>, of field: FieldID) throws(FormatError) {
+        guard bytes.count <= FieldValue.inlineLimit, !field.isSecret else { throw .outOfBounds(.fieldValue) }
+        try FieldContent.check(bytes, of: field)
+        self = .plain(bytes.array(bytes.indices))
     }
 
     /// The form's number on the wire.
@@ -42,7 +59,7 @@ extension FieldValue {
     }
 
     /// In bytes, without the head.
-    func payloadLength(_ length: (Secret) -> Int) -> Int {
+    @inlinable public func payloadLength(_ length: (Secret) -> Int) -> Int {
         switch self {
         case .none, .erased: 0
         case .plain(let bytes): bytes.count

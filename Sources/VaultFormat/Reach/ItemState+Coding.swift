@@ -4,14 +4,14 @@
 /// then the fields in order: `id u16, u8 nameLength, name, values u8, { log u16, stamp u64, form u8, length u32,
 /// bytes }*`, the lowest value first. Logs are places in the entry's table.
 extension ItemState {
-    static var headLength: Int { 26 }
-    static var contextLength: Int { 10 }
-    static var valueHeadLength: Int { 15 }
+    @usableFromInline static var headLength: Int { 26 }
+    @usableFromInline static var contextLength: Int { 10 }
+    @usableFromInline static var valueHeadLength: Int { 15 }
 
     /// In bytes, without what the table needs for the logs of the context: 16 each, once in an entry.
     ///
     /// - Parameter length: of a secret, in bytes.
-    public func encodedLength(_ length: (Secret) -> Int) -> Int {
+    @inlinable public func encodedLength(_ length: (Secret) -> Int) -> Int {
         var total = ItemState.headLength + ItemState.contextLength * context.count
         for (field, values) in fields {
             total += field.encodedLength + 1
@@ -30,11 +30,11 @@ extension ItemState {
         try writer.append(count: context.count, UInt16.self, .context)
         try writer.append(count: fields.count, UInt16.self, .fieldID)
         for (log, stamp) in context {
-            guard let index = logs[log], stamp >= 1 else { throw .invalid(.context) }
+            guard let index = logs[log], Dot.stamps.contains(stamp) else { throw .invalid(.context) }
             writer.bytes.append(integer: index)
             writer.bytes.append(integer: stamp)
         }
-        guard FieldContent.required.allSatisfy({ fields[$0] != nil }) else { throw .invalid(.fieldID) }
+        guard hasRequiredFields else { throw .invalid(.fieldID) }
         for (field, values) in fields {
             try field.check()
             field.append(to: &writer.bytes)
@@ -91,7 +91,7 @@ extension ItemState where Secret == Range<Int> {
             last = field
             fields[field] = try parseValues(of: field, &own, of: body, &logs)
         }
-        guard FieldContent.required.allSatisfy({ fields[$0] != nil }) else { throw .invalid(.fieldID) }
+        guard hasRequiredFields else { throw .invalid(.fieldID) }
         try own.expectEnd(.items)
     }
 
@@ -105,7 +105,7 @@ extension ItemState where Secret == Range<Int> {
             let index = try reader.integer(UInt16.self, of: body, .context)
             let stamp = try reader.integer(UInt64.self, of: body, .context)
             if let last, last >= index { throw .invalid(.context) }
-            guard stamp >= 1 else { throw .invalid(.context) }
+            guard Dot.stamps.contains(stamp) else { throw .invalid(.context) }
             last = index
             context[try logs.log(at: index)] = stamp
         }

@@ -15,7 +15,7 @@ public struct ItemState<Secret> {
     /// By field, one value or more, each with the name of its write.
     public var fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>>
 
-    public init(
+    @inlinable public init(
         id: ItemID, itemClass: ItemClass, context: SortedMap<LogID, UInt64> = [:],
         fields: SortedMap<FieldID, SortedMap<Dot, FieldValue<Secret>>> = [:]
     ) {
@@ -23,10 +23,13 @@ public struct ItemState<Secret> {
     }
 
     /// Whether the context covers a write: it was seen, and what has no value any more was replaced.
-    public func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
+    @inlinable public func hasSeen(_ dot: Dot) -> Bool { dot.stamp <= context[dot.log] ?? 0 }
+
+    /// Whether it has the fields without which there is no item.
+    public var hasRequiredFields: Bool { FieldContent.required.allSatisfy { fields[$0] != nil } }
 
     /// The same state with other secrets.
-    public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
+    @inlinable public func map<T, E: Error>(_ body: (Secret) throws(E) -> T) throws(E) -> ItemState<T> {
         var mapped = ItemState<T>(id: id, itemClass: itemClass, context: context)
         mapped.fields = try fields.mapValues { values throws(E) in
             try values.mapValues { value throws(E) in try value.map(body) }

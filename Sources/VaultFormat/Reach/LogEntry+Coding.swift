@@ -20,6 +20,7 @@ extension LogEntry {
     /// - Throws: for an entry that no parser accepts, `.outOfBounds` if it is for its size.
     public func pieces(_ length: (Secret) -> Int) throws(FormatError) -> [BodyPiece<Secret>] {
         try BodyHead.check(sequence, previous)
+        guard Dot.stamps.contains(hlc) else { throw .invalid(.body) }
         try LogTip.check(tips)
         let trims = trims.sorted { $0.log < $1.log }
         try LogTrim.check(trims)
@@ -67,6 +68,7 @@ extension LogEntry where Secret == Range<Int> {
         previous = try reader.thirtyTwo(of: body, .sequence)
         try BodyHead.check(sequence, previous)
         hlc = try reader.integer(UInt64.self, of: body, .body)
+        guard Dot.stamps.contains(hlc) else { throw .invalid(.body) }
         ack = try reader.integer(UInt64.self, of: body, .body)
         logset = try reader.integer(UInt64.self, of: body, .body)
         rosterSequence = try reader.integer(UInt64.self, of: body, .body)

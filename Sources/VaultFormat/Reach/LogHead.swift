@@ -2,10 +2,10 @@
 
 /// A place in a log: an entry's number and the hash of its record.
 public struct LogHead: Hashable, Sendable {
-    static let encodedLength = 56
+    public static let encodedLength = 56
 
     public var log: LogID
-    /// 1 or more.
+    /// As a record's.
     public var sequence: UInt64
     public var hash: Bytes32
 
@@ -30,7 +30,7 @@ public struct LogHead: Hashable, Sendable {
             let log = try reader.sixteen(of: body, field)
             if let last = heads.last, last.log >= log { throw .invalid(field) }
             let sequence = try reader.integer(UInt64.self, of: body, field)
-            guard sequence >= 1 else { throw .invalid(field) }
+            guard RecordAddress.sequences.contains(sequence) else { throw .invalid(field) }
             heads.append(LogHead(log: log, sequence: sequence, hash: try reader.thirtyTwo(of: body, field)))
         }
         return heads
@@ -39,7 +39,8 @@ public struct LogHead: Hashable, Sendable {
     /// Puts places of different logs in the order of these.
     static func sorted(_ heads: [LogHead], _ field: FormatField) throws(FormatError) -> [LogHead] {
         let heads = heads.sorted { $0.log < $1.log }
-        guard zip(heads, heads.dropFirst()).allSatisfy({ $0.log < $1.log }), heads.allSatisfy({ $0.sequence >= 1 })
+        guard zip(heads, heads.dropFirst()).allSatisfy({ $0.log < $1.log }),
+            heads.allSatisfy({ RecordAddress.sequences.contains($0.sequence) })
         else { throw .invalid(field) }
         return heads
     }

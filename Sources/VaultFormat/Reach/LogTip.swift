@@ -8,7 +8,7 @@ public struct LogTip: Hashable, Sendable {
 
     public var log: LogID
     public var device: DeviceID
-    /// 1 or more.
+    /// As a record's.
     public var sequence: UInt64
     public var hash: Bytes32
 
@@ -32,7 +32,9 @@ public struct LogTip: Hashable, Sendable {
 
     static func check(_ tips: [LogTip]) throws(FormatError) {
         guard tips.count <= limit else { throw .outOfBounds(.tips) }
-        guard tips.allSatisfy({ $0.sequence >= 1 }), Set(tips.map(\.log)).count == tips.count else {
+        guard tips.allSatisfy({ RecordAddress.sequences.contains($0.sequence) }),
+            Set(tips.map(\.log)).count == tips.count
+        else {
             throw .invalid(.tips)
         }
     }

@@ -27,7 +27,7 @@ public struct LogTrim: Hashable, Sendable {
     /// Different logs, in the order of these.
     static func check(_ trims: [LogTrim]) throws(FormatError) {
         guard zip(trims, trims.dropFirst()).allSatisfy({ $0.log < $1.log }),
-            trims.allSatisfy({ $0.base > 1 || $0.base == 1 && $0.hash == .zero })
+            trims.allSatisfy({ RecordAddress.sequences.contains($0.base) && ($0.base > 1 || $0.hash == .zero) })
         else { throw .invalid(.trims) }
     }
 }

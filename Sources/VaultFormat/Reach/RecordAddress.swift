@@ -29,8 +29,11 @@ public struct RecordStream: Hashable, Comparable, Sendable {
 
 /// Where a record lies at every remote of its realm.
 public struct RecordAddress: Hashable, Comparable, Sendable {
+    /// The numbers that records have: PostgreSQL's bigint holds no more, and there is always one behind the last.
+    public static let sequences: ClosedRange<UInt64> = 1...UInt64(Int64.max)
+
     public let stream: RecordStream
-    /// 1 or more.
+    /// One of ``sequences``.
     public let sequence: UInt64
 
     public init(_ stream: RecordStream, _ sequence: UInt64) { (self.stream, self.sequence) = (stream, sequence) }

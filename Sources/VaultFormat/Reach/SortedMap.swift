@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A dictionary for few keys, in their order: an item has a dozen fields, and most fields have one value.
+///
+/// Inlinable throughout: for types that the compiler does not see here it is many times slower.
 public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, ExpressibleByDictionaryLiteral {
     public typealias Element = (key: Key, value: Value)
 
-    private var elements: [Element] = []
+    @usableFromInline var elements: [Element] = []
 
-    public init() {}
+    @inlinable public init() {}
 
     /// The last value of a key is the one that counts.
-    public init(dictionaryLiteral elements: (Key, Value)...) { for (key, value) in elements { self[key] = value } }
-
-    /// - Parameter elements: each key once.
-    public init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
+    @inlinable public init(dictionaryLiteral elements: (Key, Value)...) {
         for (key, value) in elements { self[key] = value }
     }
 
-    private init(sorted elements: [Element]) { self.elements = elements }
+    /// - Parameter elements: each key once.
+    @inlinable public init(uniqueKeysWithValues elements: some Sequence<(Key, Value)>) {
+        for (key, value) in elements { self[key] = value }
+    }
 
-    public var startIndex: Int { 0 }
-    public var endIndex: Int { elements.count }
-    public subscript(position: Int) -> Element { elements[position] }
+    @usableFromInline init(sorted elements: [Element]) { self.elements = elements }
 
-    public var keys: [Key] { elements.map(\.key) }
-    public var values: [Value] { elements.map(\.value) }
+    @inlinable public var startIndex: Int { 0 }
+    @inlinable public var endIndex: Int { elements.count }
+    @inlinable public subscript(position: Int) -> Element { elements[position] }
+
+    @inlinable public var keys: [Key] { elements.map(\.key) }
+    @inlinable public var values: [Value] { elements.map(\.value) }
 
     /// Where the key is, or would be.
-    private func place(of key: Key) -> (index: Int, isHere: Bool) {
+    @inlinable func place(of key: Key) -> (index: Int, isHere: Bool) {
         // What is read and written in order is at the end.
         guard let last = elements.last, last.key >= key else { return (elements.count, false) }
         var (low, high) = (0, elements.count - 1)
@@ -37,7 +41,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         return (low, !(key < elements[low].key))
     }
 
-    public subscript(key: Key) -> Value? {
+    @inlinable public subscript(key: Key) -> Value? {
         get {
             let (index, isHere) = place(of: key)
             return isHere ? elements[index].value : nil
@@ -53,7 +57,7 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         }
     }
 
-    public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
+    @inlinable public subscript(key: Key, default fallback: @autoclosure () -> Value) -> Value {
         get { self[key] ?? fallback() }
         _modify {
             let (index, isHere) = place(of: key)
@@ -62,20 +66,28 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
         }
     }
 
-    public func mapValues<T, E: Error>(_ body: (Value) throws(E) -> T) throws(E) -> SortedMap<Key, T> {
+    @inlinable public func mapValues<T, E: Error>(_ body: (Value) throws(E) -> T) throws(E) -> SortedMap<Key, T> {
         var mapped: [(key: Key, value: T)] = []
         mapped.reserveCapacity(elements.count)
         for (key, value) in elements { mapped.append((key, try body(value))) }
         return SortedMap<Key, T>(sorted: mapped)
     }
 
-    public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> SortedMap {
+    /// The same keys, but those of which the body makes nothing.
+    @inlinable public func compactMapValues<T>(_ body: (Key, Value) -> T?) -> SortedMap<Key, T> {
+        var mapped: [(key: Key, value: T)] = []
+        mapped.reserveCapacity(elements.count)
+        for (key, value) in elements { if let made = body(key, value) { mapped.append((key, made)) } }
+        return SortedMap<Key, T>(sorted: mapped)
+    }
+
+    @inlinable public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> SortedMap {
         SortedMap(sorted: try elements.filter(isIncluded))
     }
 }
 
 extension SortedMap: Equatable where Value: Equatable {
-    public static func == (a: SortedMap, b: SortedMap) -> Bool {
+    @inlinable public static func == (a: SortedMap, b: SortedMap) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.key == $1.key && $0.value == $1.value }
     }
 }

@@ -34,9 +34,8 @@ extension Fleet {
 
     /// Lets the device in that asks with this code.
     package func approve(_ code: RecoveryCode, role: DeviceRole) throws(SyncError) -> FleetDevice {
-        let membership = try membership()
-        let (request, mailbox, url) = try findRequest(code, membership)
-        return try alone(membership.identity.realmID) { () throws(SyncError) in
+        let (request, mailbox, url) = try findRequest(code, membership())
+        return try alone { membership throws(SyncError) in
             let replica = try replica(membership)
             let store = store(at: url, realm: replica.identity.realmID)
             let id = Identity.deviceID(signing: request.signingKey, box: request.boxKey)
@@ -84,9 +83,8 @@ extension Fleet {
     ///
     /// - Returns: also what it could read until now.
     package func remove(deviceNamed name: String) throws(SyncError) -> DeviceRemoval {
-        let membership = try membership()
-        guard let url = membership.remotes.first?.url else { throw .noSuchRemote }
-        return try alone(membership.identity.realmID) { () throws(SyncError) in
+        try alone { membership throws(SyncError) in
+            guard let url = membership.remotes.first?.url else { throw .noSuchRemote }
             let replica = try replica(membership)
             let store = store(at: url, realm: replica.identity.realmID)
             while true {
@@ -110,8 +108,7 @@ extension Fleet {
 
     /// Keeps the chain that this device knows, and puts it in the place of what the remotes have.
     package func resolveRoster() throws(SyncError) {
-        let membership = try membership()
-        try alone(membership.identity.realmID) { () throws(SyncError) in
+        try alone { membership throws(SyncError) in
             let replica = try replica(membership)
             try checkIsOwner(replica)
             let stream = RecordStream(.roster, replica.identity.realmID)
@@ -143,6 +140,9 @@ extension Replica {
             return LogHead(log: log, sequence: head.sequence, hash: head.hash)
         }
         let ending = Set(cuts.map(\.log)).union(endedLogs)
+        // A device has one open log. What one has that made thousands is told again here, and refused from now on:
+        // else no record could remove it.
+        let named = cuts.sorted { ($1.sequence, $0.log) < ($0.sequence, $1.log) }.prefix(1024)
         try publish(also: Set(items.touching(ending).map(\.id)), isForced: true)
         var scratch = RemoteState()
         try uploadOwn(to: store, &scratch)
@@ -150,7 +150,7 @@ extension Replica {
         let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
         let hash = Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span)
         let operations: [RosterOperation<Secret>] = [
-            .remove(device, cuts: cuts), .epoch(previousKey: before, keyHash: hash),
+            .remove(device, cuts: Array(named)), .epoch(previousKey: before, keyHash: hash),
         ]
         guard try appendToRoster(operations, newKey: key, at: store) else { return false }
         trimGone()

@@ -261,8 +261,10 @@ extension Fleet {
     static func free(_ name: String, _ roster: Roster) -> String {
         let taken = Set(roster.devices.map(\.name))
         guard taken.contains(name) else { return name }
+        var stem = name
+        while stem.utf8.count > 240 { stem.removeLast() }
         for number in 2... {
-            let other = String(name.prefix(240)) + " \(number)"
+            let other = stem + " \(number)"
             if !taken.contains(other) { return other }
         }
         return name

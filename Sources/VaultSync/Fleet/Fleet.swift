@@ -55,7 +55,8 @@ package final class Fleet {
         var known: [(url: RemoteURL, state: RemoteState)] = []
         for remote in remotes {
             guard let url = remote.says["url"] else { continue }
-            let state = remote.value.flatMap { RemoteState($0.withBytes { $0.array }) } ?? RemoteState()
+            var state = remote.value.flatMap { RemoteState($0.withBytes { $0.array }) } ?? RemoteState()
+            state.saysRemoved = remote.says[Fleet.removed] != nil
             known.append((try RemoteURL(url), state))
         }
         return Membership(
@@ -74,11 +75,15 @@ package final class Fleet {
         }
     }
 
+    private static let removed = "removed"
+
     func save(_ url: RemoteURL, _ state: RemoteState) throws(SyncError) {
         let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
+        var says = ["url": url.text]
+        if state.saysRemoved { says[Fleet.removed] = "1" }
         try vaulted { () throws(VaultError) in
             try vault.changeReplica { changes throws(VaultError) in
-                try changes.putOwn(.remote, ["url": url.text], value: value) { $0["url"] == url.text }
+                try changes.putOwn(.remote, says, value: value) { $0["url"] == url.text }
             }
         }
     }
@@ -116,17 +121,9 @@ package final class Fleet {
         return try body()
     }
 
-    // MARK: Syncing
-
-    /// Syncs with every remote in turn.
-    ///
-    /// - Parameter report: hears what is under way.
-    package func sync(report: (String) -> Void = { _ in }) throws(SyncError) -> [SyncOutcome] {
-        let membership = try membership()
-        return try alone(membership.identity.realmID) { () throws(SyncError) in
-            let replica = try replica(membership)
-            return try sync(replica, membership, report)
-        }
+    /// Runs the body alone, with what the vault says then: another process may have synced it up to now.
+    func alone<R>(_ body: (Membership) throws(SyncError) -> R) throws(SyncError) -> R {
+        try alone(membership().identity.realmID) { () throws(SyncError) in try body(try membership()) }
     }
 
     /// A replica of the vault as it is.
@@ -142,49 +139,12 @@ package final class Fleet {
             policy: policy, random: random)
     }
 
-    func sync(
-        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void
-    ) throws(SyncError) -> [SyncOutcome] {
-        try replica.items.stampUnknown()
-        var outcomes: [SyncOutcome] = []
-        var remotes = membership.remotes
-        for index in remotes.indices {
-            report("syncing with \(remotes[index].url.text)")
-            (replica.alarms, replica.notes, replica.report) = ([], [], SyncReport())
-            var failure: SyncError?
-            let others = remotes.indices.filter { $0 != index }.map { acknowledged(remotes[$0].state, replica) }.min()
-            do throws(SyncError) {
-                try replica.sync(
-                    with: store(at: remotes[index].url, realm: replica.identity.realmID), &remotes[index].state,
-                    acknowledgedElsewhere: others)
-            } catch { failure = error }
-            if failure == nil { try save(remotes[index].url, remotes[index].state) }
-            // Also when the rest failed: keys that a roster gave open what is in the mirror.
-            if replica.identity !== membership.identity {
-                try save(replica.identity, deviceName: membership.deviceName)
-            }
-            outcomes.append(
-                SyncOutcome(
-                    url: remotes[index].url, report: replica.report, alarms: replica.alarms, notes: replica.notes,
-                    error: failure))
-        }
-        return outcomes
-    }
-
-    private func acknowledged(_ remote: RemoteState, _ replica: Replica<VaultItems>) -> UInt64 {
-        remote.log == replica.state.log ? remote.acknowledged : 0
-    }
-
     // MARK: Telling
 
     package func status() throws(SyncError) -> FleetStatus {
         let membership = try membership()
         let replica = try replica(membership)
         let state = membership.state
-        let pending = try replica.items.pending(after: state.through).count
-        let unknown = try vaulted { () throws(VaultError) in
-            try vault.readReplica { table in table.ownLog.map { table.unstamped($0).count } ?? 0 }
-        }
         let conflicts = try vaulted { () throws(VaultError) in try vault.conflicts().count }
         var alarms = state.suspects.map { Alarm(.withheld, nil, 0, $0.key) }
         for (log, known) in state.logs where known.differsSince > 0 {
@@ -195,9 +155,18 @@ package final class Fleet {
             remotes: membership.remotes.map {
                 FleetStatus.Remote(url: $0.url, lastSync: $0.state.lastSync == 0 ? nil : Fleet.time($0.state.lastSync))
             },
-            onlySynchronizable: membership.onlySynchronizable, pending: pending + unknown, conflicts: conflicts,
+            onlySynchronizable: membership.onlySynchronizable, pending: try untold(replica), conflicts: conflicts,
+            isRemoved: membership.remotes.contains(where: \.state.saysRemoved),
             lastEqual: state.equalAt == 0 ? nil : Fleet.time(state.equalAt), devices: devices(replica),
             alarms: alarms)
+    }
+
+    /// How many items were changed here and are not told.
+    func untold(_ replica: Replica<VaultItems>) throws(SyncError) -> Int {
+        let unknown = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table in table.ownLog.map { table.unstamped($0).count } ?? 0 }
+        }
+        return try replica.items.pending(after: replica.state.through).count + unknown
     }
 
     /// From milliseconds since 1970 to seconds since 2001.

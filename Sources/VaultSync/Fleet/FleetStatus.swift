@@ -16,6 +16,8 @@ package struct FleetStatus: Sendable {
     package let pending: Int
     /// Fields with values of two devices, and items whose primary key another one has.
     package let conflicts: Int
+    /// Whether a remote has shown that this device was removed.
+    package let isRemoved: Bool
     package let lastEqual: Double?
     package let devices: [FleetDevice]
     /// What was found and is not over.
@@ -34,7 +36,7 @@ package struct FleetDevice: Sendable {
 }
 
 /// What a sync with one remote came to.
-package struct SyncOutcome: Sendable {
+package struct SyncOutcome: Equatable, Sendable {
     package let url: RemoteURL
     package let report: SyncReport
     /// What stopped a log, or everything.
@@ -42,6 +44,10 @@ package struct SyncOutcome: Sendable {
     /// What was noticed and healed.
     package let notes: [Alarm]
     package let error: SyncError?
+
+    package init(url: RemoteURL, report: SyncReport, alarms: [Alarm], notes: [Alarm], error: SyncError?) {
+        (self.url, self.report, self.alarms, self.notes, self.error) = (url, report, alarms, notes, error)
+    }
 }
 
 /// What the removal of a device came to.

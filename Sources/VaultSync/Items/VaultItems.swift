@@ -91,12 +91,10 @@ package final class VaultItems: ReplicaItems {
             table.forEachBrief { item in
                 guard !item.isTombstone else { return }
                 if item.isShadowed { sum &+= Sums.word(item.id) }
-                for field in item.fields {
-                    for mark in item.clock.marks(of: field) {
-                        guard let log = logs[mark.dot.number] else { continue }
-                        let dot = Dot(log: log, stamp: mark.dot.stamp)
-                        sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased)
-                    }
+                item.forEachMark { field, mark in
+                    guard let log = logs[mark.dot.number] else { return }
+                    let dot = Dot(log: log, stamp: mark.dot.stamp)
+                    sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased)
                 }
             }
             return sum
@@ -110,26 +108,37 @@ package final class VaultItems: ReplicaItems {
             change.told.isEmpty && change.erased.isEmpty && change.purged.isEmpty && change.published.isEmpty
         guard !isEmpty || state != saved else { return }
         try transact(state) { (changes, own, logs) throws(VaultError) in
-            var joined: [ItemID: (state: ItemState<ReplicaSecret>, told: UInt64)] = [:]
-            var order: [ItemID] = []
+            var fresh: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)] = []
+            fresh.reserveCapacity(change.told.count)
+            var joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)] = []
+            var places: [ItemID: (isFresh: Bool, index: Int)] = [:]
             var onlyTold: [(ItemID, UInt64)] = []
             for (told, stamp) in change.told {
-                let incoming = told.map { ReplicaSecret.given($0) }
-                var before = joined[told.id]
-                if before == nil, let here = try changes.table.state(of: told.id, logs) { before = (here, 0) }
-                guard let before else {
-                    joined[told.id] = (incoming, stamp)
-                    order.append(told.id)
-                    continue
+                if let (isFresh, index) = places[told.id] {
+                    if isFresh, let after = Merge.join(fresh[index].state, told) {
+                        try checkSize(after)
+                        fresh[index] = (after, max(fresh[index].told, stamp), 0)
+                    } else if !isFresh, let after = Merge.join(joined[index].state, told.map { .given($0) }) {
+                        try checkSize(after)
+                        joined[index] = (after, max(joined[index].told, stamp), 0)
+                    } else {
+                        onlyTold.append((told.id, stamp))
+                    }
+                } else if let before = try changes.table.state(of: told.id, logs) {
+                    if let after = Merge.join(before, told.map { .given($0) }) {
+                        try checkSize(after)
+                        places[told.id] = (false, joined.count)
+                        joined.append((after, stamp, 0))
+                    } else {
+                        onlyTold.append((told.id, stamp))
+                    }
+                } else {
+                    try checkSize(told)
+                    places[told.id] = (true, fresh.count)
+                    fresh.append((told, stamp, 0))
                 }
-                guard let after = Merge.join(before.state, incoming) else {
-                    onlyTold.append((told.id, stamp))
-                    continue
-                }
-                if joined[told.id] == nil { order.append(told.id) }
-                joined[told.id] = (after, max(before.told, stamp))
             }
-            try changes.put(order.compactMap { joined[$0] }.map { ($0.state, $0.told, 0) }, own, &logs)
+            try changes.put(fresh, joined, own, &logs)
             for (id, stamp) in onlyTold where changes.table.brief(of: id)?.isTombstone == true {
                 try changes.noteTold([id], stamp)
             }
@@ -139,6 +148,11 @@ package final class VaultItems: ReplicaItems {
         }
     }
 
+    /// What no entry could tell again is not kept: it would keep this device from telling anything.
+    private func checkSize<S>(_ state: ItemState<S>) throws(VaultError) {
+        guard state.leastLength <= Blob.itemLength else { throw .storage(.attributesTooLarge) }
+    }
+
     package func rebuild(
         _ states: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)], _ state: ReplicaState
     ) throws(SyncError) {
@@ -146,8 +160,7 @@ package final class VaultItems: ReplicaItems {
         let gone = try all().map(\.id).filter { !kept.contains($0) }
         try transact(state) { (changes, own, logs) throws(VaultError) in
             for id in gone { try changes.purge(id) }
-            try changes.put(
-                states.map { ($0.state.map { ReplicaSecret.given($0) }, $0.told, $0.erased) }, own, &logs)
+            try changes.put(states, [], own, &logs)
         }
     }
 
@@ -195,14 +208,13 @@ package final class VaultItems: ReplicaItems {
         for (log, known) in state.logs where saved?.logs[log] != known {
             if let number = logs.makeNumber(of: log) { changed.insert(number) }
         }
-        for number in changed.sorted() {
-            guard let log = logs[number] else { continue }
-            let text = String(number)
-            let known = (state.logs[log] ?? LogState()).encoded()
-            try changes.putOwn(.log, ["number": text, "id": log.text, "state": hexadecimal(known)]) {
-                $0["number"] == text
+        let each = changed.sorted().compactMap { number in
+            logs[number].map { log in
+                let known = (state.logs[log] ?? LogState()).encoded()
+                return ["number": String(number), "id": log.text, "state": hexadecimal(known)]
             }
         }
+        try changes.putOwn(.log, each: each, by: "number")
         let value = try secretValue(state.encoded())
         let says = own.attributes(clock: state.clock).merging(["realm": realm.text]) { $1 }
         try changes.putOwn(.sync, says, value: value)

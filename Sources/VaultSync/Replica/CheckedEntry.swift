@@ -24,9 +24,30 @@ struct CheckedEntry {
     }
 }
 
+/// What is missing of that on which an entry builds.
+enum Missing: Hashable {
+    case entry(LogID, UInt64)
+    /// What comes after the head of a log, while what comes later is there.
+    case entries(LogID, from: UInt64)
+    case roster(UInt64)
+    case epoch(UInt32)
+    case blob
+
+    /// As people read it.
+    var text: String {
+        switch self {
+        case .entry(let log, let sequence): "\(log.text) \(sequence)"
+        case .entries(let log, let sequence): "\(log.text) from \(sequence)"
+        case .roster(let sequence): "roster \(sequence)"
+        case .epoch(let epoch): "roster of epoch \(epoch)"
+        case .blob: "a large value"
+        }
+    }
+}
+
 /// Why an entry cannot be applied: it waits, or its log stops.
 enum Obstacle: Error {
-    case waits(String)
+    case waits(Missing)
     case stops(Alarm)
     case fails(SyncError)
 
@@ -55,7 +76,7 @@ extension Replica {
         else {
             throw .stops(address.alarm(.damaged, "an entry of another place"))
         }
-        guard entry.rosterSequence <= roster.sequence else { throw .waits("roster \(entry.rosterSequence)") }
+        guard entry.rosterSequence <= roster.sequence else { throw .waits(.roster(entry.rosterSequence)) }
         guard entry.rosterSequence >= 1, roster.hashes[Int(entry.rosterSequence) - 1] == entry.rosterHash else {
             throw .stops(address.alarm(.forked, "an entry that knows another roster"))
         }
@@ -65,19 +86,42 @@ extension Replica {
         guard let author = roster.known[entry.deviceID], author.writes else {
             throw .stops(address.alarm(.forged, "an entry of no member"))
         }
-        if roster.device(author.id) == nil, state.logs[log]?.end == nil {
-            // Of a removed device, and unknown to the one that removed it.
-            state.logs[log, default: LogState()].device = author.id
-            state.logs[log]?.end = 0
-            othersAt = nil
-            return nil
-        }
+        // First: a holder of a key of the fleet could else name any device.
         guard sealer.isSigned(content, record, .log, by: author.signingKey) else {
             throw .stops(address.alarm(.forged, "an entry with a wrong signature"))
+        }
+        if roster.device(author.id) == nil, state.logs[log]?.end == nil {
+            // Of a removed device, and unknown to the one that removed it. It ends no log by a record far behind the
+            // first that another device has written and this one has not read.
+            if sequence == head(log) + 1 {
+                state.logs[log, default: LogState()].device = author.id
+                state.logs[log]?.end = 0
+                othersAt = nil
+            }
+            return nil
         }
         let result = CheckedEntry(entry, hash: sealer.hash(address, bytes))
         checked[address] = result
         return result
+    }
+
+    /// Whether a device has written a record of its address.
+    func isEntry(_ stored: StoredRecord, by device: DeviceID) throws(SyncError) -> Bool {
+        let (address, bytes) = (stored.address, stored.bytes)
+        if try mirror.bytes(at: address) == bytes { return true }
+        let own = device == deviceID ? identity.device.signing : nil
+        guard let key = own ?? roster.known[device]?.signingKey else { return false }
+        do throws(Obstacle) {
+            let record = try parse(bytes, at: address)
+            let content = try open(record, at: address)
+            let entry = try entry(in: content, at: address, withItems: false)
+            return entry.logID == address.stream.name && entry.sequence == address.sequence
+                && entry.realmID == realmID && entry.deviceID == device
+                && sealer.isSigned(content, record, .log, by: key)
+        } catch {
+            if case .fails(let error) = error { throw error }
+            return false
+        }
     }
 
     func parse(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> SealedRecord {
@@ -87,7 +131,7 @@ extension Replica {
     }
 
     func open(_ record: SealedRecord, at address: RecordAddress) throws(Obstacle) -> SecretBytes {
-        guard let key = identity.epochKeys[record.epoch] else { throw .waits("roster of epoch \(record.epoch)") }
+        guard let key = identity.epochKeys[record.epoch] else { throw .waits(.epoch(record.epoch)) }
         return try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
     }
 
@@ -109,6 +153,8 @@ extension Replica {
         let content = try open(try parse(bytes, at: address), at: address)
         let entry = try entry(in: content, at: address, withItems: true)
         var states: [ItemState<Secret>] = []
+        // Items can name one large value any number of times.
+        var large: [BlobReference: Secret] = [:]
         for item in entry.items {
             var state: ItemState<Secret>
             do throws(CryptoError) {
@@ -117,7 +163,16 @@ extension Replica {
             for (field, values) in state.fields {
                 for (dot, value) in values {
                     guard case .blob(let reference) = value else { continue }
-                    state.fields[field]?[dot] = .secret(try blob(reference))
+                    let value: Secret
+                    if let known = large[reference] { value = known } else { value = try blob(reference) }
+                    large[reference] = value
+                    guard !field.isSecret else {
+                        state.fields[field]?[dot] = .secret(value)
+                        continue
+                    }
+                    let plain = value.withBytes { try? FieldValue<Secret>(checking: $0, of: field) }
+                    guard let plain else { throw .stops(address.alarm(.damaged, "a large value that is none")) }
+                    state.fields[field]?[dot] = plain
                 }
             }
             states.append(state)

@@ -46,15 +46,9 @@ package enum Merge {
     }
 }
 
-extension FieldValue {
-    package var isErased: Bool { if case .erased = self { true } else { false } }
-
-    package var plainBytes: [UInt8]? { if case .plain(let bytes) = self { bytes } else { nil } }
-}
-
 extension ItemState {
     /// One live 1 keeps the item.
-    package var isAlive: Bool { fields[.life]?.contains { $0.value.plainBytes == [1] } ?? false }
+    package var isAlive: Bool { fields[.life]?.contains { $0.value.isLife } ?? false }
 
     /// Of items with one primary key the greatest is seen by the verbs.
     package var rank: Dot { fields[.life]?.last?.key ?? Dot(log: .zero, stamp: 0) }

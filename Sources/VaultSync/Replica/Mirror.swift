@@ -11,7 +11,7 @@ package final class Mirror {
     package init(_ store: any RecordStore) throws(SyncError) {
         self.store = store
         for head in try stored({ () throws(RecordStoreError) in try store.heads() }) {
-            if let count = head.count, count == head.last - head.first + 1 {
+            if let count = head.count, head.first <= head.last, count == head.last - head.first &+ 1 {
                 numbers[head.stream] = Set(head.first...head.last)
                 continue
             }
@@ -57,16 +57,11 @@ package final class Mirror {
     /// Forgets one record, so that it is asked for again.
     func drop(_ address: RecordAddress) throws(SyncError) {
         guard has(address) else { return }
-        var kept: [StoredRecord] = []
-        try stored { () throws(RecordStoreError) in
-            try store.read([StreamStart(address.stream, from: 1)]) { record in
-                if record.address != address { kept.append(record) }
-            }
-        }
-        try replace(address.stream, with: kept)
+        try stored { () throws(RecordStoreError) in try store.remove(address) }
+        numbers[address.stream]?.remove(address.sequence)
     }
 
-    /// Forgets a stream from a number on: what another program's records are put in the place of.
+    /// Forgets a stream: what another program's records are put in the place of.
     func replace(_ stream: RecordStream, with records: [StoredRecord]) throws(SyncError) {
         try remove(stream, below: .max)
         try add(records)

@@ -25,9 +25,11 @@ extension Replica {
                     }
                     guard let entry, previous == nil || entry.previous == previous else { break }
                     previous = entry.hash
-                    for trim in entry.trims { said[trim.log] = max(said[trim.log] ?? 0, trim.base) }
                     for close in entry.closes where (state.logs[close.log]?.device ?? entry.device) == entry.device {
                         ended[close.log] = min(close.sequence, ended[close.log] ?? .max)
+                    }
+                    for trim in entry.trims where counts(trim, by: entry, in: log, next) {
+                        said[trim.log] = max(said[trim.log] ?? 0, trim.base)
                     }
                     next += 1
                 }
@@ -45,61 +47,114 @@ extension Replica {
         return before != nil && before != known
     }
 
+    /// Whether an entry can say where a log begins: it is of that log's device, or the log has ended and it is of an
+    /// owner. All others pass on what they heard, and could hide what a device writes.
+    private func counts(_ trim: LogTrim, by entry: CheckedEntry, in log: LogID, _ sequence: UInt64) -> Bool {
+        if trim.log == log { return trim.base <= sequence }
+        if trim.log == state.log { return false }
+        if state.logs[trim.log]?.device == entry.device { return true }
+        if state.logs[trim.log]?.device == nil { return entry.closes.contains { $0.log == trim.log } }
+        return state.logs[trim.log]?.end != nil && roster.known[entry.device]?.role == .owner
+    }
+
     /// Applies all that can be applied.
     ///
-    /// - Parameter isComplete: whether everything was read that the remote has.
-    func applyAll(isComplete: Bool) throws(SyncError) {
+    /// - Parameter shown: what the remote has, if everything of that was read.
+    func applyAll(shown: [RecordStream: StreamHead]? = nil) throws(SyncError) {
+        let before = (state, report)
+        do throws(SyncError) { return try applyEach(shown) } catch {
+            guard error.isOfItems else { throw error }
+        }
+        // Some entry tells what this vault cannot hold. One at a time, it is found, and no other log waits for it.
+        (state, report) = before
+        (queue, othersAt, known) = (ReplicaChange(), nil, nil)
+        isCareful = true
+        defer { isCareful = false }
+        try applyEach(shown)
+    }
+
+    private func applyEach(_ shown: [RecordStream: StreamHead]?) throws(SyncError) {
         var stopped: Set<LogID> = []
         _ = try lookInHand()
         var goesOn = true
         while goesOn {
             goesOn = false
-            waiting = []
-            for log in mirror.logs where log != state.log && !stopped.contains(log) {
+            waiting = [:]
+            var sleeping: [LogID: [(log: LogID, what: Missing, next: RecordAddress)]] = [:]
+            var logs = mirror.logs
+            var turn = 0
+            while turn < logs.count {
+                let log = logs[turn]
+                turn += 1
+                if log == state.log || stopped.contains(log) { continue }
                 do throws(Obstacle) {
-                    while try applyNext(log) { goesOn = true }
+                    while try applyNext(log) {
+                        goesOn = true
+                        for (woken, what, next) in sleeping.removeValue(forKey: log) ?? [] {
+                            logs.append(woken)
+                            waiting[what]?.remove(next)
+                        }
+                    }
                 } catch {
                     switch error {
-                    case .waits(let what): waiting.insert(what)
+                    case .waits(let what):
+                        let next = RecordAddress(RecordStream(.log, log), max(head(log) + 1, jumps[log] ?? 0))
+                        waiting[what, default: []].insert(next)
+                        if case .entry(let other, _) = what { sleeping[other, default: []].append((log, what, next)) }
                     case .stops(let alarm):
-                        raise(alarm)
+                        try raise(alarm, stopping: log)
                         stopped.insert(log)
-                        // What is no record of this log would hide the true one, and go up to other remotes.
-                        if alarm.log == log, alarm.kind == .damaged || alarm.kind == .forged {
-                            try mirror.drop(RecordAddress(RecordStream(.log, log), alarm.sequence))
-                        }
                     case .fails(let error): throw error
                     }
                 }
             }
+            waiting = waiting.filter { !$0.value.isEmpty }
             if !goesOn, try lookInHand() { goesOn = true }
         }
         try flush()
-        if isComplete { noteWaiting() }
+        if let shown { noteWaiting(shown) }
+        // Not after each entry: what is equal now was, or has become so, and every look goes over all items.
         for log in state.logs.keys.sorted() { try compare(log) }
         try eraseAndPurge()
     }
 
-    private func noteWaiting() {
-        state.suspects = Dictionary(uniqueKeysWithValues: waiting.map { ($0, state.suspects[$0] ?? now) })
-        let late = state.suspects.filter { now >= $0.value + policy.withheldAfter }.keys.sorted()
+    func raise(_ alarm: Alarm, stopping log: LogID) throws(SyncError) {
+        raise(alarm)
+        // What is no record of this log would hide the true one, and go up to other remotes.
+        if alarm.log == log, alarm.kind == .damaged || alarm.kind == .forged {
+            try mirror.drop(RecordAddress(RecordStream(.log, log), alarm.sequence))
+        }
+    }
+
+    private func noteWaiting(_ shown: [RecordStream: StreamHead]) {
+        // A remote that has nothing of an entry's log does not owe what the entry waits for: another one may.
+        let owed = waiting.filter { _, entries in
+            entries.contains { (shown[$0.stream]?.last ?? 0) >= $0.sequence }
+        }
+        let (texts, owedTexts) = (Set(waiting.keys.map(\.text)), Set(owed.keys.map(\.text)))
+        state.suspects = state.suspects.filter { texts.contains($0.key) }
+        for what in owedTexts where state.suspects[what] == nil { state.suspects[what] = now }
+        let late = state.suspects.filter {
+            owedTexts.contains($0.key) && now >= $0.value + policy.withheldAfter
+        }.keys.sorted()
         if let first = late.first { raise(Alarm(.withheld, nil, 0, first)) }
     }
 
     /// - Returns: false when there is nothing that could be applied now.
     private func applyNext(_ log: LogID) throws(Obstacle) -> Bool {
-        let before = state.logs[log]?.head
-        var sequence = head(log) + 1
+        try checking { () throws(SyncError) in try checkGoesOn() }
+        let head = state.logs[log]?.head
+        var sequence = self.head(log) + 1
         if isBeyondEnd(log, sequence) { return false }
         if let end = state.logs[log]?.end, known?[log] ?? 0 > end { return false }
-        var previous = before?.hash ?? .zero
+        var previous = head?.hash ?? .zero
         var jumps = false
         if !mirror.numbers(of: log).contains(sequence) || (self.jumps[log] ?? 0) > sequence {
             // The beginning is gone, and the log's device says so.
             let jump = self.jumps[log] ?? 0
-            guard jump > head(log) else {
+            guard jump > self.head(log) else {
                 let last = mirror.numbers(of: log).max() ?? 0
-                if state.logs[log]?.end == nil, last > head(log) { throw .waits("\(log.text) from \(head(log) + 1)") }
+                if state.logs[log]?.end == nil, last > self.head(log) { throw .waits(.entries(log, from: sequence)) }
                 return false
             }
             (sequence, jumps, previous) = (jump, true, .zero)
@@ -110,16 +165,45 @@ extension Replica {
             throw .stops(address.alarm(.forked, "an entry that follows another one"))
         }
         try checkTips(of: entry, at: address)
-        let states = try items(of: log, sequence)
+        let states = withoutLies(try items(of: log, sequence), at: address)
+        let before = isCareful ? (state, report) : nil
         apply(entry, log, sequence, jumps)
         for state in states { queue.told.append((state, entry.hlc)) }
         report.applied += 1
         report.items += states.count
-        try checking { () throws(SyncError) in
-            if queue.told.count >= 1000 { try flush() }
-            try compare(log)
-        }
+        if let before { try keep(address, else: before) }
+        if queue.told.count >= 1000 { try checking { () throws(SyncError) in try flush() } }
         return true
+    }
+
+    /// Nobody can have seen what this device has yet to write: what it then writes of such an item would count for
+    /// nothing, and its clock would have to follow.
+    private func withoutLies(_ states: [ItemState<Secret>], at address: RecordAddress) -> [ItemState<Secret>] {
+        let own = state.log
+        guard states.compactMap({ $0.context[own] }).max() ?? 0 > state.clock else { return states }
+        // A file that was put back has written more than it knows, but not later than now.
+        let written = max(state.clock, items.newestStamp)
+        let latest = max(written, items.wallStamp + 3_600_000 << 16)
+        return states.compactMap { told in
+            guard told.context[own] ?? 0 > latest else { return told }
+            raise(address.alarm(.forged, "an entry that has seen what this device has not written"))
+            var kept = told
+            kept.context[own] = written > 0 ? written : nil
+            kept.fields = told.fields.mapValues { values in values.filter { kept.hasSeen($0.key) } }
+                .filter { !$0.value.isEmpty }
+            return kept.hasRequiredFields ? kept : nil
+        }
+    }
+
+    /// Commits one entry; if that cannot be, its log stops.
+    private func keep(
+        _ address: RecordAddress, else before: (state: ReplicaState, report: SyncReport)
+    ) throws(Obstacle) {
+        do throws(SyncError) { try flush() } catch {
+            guard error.isOfItems else { throw .fails(error) }
+            (state, report, othersAt) = (before.state, before.report, nil)
+            throw .stops(address.alarm(.damaged, "items that a vault cannot hold"))
+        }
     }
 
     private func checkTips(of entry: CheckedEntry, at address: RecordAddress) throws(Obstacle) {
@@ -128,7 +212,7 @@ extension Replica {
             let end = min(ended[tip.log] ?? .max, state.logs[tip.log]?.end ?? .max)
             if tip.sequence > end || tip.log == state.log && tip.sequence <= state.sequence { continue }
             if head(tip.log) < tip.sequence, known?[tip.log] ?? 0 <= tip.sequence {
-                throw .waits("\(tip.log.text) \(tip.sequence)")
+                throw .waits(.entry(tip.log, tip.sequence))
             }
             let cited = RecordAddress(RecordStream(.log, tip.log), tip.sequence)
             let hash = try checking { () throws(SyncError) -> Bytes32? in
@@ -154,7 +238,7 @@ extension Replica {
         known.tips = Dictionary(entry.tips.map { ($0.log, $0.sequence) }) { max($0, $1) }
         state.logs[log] = known
         if let others = othersAt { othersAt = others &- before &+ (isOpen(log) ? Sums.word(log, sequence) : 0) }
-        for trim in entry.trims {
+        for trim in entry.trims where counts(trim, by: entry, in: log, sequence) {
             if state.logs[trim.log]?.device == entry.device { state.logs[trim.log]?.said = trim.base }
             guard trim.base > state.logs[trim.log]?.base ?? 0 else { continue }
             setBase(trim.log, trim.base, trim.hash)
@@ -185,7 +269,6 @@ extension Replica {
             return
         }
         guard isComparable, try !hasPending() else { return }
-        if !queue.told.isEmpty { try flush() }
         report.comparedEqual += 1
         guard try sum() != known.sum else {
             state.logs[log]?.differsSince = 0

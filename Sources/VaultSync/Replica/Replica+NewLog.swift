@@ -43,7 +43,7 @@ extension Replica {
         for item in pending { join(item, reader.items, &fresh, old) }
         fresh.clock = max(fresh.clock, state.clock)
         state = fresh
-        (known, jumps, ended, waiting, checked, othersAt) = (nil, [:], [:], [], [:], nil)
+        (known, jumps, ended, waiting, checked, othersAt) = (nil, [:], [:], [:], [:], nil)
         report.newLog = true
         try items.rebuild(
             reader.items.items.values.map { ($0.state, $0.told, $0.erased) }, state)
@@ -137,7 +137,7 @@ extension Replica {
         let reader = try Replica<MemoryItems>(
             memory, state, identity: identity, mirror: mirror, policy: policy, random: random)
         reader.fetchBlob = fetchBlob
-        try reader.applyAll(isComplete: false)
+        try reader.applyAll()
         reader.state.retellsEnded = false
         return reader
     }
@@ -151,9 +151,12 @@ extension Replica {
                 id: whole.id, itemClass: whole.itemClass, context: [fresh.log: whole.context[old] ?? 0])
             for (field, values) in pending.fields {
                 for (dot, value) in values {
+                    // The mirror has the entry that told it, though not all of those that were to follow.
+                    if let told = theirs.fields[field]?[dot], told.isSame(as: value) { continue }
                     mine.fields[field, default: [:]][Dot(log: fresh.log, stamp: dot.stamp)] = value
                 }
             }
+            if mine.fields.isEmpty { return }
             fleet.items[whole.id]?.state = Merge.join(theirs, mine) ?? theirs
             return
         }
@@ -170,5 +173,16 @@ extension Replica {
         moved.fields[.life] = [dot: .plain([1])]
         fleet.items[moved.id] = MemoryItems.Entry(state: moved)
         report.movedItems += 1
+    }
+}
+
+extension FieldValue<Secret> {
+    fileprivate func isSame(as other: FieldValue) -> Bool {
+        switch (self, other) {
+        case (.none, .none): true
+        case (.plain(let a), .plain(let b)): a == b
+        case (.secret(let a), .secret(let b)): a.withBytes { a in b.withBytes { b in isEqualInConstantTime(a, b) } }
+        default: false
+        }
     }
 }

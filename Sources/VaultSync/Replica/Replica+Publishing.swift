@@ -22,14 +22,18 @@ extension Replica {
         // A device that has a log is heard of at once: until then nothing that is deleted can be forgotten.
         guard !pending.isEmpty || isForced || state.sequence == 0 || isHeartbeatDue else { return }
         var batch = Batch(try epochKey())
+        let room = max(
+            policy.entryLength - (trims().count + closes().count) * LogHead.encodedLength, policy.entryLength / 4)
         // What was changed first is told first: up to which stamp everything is told can be said of each entry.
         let order = pending.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
         try items.forEachState(of: order) { whole throws(SyncError) in
             let item = try withBlobs(whole, batch.key, &batch.parts)
-            let length = item.encodedLength(\.count)
-            if batch.length + length > policy.entryLength, !batch.items.isEmpty { try emit(&batch, isLast: false) }
+            let named = batch.logs.union(item.context.keys)
+            let length = batch.length + item.encodedLength(\.count)
+            if length + named.count * Bytes16.length > room, !batch.items.isEmpty { try emit(&batch, isLast: false) }
             batch.items.append(item)
-            batch.length += length
+            batch.length += item.encodedLength(\.count)
+            batch.logs.formUnion(item.context.keys)
             batch.through = max(batch.through, pending[item.id] ?? 0)
         }
         (state.retellsEnded, state.retellsAll) = (false, false)
@@ -49,6 +53,8 @@ extension Replica {
         var records: [StoredRecord] = []
         var items: [ItemState<Secret>] = []
         var length = 0
+        /// What the items' contexts name.
+        var logs: Set<LogID> = []
         var through: UInt64 = 0
         var change = ReplicaChange()
 
@@ -94,7 +100,7 @@ extension Replica {
         own.first = own.first ?? (sequence, stamp)
         own.tips = Dictionary(entry.tips.map { ($0.log, $0.sequence) }) { max($0, $1) }
         state.logs[state.log] = own
-        (batch.items, batch.length) = ([], 0)
+        (batch.items, batch.length, batch.logs) = ([], 0, [])
     }
 
     /// The heads that no other head cites and that this log has not cited, the lowest first.
@@ -117,11 +123,17 @@ extension Replica {
         return tips
     }
 
+    /// First those that count, since this device says so: more than an entry has room for may be known.
     private func trims() -> [LogTrim] {
-        state.logs.compactMap { log, known in
-            known.base > 1 ? LogTrim(log: log, base: known.base, hash: known.baseHash) : nil
+        let isOwner = roster.device(deviceID)?.role == .owner
+        let known = state.logs.filter { $0.value.base > 1 }.map { log, known in
+            let rank = known.device == deviceID ? 0 : known.end != nil && isOwner ? 1 : 2
+            return (rank: rank, trim: LogTrim(log: log, base: known.base, hash: known.baseHash))
         }
+        return known.sorted { ($0.rank, $0.trim.log) < ($1.rank, $1.trim.log) }.prefix(Self.mostTrims).map(\.trim)
     }
+
+    private static var mostTrims: Int { 512 }
 
     private func closes() -> [LogHead] {
         state.ownEnds.compactMap { log, sequence in

@@ -25,6 +25,9 @@ extension Replica {
         if let known = identity.epochKeys[record.epoch] {
             key = known
         } else {
+            guard record.epoch == roster.epoch &+ 1 else {
+                throw .alarm(address.alarm(.damaged, "a roster of an epoch that does not follow"))
+            }
             guard let found = openSeal(of: record) else { throw .removed }
             key = found
         }

@@ -10,6 +10,8 @@ package struct RemoteState: Equatable, Sendable {
     package var acknowledged: UInt64 = 0
     package var log: LogID?
     package var lastSync: UInt64 = 0
+    /// Whether it showed that this device was removed; kept beside.
+    package var saysRemoved = false
 
     package init() {}
 }
@@ -32,16 +34,14 @@ extension Replica {
             try stored { () throws(RecordStoreError) in try store.record(at: address) }
         }
         defer { fetchBlob = nil }
-        // Of a folder records come one by one; elsewhere one look shows all that there is.
-        let isComplete = true
         let newest = try ownRecords(store, heads, from: state.ackedSequence)
         if !hasOwnLog || isCopy(newest) {
-            try beginAnew(ownRecords(store, heads, from: 1))
+            try beginAnew(store, heads)
         }
-        try applyAll(isComplete: isComplete)
+        try applyAll(shown: heads)
         if state.logs[state.log]?.end != nil {
-            try beginAnew(ownRecords(store, heads, from: 1))
-            try applyAll(isComplete: isComplete)
+            try beginAnew(store, heads)
+            try applyAll(shown: heads)
         }
         if tells {
             let acknowledged = remote.log == state.log ? remote.acknowledged : 0
@@ -53,7 +53,15 @@ extension Replica {
         remote.lastSync = now
     }
 
-    private func readHeads(_ store: any RecordStore) throws(SyncError) -> [RecordStream: StreamHead] {
+    private func beginAnew(
+        _ store: any RecordStore, _ heads: [RecordStream: StreamHead]
+    ) throws(SyncError) {
+        // A base that this file never published is void: what lies below it is needed.
+        try fetch(from: store, heads, believesBases: false)
+        try beginAnew(ownRecords(store, heads, from: 1))
+    }
+
+    func readHeads(_ store: any RecordStore) throws(SyncError) -> [RecordStream: StreamHead] {
         let heads = try stored { () throws(RecordStoreError) in try store.heads() }
         return Dictionary(heads.map { ($0.stream, $0) }) { first, _ in first }
     }
@@ -68,34 +76,42 @@ extension Replica {
         if let last, last < state.rosterSequence {
             note(Alarm(.rolledBack, nil, last, "the roster had \(state.rosterSequence) records, and has \(last)"))
         }
-        var fresh: [StoredRecord] = []
         // The last that is known comes again: it must be the same.
         let start = max(roster.sequence, 1)
+        var failure: SyncError?
         try stored { () throws(RecordStoreError) in
-            try store.read([StreamStart(rosterStream, from: start)]) { fresh.append($0) }
-        }
-        for record in fresh {
-            let sequence = record.address.sequence
-            if sequence <= roster.sequence {
-                guard roster.hashes[Int(sequence) - 1] == sealer.hash(record.address, record.bytes) else {
-                    throw .alarm(record.address.alarm(.forked, "the roster was changed on both sides"))
-                }
-                continue
+            try store.read([StreamStart(rosterStream, from: start)]) { record in
+                guard failure == nil else { return }
+                do throws(SyncError) { try follow(record) } catch { failure = error }
             }
-            guard sequence == roster.sequence + 1 else { break }
-            try takeRoster(record.bytes, at: record.address)
-            if !mirror.has(record.address) { try mirror.add([record]) }
-            if roster.device(deviceID) == nil, roster.known[deviceID] != nil { throw .removed }
         }
+        if let failure { throw failure }
+    }
+
+    private func follow(_ record: StoredRecord) throws(SyncError) {
+        let sequence = record.address.sequence
+        guard sequence > roster.sequence else {
+            guard sequence >= 1, roster.hashes[Int(sequence) - 1] == sealer.hash(record.address, record.bytes) else {
+                throw .alarm(record.address.alarm(.forked, "the roster was changed on both sides"))
+            }
+            return
+        }
+        guard sequence == roster.sequence + 1 else { return }
+        try takeRoster(record.bytes, at: record.address)
+        if !mirror.has(record.address) { try mirror.add([record]) }
+        if roster.device(deviceID) == nil, roster.known[deviceID] != nil { throw .removed }
     }
 
     // MARK: Fetching
 
     /// The mirror takes what it lacks. An address never changes its bytes.
-    private func fetch(from store: any RecordStore, _ heads: [RecordStream: StreamHead]) throws(SyncError) {
+    func fetch(
+        from store: any RecordStore, _ heads: [RecordStream: StreamHead], believesBases: Bool = true
+    ) throws(SyncError) {
         for (stream, head) in heads.sorted(by: { $0.key < $1.key })
         where stream.kind == .log && stream.name != state.log {
-            let (have, base) = (mirror.numbers(of: stream), max(state.logs[stream.name]?.base ?? 0, 1))
+            let have = mirror.numbers(of: stream)
+            let base = believesBases ? max(state.logs[stream.name]?.base ?? 0, 1) : 1
             // From the first that is missing; if none is, the last that is known comes again.
             var start = max(base, head.first)
             while have.contains(start), start < head.last { start += 1 }
@@ -105,7 +121,7 @@ extension Replica {
             try stored { () throws(RecordStoreError) in
                 try store.read([StreamStart(stream, from: start)]) { record in
                     guard failure == nil else { return }
-                    do throws(SyncError) { try take(record, &batch) } catch { failure = error }
+                    do throws(SyncError) { try take(record, from: base, &batch) } catch { failure = error }
                 }
             }
             if let failure { throw failure }
@@ -114,10 +130,13 @@ extension Replica {
         }
     }
 
-    private func take(_ record: StoredRecord, _ batch: inout [StoredRecord]) throws(SyncError) {
+    private func take(_ record: StoredRecord, from base: UInt64, _ batch: inout [StoredRecord]) throws(SyncError) {
         let (log, sequence) = (record.address.stream.name, record.address.sequence)
-        guard !isBeyondEnd(log, sequence), sequence >= state.logs[log]?.base ?? 0 else { return }
-        guard record.address.stream.kind.lengths.contains(record.bytes.count) else {
+        try checkGoesOn()
+        guard !isBeyondEnd(log, sequence), sequence >= base else { return }
+        guard record.address.stream.kind.lengths.contains(record.bytes.count),
+            RecordAddress.sequences.contains(sequence)
+        else {
             return raise(record.address.alarm(.damaged, "no record"))
         }
         let twin = batch.last?.address == record.address ? batch.last?.bytes : try mirror.bytes(at: record.address)
@@ -133,7 +152,7 @@ extension Replica {
     }
 
     /// A remote that has less than it had: reported, and healed by what goes up.
-    private func noteRollback(_ heads: [RecordStream: StreamHead], _ remote: RemoteState) {
+    func noteRollback(_ heads: [RecordStream: StreamHead], _ remote: RemoteState) {
         for (stream, seen) in remote.seen where stream.kind == .log {
             let there = heads[stream]?.last ?? 0
             guard there < seen, state.logs[stream.name]?.base ?? 0 <= seen, !isBeyondEnd(stream.name, there + 1) else {
@@ -145,24 +164,35 @@ extension Replica {
 
     // MARK: The own log
 
-    /// What the remote has of the own log.
+    /// What the remote has of the own log. The operator can put rubbish into it, which makes this file no copy of
+    /// itself: what counts is signed by the log's device.
     private func ownRecords(
         _ store: any RecordStore, _ heads: [RecordStream: StreamHead], from sequence: UInt64
     ) throws(SyncError) -> [UInt64: [UInt8]] {
         let stream = RecordStream(.log, state.log)
         guard heads[stream] != nil else { return [:] }
+        let author = state.logs[state.log]?.device ?? deviceID
         var records: [UInt64: [UInt8]] = [:]
+        var failure: SyncError?
         try stored { () throws(RecordStoreError) in
-            try store.read([StreamStart(stream, from: max(sequence, 1))]) {
-                records[$0.address.sequence] = $0.bytes
+            try store.read([StreamStart(stream, from: max(sequence, 1))]) { record in
+                guard failure == nil else { return }
+                do throws(SyncError) {
+                    if try isEntry(record, by: author) {
+                        records[record.address.sequence] = record.bytes
+                    } else {
+                        raise(record.address.alarm(.damaged, "a record that this log's device has not written"))
+                    }
+                } catch { failure = error }
             }
         }
+        if let failure { throw failure }
         return records
     }
 
     /// Whether this file is a copy, or was put back: its log is ahead of it, at the remote or in the mirror, or what it
     /// wrote last is gone.
-    private func isCopy(_ own: [UInt64: [UInt8]]) -> Bool {
+    func isCopy(_ own: [UInt64: [UInt8]]) -> Bool {
         let stream = RecordStream(.log, state.log)
         let mirrored = mirror.numbers(of: stream)
         if (own.keys.max() ?? 0) > state.sequence || (mirrored.max() ?? 0) > state.sequence { return true }
@@ -211,11 +241,13 @@ extension Replica {
         _ stream: RecordStream, _ head: StreamHead?, _ store: any RecordStore
     ) throws(SyncError) -> [UInt64] {
         let base = known?[stream.name] ?? state.logs[stream.name]?.base ?? 0
+        // What waits for something that only another remote has would wait for it here as well.
+        let last = stream.kind == .roster || stream.name == state.log ? UInt64.max : self.head(stream.name)
         var numbers = mirror.numbers(of: stream).filter {
-            $0 >= base && (stream.kind == .roster || !isBeyondEnd(stream.name, $0))
+            $0 >= base && $0 <= last && (stream.kind == .roster || !isBeyondEnd(stream.name, $0))
         }
         guard let head else { return numbers.sorted() }
-        let isWhole = head.count == head.last - head.first + 1
+        let isWhole = head.count == head.last &- head.first &+ 1
         if isWhole {
             numbers = numbers.filter { $0 < head.first || $0 > head.last }
         } else {
@@ -254,6 +286,7 @@ extension Replica {
 
     private func send(_ batch: inout [StoredRecord], to store: any RecordStore) throws(SyncError) {
         guard !batch.isEmpty else { return }
+        try checkGoesOn()
         let records = batch
         batch = []
         let appended = try stored { () throws(RecordStoreError) in try store.append(records) }
@@ -272,7 +305,7 @@ extension Replica {
         var there: [UInt64: [UInt8]] = [:]
         try stored { () throws(RecordStoreError) in
             try store.read([StreamStart(stream, from: remote.acknowledged + 1)]) {
-                there[$0.address.sequence] = $0.bytes
+                if $0.address.sequence <= state.sequence { there[$0.address.sequence] = $0.bytes }
             }
         }
         while remote.acknowledged < state.sequence {

@@ -109,9 +109,14 @@ extension Replica {
 
     /// Removes what is said to be gone, here and at a remote: after an own entry that says so is there.
     func removeTrimmed(at store: any RecordStore, isAcknowledged: Bool) throws(SyncError) {
+        // What another device's entry says is for that device to remove, which knows that its entry is there.
+        var said: [LogID: UInt64] = [:]
+        if isAcknowledged, let newest = try? check(state.log, state.sequence) {
+            for trim in newest.trims { said[trim.log] = trim.base }
+        }
         for (log, known) in state.logs where known.base > 1 {
             let stream = RecordStream(.log, log)
-            if isAcknowledged, log == state.log || known.end != nil {
+            if isAcknowledged, said[log] ?? 0 >= known.base, log == state.log || known.end != nil {
                 try stored { () throws(RecordStoreError) in
                     for reference in try blobs(of: stream, below: known.base) {
                         try store.remove(RecordStream(.blob, reference), below: .max)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Vault
 package import VaultCrypto
 package import VaultFormat
 
@@ -40,17 +41,22 @@ package final class Replica<Items: ReplicaItems> {
     /// What was noticed and is healed by this sync.
     package var notes: [Alarm] = []
     package var report = SyncReport()
+    /// Asked between two records; a sync that is not wanted any more ends there.
+    var goesOn: () -> Bool = { true }
 
     // What signed entries in hand say, whether they can be applied yet or not.
     var known: [LogID: UInt64]?
     var jumps: [LogID: UInt64] = [:]
     var ended: [LogID: UInt64] = [:]
-    var waiting: Set<String> = []
+    /// What entries wait for, and these.
+    var waiting: [Missing: Set<RecordAddress>] = [:]
     var checked: [RecordAddress: CheckedEntry] = [:]
     /// The large values that entries name, as far as these were looked at.
     var namedBlobs: [RecordAddress: [BlobReference]] = [:]
     /// What was applied and is not committed yet.
     var queue = ReplicaChange()
+    /// Whether each entry is committed by itself.
+    var isCareful = false
     /// The words of the heads of all open logs but the own; nil: something else about them changed.
     var othersAt: UInt64?
     private var lookedForPending: (version: UInt64, through: UInt64, found: Bool)?
@@ -174,9 +180,15 @@ package final class Replica<Items: ReplicaItems> {
         return sum
     }
 
-    func raise(_ alarm: Alarm) { if !alarms.contains(alarm) { alarms.append(alarm) } }
+    func raise(_ alarm: Alarm) {
+        // A folder can have any number of reasons, and a person reads few.
+        if alarms.count < 1000, !alarms.contains(alarm) { alarms.append(alarm) }
+    }
 
     func note(_ alarm: Alarm) { if !notes.contains(alarm) { notes.append(alarm) } }
+
+    /// - Throws: `.vault(.cancelled)`
+    func checkGoesOn() throws(SyncError) { if !goesOn() { throw .vault(.cancelled) } }
 
     // MARK: Commits
 
@@ -206,6 +218,11 @@ package struct SyncReport: Equatable, Sendable {
     package var comparedEqual = 0
     package var movedItems = 0
     package var newLog = false
+    /// Whether the vault was locked: nothing was joined, told or put back.
+    package var isLocked = false
+    /// Then: entries of others that lie in the mirror, checked, and items that were changed here and are not told.
+    package var waiting = 0
+    package var untold = 0
 
     package init() {}
 }

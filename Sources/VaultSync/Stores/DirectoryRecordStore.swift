@@ -104,6 +104,17 @@ package final class DirectoryRecordStore: RecordStore {
         if removedSome { try attempt(folder.path) { () throws(Errno) in try folder.synchronize() } }
     }
 
+    package func remove(_ address: RecordAddress) throws(RecordStoreError) {
+        guard let folder = try folder(of: address.stream) else { return }
+        let name = RecordName(address.sequence).text
+        try attempt(folder.path.appending(name)) { () throws(Errno) in
+            do throws(Errno) { try folder.remove(name) } catch {
+                if error != .noSuchFileOrDirectory { throw error }
+            }
+            try folder.synchronize()
+        }
+    }
+
     /// Every number of the stream that has a file, in order.
     package func sequences(of stream: RecordStream) throws(RecordStoreError) -> [UInt64] {
         guard let folder = try folder(of: stream) else { return [] }

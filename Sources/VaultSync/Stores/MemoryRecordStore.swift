@@ -50,6 +50,10 @@ package final class MemoryRecordStore: RecordStore {
         streams.withLock { $0[stream] = $0[stream]?.filter { $0.key >= sequence } }
     }
 
+    package func remove(_ address: RecordAddress) throws(RecordStoreError) {
+        streams.withLock { $0[address.stream]?[address.sequence] = nil }
+    }
+
     private func store(_ record: StoredRecord) -> Appended {
         let address = record.address
         return streams.withLock { streams in

@@ -12,7 +12,9 @@ extension RecordKind {
 extension StoredRecord {
     /// - Throws: `.invalid`
     func checkBounds() throws(RecordStoreError) {
-        guard address.sequence > 0 else { throw .invalid("records are numbered from 1") }
+        guard RecordAddress.sequences.contains(address.sequence) else {
+            throw .invalid("records are numbered from 1 to \(RecordAddress.sequences.upperBound)")
+        }
         let lengths = address.stream.kind.lengths
         guard lengths.contains(bytes.count) else {
             throw .invalid("\(bytes.count) bytes; a record has \(lengths.lowerBound) to \(lengths.upperBound)")

@@ -19,7 +19,7 @@ struct RecordName: Comparable {
             guard let value = Self.value(digit) else { return nil }
             sequence = sequence << 4 | UInt64(value)
         }
-        guard sequence > 0 else { return nil }
+        guard RecordAddress.sequences.contains(sequence) else { return nil }
         self.sequence = sequence
         guard utf8.count > 16 else {
             suffix = ""

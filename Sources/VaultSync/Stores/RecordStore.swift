@@ -66,4 +66,16 @@ package protocol RecordStore: Sendable {
 
     /// Removes what lies below a number.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
+
+    /// Removes one record: of a mirror, which nobody else writes.
+    func remove(_ address: RecordAddress) throws(RecordStoreError)
+}
+
+extension RecordStore {
+    package func remove(_ address: RecordAddress) throws(RecordStoreError) {
+        var kept: [StoredRecord] = []
+        try read([StreamStart(address.stream, from: 1)]) { if $0.address != address { kept.append($0) } }
+        try remove(address.stream, below: .max)
+        _ = try append(kept)
+    }
 }

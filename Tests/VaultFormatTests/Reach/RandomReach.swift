@@ -13,7 +13,7 @@ struct RandomReach {
     func sixteen() -> Bytes16 { Bytes16(random.bytes(16)) }
     func thirtyTwo() -> Bytes32 { Bytes32(random.bytes(32)) }
     func word() -> UInt64 { random.bytes(8).span.integer(at: 0) }
-    func stamp() -> UInt64 { max(1, word() >> UInt64(random.uniform(64))) }
+    func stamp() -> UInt64 { max(1, word() >> UInt64(random.number(in: 1...63))) }
     func text(_ count: ClosedRange<Int>) -> String {
         String((0..<random.number(in: count)).map { _ in random.element(of: Array("aZ09 éß漢-")) })
     }
@@ -27,7 +27,7 @@ struct RandomReach {
         let isFirst = random.chance(20)
         return LogEntry(
             epoch: UInt32(random.uniform(9)), realmID: sixteen(), logID: sixteen(), deviceID: sixteen(),
-            sequence: isFirst ? 1 : stamp() | 2, previous: isFirst ? .zero : thirtyTwo(), hlc: word(), ack: word(),
+            sequence: isFirst ? 1 : stamp() | 2, previous: isFirst ? .zero : thirtyTwo(), hlc: stamp(), ack: word(),
             logset: word(), rosterSequence: stamp(), rosterHash: thirtyTwo(), at: word(), sum: word(),
             tips: heads(0...LogTip.limit).reversed().map {
                 LogTip(log: $0.log, device: sixteen(), sequence: $0.sequence, hash: $0.hash)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import TestSupport
 import Testing
+import VaultCrypto
 import VaultFormat
 
 @testable import VaultSync
@@ -15,12 +16,68 @@ struct ControlTests {
         return try SimulatedFleet.live(90_000 + seed, life)
     }
 
-    @Test(arguments: SimulatedWorld.Rule.allCases.filter { $0 != .sums && $0 != .removalRetelling })
+    @Test(arguments: SimulatedWorld.Rule.played)
     func `fleets without a rule are found out`(rule: SimulatedWorld.Rule) throws {
         for seed in 0..<60 {
             if !(try life(seed, without: [rule]).problems.isEmpty) { return }
         }
         Issue.record("60 fleets did well without \(rule)")
+    }
+
+    /// One item, known to all.
+    private func oneItem(_ enemy: EnemyStore) throws -> ItemID {
+        try enemy.a.editForSure()
+        for _ in 0..<2 { for device in enemy.fleet.devices { try device.sync(enemy.remote) } }
+        return try #require(enemy.a.items.view.visible.sorted().first)
+    }
+
+    private func tell(_ device: SimulatedDevice, _ enemy: EnemyStore, also: Set<ItemID> = []) throws {
+        try device.withReplica(enemy.remote) { replica, _ in try replica.publish(also: also, isForced: true) }
+        try device.sync(enemy.remote, isSilent: true)
+    }
+
+    private func write(
+        _ device: SimulatedDevice, _ item: ItemID, _ changes: [FieldID: FieldValue<Secret>], _ enemy: EnemyStore
+    ) {
+        enemy.world.now += enemy.world.unit
+        device.setClock()
+        device.items.write(item, changes)
+    }
+
+    @Test(arguments: [[], [SimulatedWorld.Rule.lateErasing]])
+    func `values go when nobody can be left who edits the item unaware`(rules: [SimulatedWorld.Rule]) throws {
+        let enemy = try EnemyStore("erasing")
+        let (a, b, c) = (enemy.a, enemy.b, enemy.c)
+        let item = try oneItem(enemy)
+        enemy.world.broken = Set(rules)
+        let label = FieldID.attribute(Attribute.label.tag)
+        write(c, item, [.life: .plain([1]), label: .plain([1] + Array("of c".utf8))], enemy)
+        try tell(c, enemy)
+        try a.sync(enemy.remote, isSilent: true)
+        write(b, item, [.life: .plain([1]), .secret: .secret(try Secret(text: "of b"))], enemy)
+        write(a, item, [.life: .plain([0])], enemy)
+        try tell(a, enemy)
+        for device in [c, a] { try device.sync(enemy.remote, isSilent: true) }
+        // Told before it hears of the others.
+        try tell(b, enemy)
+        for _ in 0..<2 { for device in [a, c, b] { try device.sync(enemy.remote, isSilent: true) } }
+        #expect(enemy.fleet.differ == !rules.isEmpty)
+    }
+
+    @Test(arguments: [[], [SimulatedWorld.Rule.lateErasing, .latePurging]])
+    func `tombstones go when no record is left that knows the item alive`(rules: [SimulatedWorld.Rule]) throws {
+        let enemy = try EnemyStore("purging")
+        let (a, b, c) = (enemy.a, enemy.b, enemy.c)
+        let item = try oneItem(enemy)
+        enemy.world.broken = Set(rules)
+        write(a, item, [.life: .plain([0])], enemy)
+        try tell(a, enemy)
+        for _ in 0..<2 { try a.sync(enemy.remote, isSilent: true) }
+        #expect((a.items.items[item] == nil) == !rules.isEmpty)
+        // Told again before it hears of the deletion, as before a trim.
+        try tell(c, enemy, also: [item])
+        for _ in 0..<2 { for device in [a, b, c] { try device.sync(enemy.remote, isSilent: true) } }
+        #expect(enemy.fleet.differ == !rules.isEmpty)
     }
 
     @Test func `what a removed device alone has told is told again before it goes`() throws {
@@ -61,7 +118,7 @@ struct ControlTests {
             let old = enemy.remote.records
             try enemy.oneMore(enemy.a)
             try enemy.b.sync(enemy.remote)
-            if !remembers { enemy.b.file.remote.seen = [:] }
+            if !remembers { enemy.b.file.remotes = [:] }
             enemy.remote.lie = { _, _ in old }
             try enemy.b.sync(enemy.remote, isSilent: true)
             #expect(enemy.said(enemy.b, .rolledBack) == remembers)

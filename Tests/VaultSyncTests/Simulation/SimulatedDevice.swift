@@ -10,10 +10,11 @@ final class SimulatedDevice {
     /// What survives a crash, is copied, and is put back.
     struct File {
         var items: SimulatedItems
-        var remote = RemoteState()
+        /// What it remembers of each remote, by its name.
+        var remotes: [Int: RemoteState] = [:]
         var identity: Identity
 
-        func copy() -> File { File(items: items.copy(), remote: remote, identity: identity) }
+        func copy() -> File { File(items: items.copy(), remotes: remotes, identity: identity) }
     }
 
     let name: String
@@ -87,10 +88,10 @@ final class SimulatedDevice {
             world.count("entries", replica.report.published)
             world.count("applied", replica.report.applied)
         }
-        var known = file.remote
+        var known = file.remotes[remote.number] ?? RemoteState()
         do {
             let result = try body(replica, &known)
-            file.remote = known
+            file.remotes[remote.number] = known
             return result
         } catch let error as SyncError {
             switch error {
@@ -109,16 +110,32 @@ final class SimulatedDevice {
         let connection = connection(remote, cutPercent: cutPercent)
         let isTidy = !isSilent && world.random.chance(30)
         return try withReplica(remote) { replica, known in
-            try replica.sync(with: connection, &known, tells: !isSilent && !isTidy)
+            let elsewhere = acknowledgedElsewhere(than: remote, replica.state.log)
+            try replica.sync(
+                with: connection, &known, acknowledgedElsewhere: elsewhere, tells: !isSilent && !isTidy)
             guard isTidy else { return }
-            if try !tidy(replica, known) { try replica.publish() }
+            // Of a log that began just now, others have nothing.
+            if try !tidy(replica, known, acknowledgedElsewhere(than: remote, replica.state.log)) {
+                try replica.publish()
+            }
             try replica.sync(with: connection, &known, tells: false)
         } != nil
     }
 
+    /// The last own entry that all other remotes have.
+    private func acknowledgedElsewhere(than remote: SimulatedRemote, _ log: LogID) -> UInt64? {
+        (0..<world.remoteCount).filter { $0 != remote.number }.map { number in
+            guard let known = file.remotes[number], known.log == log else { return 0 }
+            return known.acknowledged
+        }.min()
+    }
+
     /// Trims, whether that is worth it or not.
-    private func tidy(_ replica: Replica<SimulatedItems>, _ known: RemoteState) throws -> Bool {
-        let acknowledged = known.log == replica.state.log ? known.acknowledged : 0
+    private func tidy(
+        _ replica: Replica<SimulatedItems>, _ known: RemoteState, _ elsewhere: UInt64?
+    ) throws -> Bool {
+        let here = known.log == replica.state.log ? known.acknowledged : 0
+        let acknowledged = min(here, elsewhere ?? .max)
         if replica.state.sequence >= 4, acknowledged >= 1 {
             items.isTrimming = true
             defer { items.isTrimming = false }
@@ -141,7 +158,10 @@ final class SimulatedDevice {
     private static let fields: [FieldID] = [.secret, label, .userAttribute("a")]
 
     private func value(of field: FieldID) throws -> FieldValue<Secret> {
-        let text = world.freshText()
+        var text = world.freshText()
+        if field == .secret, world.largePercent > 0, world.random.chance(world.largePercent) {
+            text += [UInt8](repeating: 0, count: 66_000)
+        }
         if field == .secret { return .secret(try Secret(bytes: text)) }
         return .plain((field == SimulatedDevice.label ? [1] : []) + text)
     }

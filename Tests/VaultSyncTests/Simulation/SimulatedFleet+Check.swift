@@ -12,8 +12,10 @@ extension SimulatedFleet {
     func problems(_ life: Life, hasPutBack: Bool) -> [String] {
         let wasRestored = world.stats["remotes restored"] != nil
         let alarms = live.flatMap(\.alarms)
-        if wasRestored, alarms.contains(where: { $0.kind == .forked && ($0.log == nil || hasPutBack) }) {
-            // A person decides.
+        // A person decides. A second remote can be as far behind as one that was restored.
+        if wasRestored || other != nil && hasPutBack,
+            alarms.contains(where: { $0.kind == .forked && ($0.log == nil || hasPutBack) })
+        {
             world.count("forks after a restored remote")
             return world.problems
         }
@@ -26,8 +28,9 @@ extension SimulatedFleet {
             let isWaiting = !device.items.saved.suspects.isEmpty
             if remote.isFolder, isWaiting { found.append("F: \(device.name) waits for \(device.items.saved.suspects)") }
             for alarm in device.alarms {
-                // While the remote lacked what others had seen, that was reported, rightly.
-                if wasRestored, !isWaiting, alarm.kind == .withheld { continue }
+                // While a remote lacked what others had seen, that was reported, rightly; a second one to which an
+                // upload did not end lacks it, too.
+                if wasRestored || other != nil, !isWaiting, alarm.kind == .withheld { continue }
                 found.append(
                     "F: \(device.name): \(alarm.kind) \(alarm.log?.text ?? "") \(alarm.sequence) \(alarm.what)")
             }

@@ -9,6 +9,8 @@ import VaultFormat
 final class SimulatedFleet {
     let world: SimulatedWorld
     var remote: SimulatedRemote
+    /// A second one, for all devices.
+    var other: SimulatedRemote?
     var devices: [SimulatedDevice] = []
 
     init(_ world: SimulatedWorld, _ remote: SimulatedRemote, size: Int, skews: [Int64] = []) throws {
@@ -53,7 +55,7 @@ final class SimulatedFleet {
         var entry = device.rosterDevice
         entry.role = role
         for _ in 0..<4 {
-            guard try approver.sync(remote), approver.alarms.isEmpty else { return nil }
+            guard try syncsFully(approver) else { return nil }
             let connection = approver.connection(remote)
             let isDone = try approver.withReplica(remote) { replica, _ in
                 let isDone = try replica.appendToRoster([.enrol(entry)], at: connection)
@@ -86,7 +88,7 @@ final class SimulatedFleet {
                 try device.sync(remote)
             }
         }
-        guard try remover.sync(remote), remover.alarms.isEmpty else { return false }
+        guard try syncsFully(remover) else { return false }
         try meanwhile()
         remote.beforeRoster = meanwhile
         let connection = remover.connection(remote, cutPercent: cutPercent)
@@ -102,6 +104,12 @@ final class SimulatedFleet {
         return isDone == true
     }
 
+    /// With every remote, and without an alarm.
+    private func syncsFully(_ device: SimulatedDevice) throws -> Bool {
+        let isDone = try other.map { try device.sync($0) } ?? true
+        return try isDone && device.sync(remote) && device.alarms.isEmpty
+    }
+
     // MARK: A whole life
 
     struct Life {
@@ -112,6 +120,8 @@ final class SimulatedFleet {
         var isFolder = false
         /// Whether files and the remote's disk are put back in the same run.
         var hasBoth = false
+        var hasTwoRemotes = false
+        var hasLargeValues = false
         var broken: Set<SimulatedWorld.Rule> = []
     }
 
@@ -139,6 +149,11 @@ final class SimulatedFleet {
             folder.share(with: fleet.devices.map(\.name))
             fleet.remote = folder
         }
+        if life.hasTwoRemotes {
+            fleet.other = SimulatedRemote(number: 1, counts: seed % 2 == 1)
+            world.remoteCount = 2
+        }
+        world.largePercent = life.hasLargeValues ? 5 : 0
         var fates = Fates(life, random)
         for _ in 0..<life.steps { try fleet.step(life, &fates) }
         fleet.travel(100)
@@ -161,6 +176,7 @@ final class SimulatedFleet {
         world.now += 2 * world.minute
         for device in devices {
             try device.sync(remote)
+            if let other { try device.sync(other) }
             travel(100)
         }
     }
@@ -189,7 +205,9 @@ final class SimulatedFleet {
         travel(15)
         switch dice {
         case 0..<520: try device.edit()
-        case 520..<850: try device.sync(remote, cutPercent: random.element(of: [0, 0, 2, 8]))
+        case 520..<850:
+            let chosen = random.chance(50) ? other ?? remote : remote
+            try device.sync(chosen, cutPercent: random.element(of: [0, 0, 2, 8]))
         case _ where !life.hasChaos || life.isFolder: break
         case 850..<880: fates.backup = remote.records
         case 880..<910:

@@ -79,6 +79,8 @@ final class OpenRecordStore: RecordStore, @unchecked Sendable {
 
 /// A remote: one place for all, or a folder of which each device has its own copy.
 final class SimulatedRemote {
+    /// By which devices know it.
+    let number: Int
     let isFolder: Bool
     /// Of a folder: everything that ever was in some copy of it.
     var records: Records
@@ -90,11 +92,13 @@ final class SimulatedRemote {
     var lie: ((_ device: String, Records) -> Records)?
     /// What is shown behind a record, at the same address.
     var twins: ((StoredRecord) -> [StoredRecord])?
+    /// How many records still go up before the connection ends.
+    var accepts: Int?
     /// Runs before a record is put at the end of the roster: others are not idle meanwhile.
     var beforeRoster: (() throws -> Void)?
 
-    init(_ records: Records = [:], isFolder: Bool = false, counts: Bool = true) {
-        (self.records, self.isFolder, self.counts) = (records, isFolder, counts)
+    init(_ records: Records = [:], number: Int = 0, isFolder: Bool = false, counts: Bool = true) {
+        (self.records, self.number, self.isFolder, self.counts) = (records, number, isFolder, counts)
     }
 
     func copy(of device: String) -> Records { isFolder ? copies[device] ?? [:] : records }
@@ -203,6 +207,10 @@ final class Connection: RecordStore, @unchecked Sendable {
         let reached = isCut ? world.random.number(in: 0...records.count) : records.count
         var results: [Appended] = []
         for record in records.prefix(reached) where results.last != .differs {
+            if let left = remote.accepts {
+                guard left > 0 else { throw .unreachable("ended") }
+                remote.accepts = left - 1
+            }
             results.append(remote.store(record, by: device, at: world.now))
             if results.last == .created { world.notePublished(record) }
         }

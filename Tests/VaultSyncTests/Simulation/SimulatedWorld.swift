@@ -30,6 +30,11 @@ final class SimulatedWorld {
     enum Rule: CaseIterable {
         case vouching, removalRetelling, retellingBeforeTrim, sums, orderOfCollisions, lateErasing, latePurging
         case conflicts, editsBeforeDeletions
+
+        /// Those that fleets without a plan of their own soon need.
+        static let played: [Rule] = [
+            .vouching, .retellingBeforeTrim, .orderOfCollisions, .conflicts, .editsBeforeDeletions,
+        ]
     }
 
     /// What happens.
@@ -45,6 +50,9 @@ final class SimulatedWorld {
     var isTorn = false
     var mostTips = LogTip.limit
     var entryLength = 900
+    var remoteCount = 1
+    /// Per cent of the secrets that are too large for an entry.
+    var largePercent = 0
 
     var writes: [Write: Written] = [:]
     var published: Set<Write> = []

@@ -12,7 +12,7 @@ struct SimulationTests {
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
 
     private static let groups = 4
-    private static let fleets = number("VAULT_FLEETS") ?? 200
+    private static let fleets = number("VAULT_FLEETS") ?? 120
     private static let first = number("VAULT_FLEET_SEED") ?? 0
 
     /// The shape of a fleet's life follows from the seed.
@@ -22,6 +22,8 @@ struct SimulationTests {
         life.isFolder = seed % 5 == 4
         life.steps = seed % 3 == 0 ? 120 : 60
         life.hasBoth = seed % 13 == 12
+        life.hasTwoRemotes = !life.isFolder && seed % 4 == 1
+        life.hasLargeValues = seed % 11 == 3
         return life
     }
 
@@ -35,7 +37,7 @@ struct SimulationTests {
             }
             for (name, count) in end.fleet.world.stats { stats[name, default: 0] += count }
         }
-        if Self.fleets != 200 {
+        if Self.fleets != 120 {
             print("fleets: \(count), \(stats.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" })")
         }
     }

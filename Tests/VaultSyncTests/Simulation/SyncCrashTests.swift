@@ -19,6 +19,8 @@ final class CrashingDevice {
     let identity: Identity
     var disk: SimulatedDisk
     var mirror = OpenRecordStore()
+    /// What the mirror is on instead.
+    var mirrorDisk: SimulatedDisk?
     var remote = RemoteState()
     private let clock: ManualClock
 
@@ -42,6 +44,12 @@ final class CrashingDevice {
         (world, identity, self.disk, remote) = (other.world, other.identity, disk, other.remote)
         mirror = OpenRecordStore(other.mirror.records)
         clock = other.clock
+    }
+
+    private var mirrorStore: any RecordStore {
+        guard let mirrorDisk else { return mirror }
+        return DirectoryRecordStore(
+            mirrorDisk.root, realm: world.realmID, createsRoot: true, on: mirrorDisk, random: world.names)
     }
 
     private var path: FilePath { disk.root.appending("v.vault") }
@@ -78,7 +86,7 @@ final class CrashingDevice {
         policy.heartbeatInterval = 0
         policy.entryLength = 600
         let replica = try Replica(
-            items, state, identity: identity, mirror: Mirror(mirror), policy: policy, random: world.names)
+            items, state, identity: identity, mirror: Mirror(mirrorStore), policy: policy, random: world.names)
         var known = remote
         try replica.sync(with: store, &known)
         remote = known
@@ -188,7 +196,7 @@ struct SyncCrashTests {
         return steps.withLock { $0 < end }
     }
 
-    private func judge(
+    func judge(
         _ device: CrashingDevice, _ fleet: SimulatedFleet, _ where: String, _ connect: (SimulatedRemote) -> Connection
     ) throws {
         for _ in 0..<2 {

@@ -18,7 +18,8 @@ struct RecordStoreTests {
         for stream in [RecordStream.roster, Self.log, .blob, .mailbox] {
             let limit = stream.kind.limit
             let wrong: [StoredRecord] = [
-                .of(stream, 0), StoredRecord(RecordAddress(stream, 2), [UInt8](repeating: 1, count: 63)),
+                .of(stream, 0), .of(stream, 1 << 63),
+                StoredRecord(RecordAddress(stream, 2), [UInt8](repeating: 1, count: 63)),
                 .of(stream, 2, count: limit + 1),
             ]
             for record in wrong {
@@ -33,7 +34,7 @@ struct RecordStoreTests {
                 }
             }
             #expect(try store.all(stream).isEmpty)
-            let longest = [StoredRecord.of(stream, 1, count: 64), .of(stream, .max, count: limit)]
+            let longest = [StoredRecord.of(stream, 1, count: 64), .of(stream, 1 << 63 - 1, count: limit)]
             #expect(try store.append(longest) == [.created, .created])
             #expect(try store.all(stream) == longest)
         }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
 import SystemPackage
 import TestSupport
 import Testing
@@ -202,7 +201,7 @@ struct HistoryTests {
         let vault = test.vault
         try vault.setHistoryLimit(50)
         try vault.add(.generic("s", "a", "0"))
-        DispatchQueue.concurrentPerform(iterations: 64) { number in
+        try atOnce(64) { number in
             let query = Query(.genericPassword, service: "s")
             do {
                 switch number % 4 {

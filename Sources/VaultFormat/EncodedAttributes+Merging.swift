@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension EncodedAttributes {
+    /// The same attributes with those of `other` whose tags this version does not know.
+    public func keepingUnknown(of other: EncodedAttributes) -> EncodedAttributes {
+        merging(other, { _ in true }, { !$0.isKnown })
+    }
+
+    /// These attributes for a box that another version of the item had.
+    ///
+    /// - Parameter other: that version's attributes; none for no box.
+    public func takingFields(of other: EncodedAttributes) -> EncodedAttributes {
+        merging(other, { $0 != .fields }, { $0 == .fields })
+    }
+
+    /// The same attributes without some.
+    public func removing(_ tags: Set<AttributeTag>) -> EncodedAttributes {
+        merging(EncodedAttributes(), { !tags.contains($0) }, { _ in false })
+    }
+
+    /// The same attributes with another value, or a first one, of this tag.
+    public func setting(_ tag: AttributeTag, _ value: EncodedValue) -> EncodedAttributes {
+        var list = AttributeList()
+        list[tag] = value
+        return merging(EncodedAttributes(list, user: [:]), { $0 != tag }, { _ in true })
+    }
+
+    /// The same attributes, and those of the others, which win where both have a tag.
+    public func overridden(by other: EncodedAttributes) -> EncodedAttributes {
+        merging(other, { $0 == .user || other.payload(of: $0) == nil }, { _ in true })
+    }
+
+    /// Those of these attributes, and those of the others, that are wanted.
+    private func merging(
+        _ other: EncodedAttributes, _ isWanted: (AttributeTag) -> Bool, _ isWantedOfOther: (AttributeTag) -> Bool
+    ) -> EncodedAttributes {
+        let (mine, theirs) = (bytes.span, other.bytes.span)
+        var (own, others) = (0, 0)
+        var output: [UInt8] = []
+        output.reserveCapacity(mine.count + theirs.count)
+        while own < mine.count || others < theirs.count {
+            let isOwn =
+                others >= theirs.count
+                || own < mine.count && EncodedAttributes.tag(at: own, mine) <= EncodedAttributes.tag(at: others, theirs)
+            if isOwn {
+                EncodedAttributes.copy(mine, at: &own, to: &output, isWanted)
+            } else {
+                EncodedAttributes.copy(theirs, at: &others, to: &output, isWantedOfOther)
+            }
+        }
+        return EncodedAttributes(sorted: output)
+    }
+
+    private static func tag(at offset: Int, _ bytes: Span<UInt8>) -> AttributeTag {
+        AttributeTag(rawValue: bytes.integer(at: offset))
+    }
+
+    /// Appends the attribute at the offset, which moves on, if it is wanted.
+    private static func copy(
+        _ bytes: Span<UInt8>, at offset: inout Int, to output: inout [UInt8], _ isWanted: (AttributeTag) -> Bool
+    ) {
+        let end = offset + headLength + Int(bytes.integer(at: offset + 3, as: UInt32.self))
+        if isWanted(tag(at: offset, bytes)) { output.append(bytes.extracting(offset..<end)) }
+        offset = end
+    }
+}

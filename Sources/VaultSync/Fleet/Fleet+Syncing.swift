@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultFormat
+
+extension Fleet {
+    /// Syncs with every remote in turn. Of a vault that is locked the mirror alone gets what is new.
+    ///
+    /// - Parameters:
+    ///   - report: hears what is under way.
+    ///   - goesOn: asked between two records; one that is not wanted any more ends with `.vault(.cancelled)`.
+    package func sync(
+        report: (String) -> Void = { _ in }, goesOn: @escaping () -> Bool = { true }
+    ) throws(SyncError) -> [SyncOutcome] {
+        try alone { membership throws(SyncError) in
+            let replica = try replica(membership)
+            replica.goesOn = goesOn
+            return try sync(replica, membership, report)
+        }
+    }
+
+    func sync(
+        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void
+    ) throws(SyncError) -> [SyncOutcome] {
+        var (replica, known) = (replica, membership)
+        if !vault.isLocked { try replica.items.stampUnknown() }
+        var outcomes: [SyncOutcome] = []
+        for (url, _) in membership.remotes {
+            report("syncing with \(url.text)")
+            var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked)
+            // What a sync that failed has done in memory alone is not in the vault: the next one that built on it would
+            // take entries for joined whose items are nowhere.
+            if outcome.error != nil {
+                guard let fresh = try? afresh(replica) else { return outcomes + [outcome] }
+                (replica, known) = fresh
+            }
+            // It was locked meanwhile.
+            if outcome.error == .vault(.locked), !outcome.report.isLocked {
+                outcome = self.outcome(of: replica, with: url, &known, isLocked: true)
+                if outcome.error != nil {
+                    guard let fresh = try? afresh(replica) else { return outcomes + [outcome] }
+                    (replica, known) = fresh
+                }
+            }
+            outcomes.append(outcome)
+            if outcome.error == .vault(.cancelled) { break }
+        }
+        return outcomes
+    }
+
+    private func afresh(
+        _ old: Replica<VaultItems>
+    ) throws(SyncError) -> (replica: Replica<VaultItems>, known: Membership) {
+        let known = try membership()
+        let replica = try replica(known)
+        replica.goesOn = old.goesOn
+        return (replica, known)
+    }
+
+    private func outcome(
+        of replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool
+    ) -> SyncOutcome {
+        (replica.alarms, replica.notes, replica.report) = ([], [], SyncReport())
+        var failure: SyncError?
+        let before = known.remotes.first { $0.url == url }?.state
+        do throws(SyncError) {
+            try sync(replica, with: url, &known, isLocked: isLocked)
+        } catch { failure = error }
+        do throws(SyncError) {
+            if failure == .removed, var before {
+                before.saysRemoved = true
+                try save(url, before)
+            }
+            // Also when the rest failed: keys that a roster gave open what is in the mirror.
+            if replica.identity !== known.identity {
+                try save(replica.identity, deviceName: known.deviceName)
+                known.identity = replica.identity
+            }
+        } catch { failure = failure ?? error }
+        return SyncOutcome(
+            url: url, report: replica.report, alarms: replica.alarms, notes: replica.notes, error: failure)
+    }
+
+    private func sync(
+        _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool
+    ) throws(SyncError) {
+        guard let index = known.remotes.firstIndex(where: { $0.url == url }) else { throw .noSuchRemote }
+        let store = store(at: url, realm: replica.identity.realmID)
+        if isLocked {
+            try replica.fetch(from: store, &known.remotes[index].state)
+            replica.report.untold = try untold(replica)
+        } else {
+            let others = known.remotes.indices.filter { $0 != index }.map { other in
+                acknowledged(known.remotes[other].state, replica)
+            }.min()
+            try replica.sync(with: store, &known.remotes[index].state, acknowledgedElsewhere: others)
+        }
+        known.remotes[index].state.saysRemoved = false
+        try save(url, known.remotes[index].state)
+    }
+
+    private func acknowledged(_ remote: RemoteState, _ replica: Replica<VaultItems>) -> UInt64 {
+        remote.log == replica.state.log ? remote.acknowledged : 0
+    }
+
+    /// Joins what was fetched while the vault was locked.
+    ///
+    /// - Returns: how many items that were.
+    package func joinFetched() throws(SyncError) -> Int {
+        try alone { membership throws(SyncError) in
+            let replica = try replica(membership)
+            try replica.joinFetched()
+            return replica.report.items
+        }
+    }
+}
