@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "Library.h"
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #define lib cbus_library
 
@@ -38,6 +41,41 @@ int cbus_new_call(sd_bus *bus, sd_bus_message **message, const char *destination
     return lib.new_call(bus, message, destination, path, interface, member);
 }
 
+int cbus_descriptor(sd_bus *bus) { return lib.get_fd(bus); }
+int cbus_events(sd_bus *bus) { return lib.get_events(bus); }
+
+int64_t cbus_patience(sd_bus *bus) {
+    uint64_t end = 0;
+    int flaw = lib.get_timeout(bus, &end);
+    if (flaw < 0) return flaw;
+    if (end == UINT64_MAX) return INT64_MAX;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t passed = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    return end <= passed ? 0 : (int64_t)(end - passed);
+}
+
+int cbus_unique_name(sd_bus *bus, const char **name) { return lib.get_unique_name(bus, name); }
+int cbus_request_name(sd_bus *bus, const char *name) { return lib.request_name(bus, name, 0); }
+int cbus_new_answer(sd_bus_message *call, sd_bus_message **answer) { return lib.new_answer(call, answer); }
+
+int cbus_new_error(sd_bus_message *call, sd_bus_message **answer, const char *name, const char *text) {
+    sd_bus_error error = {name, text, 0};
+    return lib.new_error(call, answer, &error);
+}
+
+int cbus_new_signal(sd_bus *bus, sd_bus_message **signal, const char *destination, const char *path,
+                    const char *interface, const char *member) {
+    int flaw = lib.new_signal(bus, signal, path, interface, member);
+    return flaw < 0 || !destination ? flaw : lib.set_destination(*signal, destination);
+}
+
+int cbus_send(sd_bus *bus, sd_bus_message *message) {
+    // To a call that nobody asks the number of, libsystemd wants no answer.
+    uint64_t number = 0;
+    return lib.send(bus, message, &number);
+}
+
 void cbus_release(sd_bus_message *message) { lib.unref(message); }
 int cbus_mark_sensitive(sd_bus_message *message) { return lib.sensitive(message); }
 int cbus_append(sd_bus_message *message, char type, const void *value) {
@@ -46,6 +84,31 @@ int cbus_append(sd_bus_message *message, char type, const void *value) {
 int cbus_append_bytes(sd_bus_message *message, const void *bytes, size_t count) {
     return lib.append_array(message, 'y', bytes, count);
 }
+
+int cbus_append_room(sd_bus_message *message, size_t count) {
+    void *room = NULL;
+    int flaw = lib.append_space(message, 'y', count, &room);
+    if (flaw >= 0 && count > 0) memset(room, 0, count);
+    return flaw;
+}
+
+int cbus_fill_rooms(sd_bus_message *message) {
+    // The number of an answer, which may not be 0, is nobody's to refer to.
+    int flaw = lib.seal(message, 1, 0);
+    return flaw < 0 ? flaw : lib.rewind(message, 1);
+}
+
+int cbus_fill(sd_bus_message *message, const void *bytes, size_t count) {
+    const void *room = NULL;
+    size_t size = 0;
+    int flaw = lib.read_array(message, 'y', &room, &size);
+    if (flaw < 0) return flaw;
+    if (size != count) return -EINVAL;
+    // The memory is the message's own, which is not read-only: libsystemd gives it for reading alone.
+    if (count > 0) memcpy((void *)room, bytes, count);
+    return 0;
+}
+
 int cbus_open_container(sd_bus_message *message, char type, const char *contents) {
     return lib.open_container(message, type, contents);
 }
@@ -62,6 +125,16 @@ int cbus_is_at_end(sd_bus_message *message) { return lib.at_end(message, 0); }
 int cbus_skip(sd_bus_message *message, const char *types) { return lib.skip(message, types); }
 const char *cbus_path(sd_bus_message *message) { return lib.path(message); }
 const char *cbus_sender(sd_bus_message *message) { return lib.sender(message); }
+const char *cbus_interface(sd_bus_message *message) { return lib.interface(message); }
+const char *cbus_member(sd_bus_message *message) { return lib.member(message); }
+const char *cbus_signature(sd_bus_message *message) { return lib.signature(message, 1); }
+int cbus_expects_answer(sd_bus_message *message) { return lib.expects_answer(message); }
+
+int cbus_is_call(sd_bus_message *message) {
+    uint8_t type = 0;
+    return lib.type(message, &type) >= 0 && type == 1;
+}
+
 int cbus_is_signal(sd_bus_message *message, const char *interface, const char *member) {
     return lib.is_signal(message, interface, member);
 }

@@ -21,6 +21,10 @@ extern struct cbus_library {
     sd_bus *(*close_unref)(sd_bus *);
     int (*is_ready)(sd_bus *);
     int (*get_fd)(sd_bus *);
+    int (*get_events)(sd_bus *);
+    int (*get_timeout)(sd_bus *, uint64_t *);
+    int (*get_unique_name)(sd_bus *, const char **);
+    int (*request_name)(sd_bus *, const char *, uint64_t flags);
     int (*process)(sd_bus *, sd_bus_message **);
     int (*wait)(sd_bus *, uint64_t microseconds);
     int (*match)(sd_bus *, void **, const char *, handler *, void *);
@@ -31,10 +35,18 @@ extern struct cbus_library {
                         sd_bus_error *, sd_bus_message **, const char *type);
     int (*new_call)(sd_bus *, sd_bus_message **, const char *destination, const char *path, const char *interface,
                     const char *member);
+    int (*new_answer)(sd_bus_message *, sd_bus_message **);
+    int (*new_error)(sd_bus_message *, sd_bus_message **, const sd_bus_error *);
+    int (*new_signal)(sd_bus *, sd_bus_message **, const char *path, const char *interface, const char *member);
+    int (*set_destination)(sd_bus_message *, const char *);
+    int (*send)(sd_bus *, sd_bus_message *, uint64_t *cookie);
     sd_bus_message *(*unref)(sd_bus_message *);
     int (*sensitive)(sd_bus_message *);
     int (*append_basic)(sd_bus_message *, char type, const void *);
     int (*append_array)(sd_bus_message *, char type, const void *, size_t);
+    int (*append_space)(sd_bus_message *, char type, size_t, void **);
+    int (*seal)(sd_bus_message *, uint64_t cookie, uint64_t microseconds);
+    int (*rewind)(sd_bus_message *, int complete);
     int (*open_container)(sd_bus_message *, char type, const char *contents);
     int (*close_container)(sd_bus_message *);
     int (*read)(sd_bus_message *, const char *, ...);
@@ -46,6 +58,11 @@ extern struct cbus_library {
     int (*skip)(sd_bus_message *, const char *types);
     const char *(*path)(sd_bus_message *);
     const char *(*sender)(sd_bus_message *);
+    const char *(*interface)(sd_bus_message *);
+    const char *(*member)(sd_bus_message *);
+    const char *(*signature)(sd_bus_message *, int complete);
+    int (*type)(sd_bus_message *, uint8_t *);
+    int (*expects_answer)(sd_bus_message *);
     int (*is_signal)(sd_bus_message *, const char *interface, const char *member);
     void (*error_free)(sd_bus_error *);
 } cbus_library;

@@ -26,7 +26,16 @@ static long clinux_result(long value) { return value < 0 ? -(long)errno : value;
 
 // prctl is variadic.
 long clinux_set_undumpable(void) { return clinux_result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
+// The process gets SIGTERM when the thread that started it ends; 0: it has ended already, or another process has
+// started this one.
+int clinux_end_with(int32_t parent) { return prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) == 0 && getppid() == parent; }
 void clinux_set_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+void clinux_allow_all_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
 long clinux_is_dumpable(void) { return clinux_result(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
 // RLIMIT_CORE has the type of an anonymous enumeration in glibc, which getrlimit's importer does not accept.
@@ -270,9 +279,10 @@ long clinux_spawn(char *const arguments[], char *const environment[], int output
     return failure != 0 ? -(long)failure : child;
 }
 
-// Starts a program with its standard streams, -1 for /dev/null; `detached` in a session of its own, which outlives this
-// process's terminal.
-long clinux_spawn_helper(char *const arguments[], int input, int output, int error, int detached) {
+// Starts a program with its standard streams, -1 for /dev/null, and an environment, null for this process's; `detached`
+// in a session of its own, which outlives this process's terminal.
+long clinux_spawn_helper(char *const arguments[], char *const environment[], int input, int output, int error,
+                         int detached) {
     signal(SIGCHLD, SIG_DFL);
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
@@ -294,7 +304,8 @@ long clinux_spawn_helper(char *const arguments[], int input, int output, int err
     // Nothing that this process was given is theirs.
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     pid_t child = 0;
-    int failure = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments, environ);
+    int failure = posix_spawnp(
+        &child, arguments[0], &actions, &attributes, arguments, environment ? environment : environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failure != 0 ? -(long)failure : child;

@@ -27,6 +27,21 @@ int cbus_process(sd_bus *, sd_bus_message **);
 // Waits until there is something to process.
 int cbus_wait(sd_bus *, uint64_t microseconds);
 
+// For a process that serves: its descriptor, for which events of poll(2) it waits, and after how many microseconds
+// there is something to do in any case.
+int cbus_descriptor(sd_bus *);
+int cbus_events(sd_bus *);
+int64_t cbus_patience(sd_bus *);
+int cbus_unique_name(sd_bus *, const char **name);
+// -EEXIST: another process has the name, which neither gives it up nor is waited for.
+int cbus_request_name(sd_bus *, const char *name);
+int cbus_new_answer(sd_bus_message *call, sd_bus_message **);
+int cbus_new_error(sd_bus_message *call, sd_bus_message **, const char *name, const char *text);
+// For one connection, or (null) for all that listen.
+int cbus_new_signal(sd_bus *, sd_bus_message **, const char *destination, const char *path, const char *interface,
+                    const char *member);
+int cbus_send(sd_bus *, sd_bus_message *);
+
 int cbus_new_call(sd_bus *, sd_bus_message **, const char *destination, const char *path, const char *interface,
                   const char *member);
 // Sends a call and waits for the answer. An answer that is an error is one here, and the name has its name, which is
@@ -40,6 +55,14 @@ int cbus_mark_sensitive(sd_bus_message *);
 // `value` is the text, or the address of the number.
 int cbus_append(sd_bus_message *, char type, const void *value);
 int cbus_append_bytes(sd_bus_message *, const void *bytes, size_t count);
+// A message that grows is moved, and libsystemd does not wipe where it was, whether it has a secret or not. So a secret
+// is put in when nothing is moved any more: first room is appended for its bytes. When all is written,
+// `cbus_fill_rooms` ends the writing of an answer and goes back to its beginning; it is read then as any message, with
+// `cbus_fill` in the place of `cbus_read_bytes` where there is room.
+int cbus_append_room(sd_bus_message *, size_t count);
+int cbus_fill_rooms(sd_bus_message *answer);
+// -EINVAL: the room is for another number of bytes.
+int cbus_fill(sd_bus_message *, const void *bytes, size_t count);
 int cbus_open_container(sd_bus_message *, char type, const char *contents);
 int cbus_close_container(sd_bus_message *);
 
@@ -56,6 +79,12 @@ int cbus_skip(sd_bus_message *, const char *types);
 const char *cbus_path(sd_bus_message *);
 // The unique name of who sent it, as the bus says.
 const char *cbus_sender(sd_bus_message *);
+const char *cbus_interface(sd_bus_message *);
+const char *cbus_member(sd_bus_message *);
+// Of the whole body.
+const char *cbus_signature(sd_bus_message *);
+int cbus_is_call(sd_bus_message *);
+int cbus_expects_answer(sd_bus_message *);
 int cbus_is_signal(sd_bus_message *, const char *interface, const char *member);
 
 // logind, on the system's bus, for one caller in the process.

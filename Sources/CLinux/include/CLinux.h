@@ -12,7 +12,9 @@
 #define CLINUX_LOCK_NONE 2
 
 long clinux_set_undumpable(void);
+int clinux_end_with(int32_t parent);
 void clinux_set_name(const char *name);
+void clinux_allow_all_descriptors(void);
 long clinux_is_dumpable(void);
 long clinux_forbid_core_dumps(void);
 uint64_t clinux_file_size_limit(void);
@@ -43,7 +45,8 @@ char **clinux_environment(void);
 long clinux_execute(char *const arguments[], char *const environment[]);
 long clinux_pipe(int ends[2]);
 long clinux_spawn(char *const arguments[], char *const environment[], int output, int error, int *signals);
-long clinux_spawn_helper(char *const arguments[], int input, int output, int error, int detached);
+long clinux_spawn_helper(char *const arguments[], char *const environment[], int input, int output, int error,
+                         int detached);
 long clinux_exchange(const char *arguments, const void *input, size_t input_length, void *output, size_t capacity,
                      int seconds);
 int clinux_next_command_signal(int signals, int *passed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
+internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 

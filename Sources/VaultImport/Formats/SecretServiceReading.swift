@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 

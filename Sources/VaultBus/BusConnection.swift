@@ -3,14 +3,16 @@ internal import CBus
 internal import Glibc
 
 /// A method or a signal of an interface.
-struct BusMember {
-    let interface: String
-    let name: String
+package struct BusMember: Hashable, Sendable {
+    package let interface: String
+    package let name: String
+
+    package init(interface: String, name: String) { (self.interface, self.name) = (interface, name) }
 }
 
 /// A connection to a D-Bus message bus, by sd-bus: one call at a time, each with an end.
-@safe final class BusConnection {
-    private let bus: OpaquePointer
+@safe package final class BusConnection {
+    let bus: OpaquePointer
     private let patience: Duration
 
     /// - Parameters:
@@ -18,7 +20,7 @@ struct BusMember {
     ///     `$DBUS_SESSION_BUS_ADDRESS` or `$XDG_RUNTIME_DIR`.
     ///   - patience: how long a call waits for its answer.
     /// - Throws: `.noLibrary`, `.unreachable`.
-    init(_ address: String?, patience: Duration) throws(BusError) {
+    package init(_ address: String?, patience: Duration) throws(BusError) {
         guard cbus_load() >= 0 else { throw .noLibrary }
         var bus: OpaquePointer?
         // Without an error there is a connection.
@@ -38,15 +40,9 @@ struct BusMember {
 
     deinit { unsafe cbus_close(bus) }
 
-    /// Calls a method and waits for the answer.
-    ///
-    /// - Parameters:
-    ///   - destination: a name on the bus.
-    ///   - isSecret: whether the call or the answer has a secret: libsystemd wipes them.
-    ///   - write: appends the arguments.
-    func call(
-        _ method: BusMember, at path: String, of destination: String, isSecret: Bool = false,
-        _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
+    /// A call that nobody has sent yet.
+    package func newCall(
+        _ method: BusMember, at path: String, of destination: String
     ) throws(BusError) -> BusMessage {
         var made: OpaquePointer?
         // Every text ends with a zero byte and lives as long as the call.
@@ -60,7 +56,20 @@ struct BusMember {
             }
         }
         guard result >= 0, let made = unsafe made else { throw BusError(result) }
-        let call = unsafe BusMessage(made)
+        return unsafe BusMessage(made)
+    }
+
+    /// Calls a method and waits for the answer.
+    ///
+    /// - Parameters:
+    ///   - destination: a name on the bus.
+    ///   - isSecret: whether the call or the answer has a secret: libsystemd wipes them.
+    ///   - write: appends the arguments.
+    package func call(
+        _ method: BusMember, at path: String, of destination: String, isSecret: Bool = false,
+        _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
+    ) throws(BusError) -> BusMessage {
+        let call = try newCall(method, at: path, of: destination)
         if isSecret { try call.markSecret() }
         try write(call)
         var answer: OpaquePointer?
@@ -68,7 +77,7 @@ struct BusMember {
         // The name has room for any that D-Bus has.
         let called = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CBUS_NAME_LENGTH)) {
             unsafe $0.initialize(repeating: 0)
-            let called = unsafe cbus_call(bus, made, patience.microseconds, &answer, $0.baseAddress)
+            let called = unsafe cbus_call(bus, call.message, patience.microseconds, &answer, $0.baseAddress)
             if let start = $0.baseAddress { name = unsafe String(cString: start) }
             return called
         }
@@ -81,7 +90,7 @@ struct BusMember {
     /// Asks the bus for signals, which ``signal(until:_:)`` gives.
     ///
     /// - Parameter rule: as D-Bus writes match rules.
-    func match(_ rule: String) throws(BusError) {
+    package func match(_ rule: String) throws(BusError) {
         let result = unsafe rule.withCString { unsafe cbus_match(bus, $0) }
         guard result >= 0 else { throw BusError(result) }
     }
@@ -90,7 +99,7 @@ struct BusMember {
     /// so the caller compares the sender too.
     ///
     /// - Returns: nil when none came in time.
-    func signal(
+    package func signal(
         until deadline: ContinuousClock.Instant, _ isWanted: (BusMessage) throws(BusError) -> Bool
     ) throws(BusError) -> BusMessage? {
         while true {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Glibc
-internal import VaultCrypto
+package import VaultCrypto
 
 /// Why a call on a bus has no answer.
-enum BusError: Error, Equatable {
+package enum BusError: Error, Equatable {
     /// libsystemd is not there, or too old.
     case noLibrary
     /// There is no bus at the address, or it does not let this process in.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CBus
-internal import VaultCrypto
+package import VaultCrypto
 internal import VaultFormat
 
 /// A message of D-Bus, written or read from its beginning to its end. What is read is as its sender made it: sd-bus has
 /// compared the types, and that texts are UTF-8 and paths are paths.
-@safe final class BusMessage {
-    private let message: OpaquePointer
+@safe package final class BusMessage {
+    let message: OpaquePointer
 
     /// - Parameter message: goes with the value.
     init(_ message: OpaquePointer) { unsafe self.message = unsafe message }
@@ -14,9 +14,9 @@ internal import VaultFormat
     deinit { unsafe cbus_release(message) }
 
     /// libsystemd wipes the message before it gives its memory back.
-    func markSecret() throws(BusError) { try check(unsafe cbus_mark_sensitive(message)) }
+    package func markSecret() throws(BusError) { try check(unsafe cbus_mark_sensitive(message)) }
 
-    private func check(_ result: CInt) throws(BusError) {
+    func check(_ result: CInt) throws(BusError) {
         guard result >= 0 else { throw BusError(result) }
     }
 
@@ -25,7 +25,7 @@ internal import VaultFormat
     /// Whether it is a signal of this name, from one sender and object.
     ///
     /// - Parameter sender: a unique name: the bus vouches for it.
-    func isSignal(_ signal: BusMember, from sender: String, at path: String) -> Bool {
+    package func isSignal(_ signal: BusMember, from sender: String, at path: String) -> Bool {
         // The names live as long as the calls, and the message's as long as the message.
         let isSignal = unsafe signal.interface.withCString { interface in
             unsafe signal.name.withCString { unsafe cbus_is_signal(message, interface, $0) }
@@ -36,54 +36,11 @@ internal import VaultFormat
         return unsafe String(cString: from) == sender && String(cString: at) == path
     }
 
-    // MARK: Writing
-
-    func append(_ text: String) throws(BusError) { try append("s", text) }
-
-    func append(path: String) throws(BusError) { try append("o", path) }
-
-    private func append(_ type: Unicode.Scalar, _ text: String) throws(BusError) {
-        // The text ends with a zero byte and is copied.
-        try check(unsafe text.withCString { unsafe cbus_append(message, CChar(ascii: type), $0) })
-    }
-
-    func append(_ number: UInt32) throws(BusError) {
-        var number = number
-        // The number is copied.
-        try check(unsafe cbus_append(message, CChar(ascii: "u"), &number))
-    }
-
-    func append(paths: some Sequence<String>) throws(BusError) {
-        try inside("a", "o") { () throws(BusError) in
-            for path in paths { try append(path: path) }
-        }
-    }
-
-    func append(variantOf text: String) throws(BusError) {
-        try inside("v", "s") { () throws(BusError) in try append(text) }
-    }
-
-    func append(variantOf bytes: Span<UInt8>) throws(BusError) {
-        try inside("v", "ay") { () throws(BusError) in
-            // The bytes are copied.
-            try check(
-                unsafe bytes.withUnsafeBytes { unsafe cbus_append_bytes(message, $0.baseAddress, $0.count) })
-        }
-    }
-
-    private func inside(
-        _ container: Unicode.Scalar, _ contents: String, _ body: () throws(BusError) -> Void
-    ) throws(BusError) {
-        try check(unsafe contents.withCString { unsafe cbus_open_container(message, CChar(ascii: container), $0) })
-        try body()
-        try check(unsafe cbus_close_container(message))
-    }
-
     // MARK: Reading
 
-    func text() throws(BusError) -> String { try text("s") }
+    package func text() throws(BusError) -> String { try text("s") }
 
-    func path() throws(BusError) -> String { try text("o") }
+    package func path() throws(BusError) -> String { try text("o") }
 
     private func text(_ type: Unicode.Scalar) throws(BusError) -> String {
         var text: UnsafePointer<CChar>?
@@ -93,28 +50,35 @@ internal import VaultFormat
         return unsafe String(cString: text)
     }
 
-    func flag() throws(BusError) -> Bool {
+    package func flag() throws(BusError) -> Bool {
         var flag: CInt = 0
         guard unsafe cbus_read(message, CChar(ascii: "b"), &flag) > 0 else { throw .malformed }
         return flag != 0
     }
 
     /// A number of type `u`.
-    func number() throws(BusError) -> UInt32 {
+    package func number() throws(BusError) -> UInt32 {
         var number: UInt32 = 0
         guard unsafe cbus_read(message, CChar(ascii: "u"), &number) > 0 else { throw .malformed }
         return number
     }
 
     /// A number of type `t`.
-    func longNumber() throws(BusError) -> UInt64 {
+    package func longNumber() throws(BusError) -> UInt64 {
         var number: UInt64 = 0
         guard unsafe cbus_read(message, CChar(ascii: "t"), &number) > 0 else { throw .malformed }
         return number
     }
 
+    /// A descriptor, which is the message's and goes with it.
+    package func descriptor() throws(BusError) -> Int32 {
+        var descriptor: CInt = -1
+        guard unsafe cbus_read(message, CChar(ascii: "h"), &descriptor) > 0 else { throw .malformed }
+        return descriptor
+    }
+
     /// An array of bytes, as long as the body runs.
-    func withBytes<R>(_ body: (Span<UInt8>) throws(BusError) -> R) throws(BusError) -> R {
+    package func withBytes<R>(_ body: (Span<UInt8>) throws(BusError) -> R) throws(BusError) -> R {
         var start: UnsafeRawPointer?
         var count = 0
         guard unsafe cbus_read_bytes(message, &start, &count) > 0 else { throw .malformed }
@@ -123,7 +87,7 @@ internal import VaultFormat
     }
 
     /// Reads an array, calling the body for each element.
-    func array(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func array(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try within("a", contents) { () throws(BusError) in
             while try !isAtEnd() { try body() }
         }
@@ -132,19 +96,19 @@ internal import VaultFormat
     /// Reads a dictionary, calling the body for each key.
     ///
     /// - Parameter contents: the types of a key and its value.
-    func dictionary(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func dictionary(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try array(of: "{\(contents)}") { () throws(BusError) in try within("e", contents, body) }
     }
 
-    func structure(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func structure(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try within("r", contents, body)
     }
 
-    func variant(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
+    package func variant(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try within("v", contents, body)
     }
 
-    func skip(_ contents: String) throws(BusError) {
+    package func skip(_ contents: String) throws(BusError) {
         guard unsafe contents.withCString({ unsafe cbus_skip(message, $0) }) >= 0 else { throw .malformed }
     }
 
@@ -165,12 +129,12 @@ internal import VaultFormat
 }
 
 extension CChar {
-    fileprivate init(ascii scalar: Unicode.Scalar) { self = CChar(bitPattern: UInt8(ascii: scalar)) }
+    init(ascii scalar: Unicode.Scalar) { self = CChar(bitPattern: UInt8(ascii: scalar)) }
 }
 
 extension BusMessage {
     /// The paths of an array, if they are not more than the limit.
-    func paths(limit: Int) throws(BusError) -> [String]? {
+    package func paths(limit: Int) throws(BusError) -> [String]? {
         var paths: [String]? = []
         try array(of: "o") { () throws(BusError) in
             let path = try path()
@@ -181,12 +145,12 @@ extension BusMessage {
     }
 
     /// The bytes of an array of bytes that is no secret, if they are not more than the limit.
-    func bytes(limit: Int) throws(BusError) -> [UInt8]? {
+    package func bytes(limit: Int) throws(BusError) -> [UInt8]? {
         try withBytes { bytes throws(BusError) in bytes.count <= limit ? bytes.array(0..<bytes.count) : nil }
     }
 
     /// A copy of an array of bytes in locked memory, if they are not more than the limit.
-    func secret(limit: Int) throws(BusError) -> Secret? {
+    package func secret(limit: Int) throws(BusError) -> Secret? {
         try withBytes { bytes throws(BusError) in
             guard bytes.count <= limit else { return nil }
             do throws(CryptoError) { return Secret(try SecretBytes(copying: bytes)) } catch {

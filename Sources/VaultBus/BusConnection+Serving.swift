@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CBus
+internal import Glibc
+
+/// A process that serves others does not wait on the bus: it hears from its descriptor when there is something to do.
+extension BusConnection {
+    /// To be waited for by poll(2), with ``events``.
+    package var descriptor: Int32 { unsafe cbus_descriptor(bus) }
+
+    /// Whether bytes wait to be written.
+    package var wantsToWrite: Bool { unsafe Int32(cbus_events(bus)) & Int32(POLLOUT) != 0 }
+
+    /// How long nothing may be done on the connection; nil: until something comes.
+    package var rest: Duration? {
+        let microseconds = unsafe cbus_patience(bus)
+        return microseconds == .max ? nil : .microseconds(max(0, microseconds))
+    }
+
+    /// The name of this connection, such as `:1.7`.
+    package var uniqueName: String? {
+        var name: UnsafePointer<CChar>?
+        // The name lives as long as the connection.
+        guard unsafe cbus_unique_name(bus, &name) >= 0, let name = unsafe name else { return nil }
+        return unsafe String(cString: name)
+    }
+
+    /// Takes a name that programs know, if nobody has it.
+    ///
+    /// - Returns: false when another process has it.
+    package func takeName(_ name: String) throws(BusError) -> Bool {
+        let result = unsafe name.withCString { unsafe cbus_request_name(bus, $0) }
+        if result == -EEXIST { return false }
+        guard result >= 0 else { throw BusError(result) }
+        return true
+    }
+
+    /// What came next.
+    package enum Event {
+        case message(BusMessage)
+        /// There may be more.
+        case progress
+        case nothing
+    }
+
+    package func next() throws(BusError) -> Event {
+        var message: OpaquePointer?
+        let progress = unsafe cbus_process(bus, &message)
+        guard progress >= 0 else { throw .lost }
+        if let message = unsafe message { return .message(unsafe BusMessage(message)) }
+        return progress > 0 ? .progress : .nothing
+    }
+
+    package func send(_ message: BusMessage) throws(BusError) {
+        let result = unsafe cbus_send(bus, message.message)
+        guard result >= 0 else { throw BusError(result) }
+    }
+
+    /// - Parameter destination: a connection's name; nil: all that listen.
+    package func signal(
+        _ member: BusMember, at path: String, to destination: String? = nil
+    ) throws(BusError) -> BusMessage {
+        var made: OpaquePointer?
+        // Every text ends with a zero byte and lives as long as the call.
+        let result = unsafe path.withCString { path in
+            unsafe member.interface.withCString { interface in
+                unsafe member.name.withCString { name in
+                    guard let destination else {
+                        return unsafe cbus_new_signal(bus, &made, nil, path, interface, name)
+                    }
+                    return unsafe destination.withCString {
+                        unsafe cbus_new_signal(bus, &made, $0, path, interface, name)
+                    }
+                }
+            }
+        }
+        guard result >= 0, let made = unsafe made else { throw BusError(result) }
+        return unsafe BusMessage(made)
+    }
+}
+
+extension BusMessage {
+    /// An answer to this call, without its values.
+    package func answer() throws(BusError) -> BusMessage {
+        var made: OpaquePointer?
+        let result = unsafe cbus_new_answer(message, &made)
+        guard result >= 0, let made = unsafe made else { throw BusError(result) }
+        return unsafe BusMessage(made)
+    }
+
+    /// An answer that refuses this call.
+    package func refusal(_ name: String, _ text: String) throws(BusError) -> BusMessage {
+        var made: OpaquePointer?
+        // Both texts are copied.
+        let result = unsafe name.withCString { name in
+            unsafe text.withCString { unsafe cbus_new_error(message, &made, name, $0) }
+        }
+        guard result >= 0, let made = unsafe made else { throw BusError(result) }
+        return unsafe BusMessage(made)
+    }
+
+    package var isCall: Bool { unsafe cbus_is_call(message) > 0 }
+
+    package var expectsAnswer: Bool { unsafe cbus_expects_answer(message) > 0 }
+
+    /// The unique name of who sent it, as the bus says.
+    package var sender: String? { unsafe text(cbus_sender(message)) }
+    package var objectPath: String { unsafe text(cbus_path(message)) ?? "" }
+    package var interface: String? { unsafe text(cbus_interface(message)) }
+    package var member: String { unsafe text(cbus_member(message)) ?? "" }
+    /// The types of all that it has.
+    package var signature: String { unsafe text(cbus_signature(message)) ?? "" }
+
+    private func text(_ text: UnsafePointer<CChar>?) -> String? {
+        guard let text = unsafe text else { return nil }
+        // It lives as long as the message.
+        return unsafe String(cString: text)
+    }
+}
