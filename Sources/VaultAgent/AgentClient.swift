@@ -32,17 +32,28 @@ public final class AgentClient: OpenVault {
     /// - Parameters:
     ///   - address: its socket; nil: there is none.
     ///   - vault: the vault file; nil: whichever the agent has.
-    ///   - accessGroups: those of the caller; nil: ``Vault/AccessGroups/ofProcess``.
-    /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there; `.agent(.busy)`.
+    ///   - accessGroups: those of the caller; nil: ``Vault/AccessGroups/ofProcess``, and for another process those that
+    ///     the agent has for it.
+    ///   - behalf: the process that the client speaks for; nil: itself. The agent lets it do what it would let both of
+    ///     them do, on every connection that the client makes, and nothing more when that process has ended.
+    /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there, or the process to speak for
+    ///   has ended or is another user's; `.agent(.busy)`.
     public init?(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?,
-        purpose: Purpose = .reveal
+        purpose: Purpose = .reveal, behalf: Behalf? = nil
     ) throws(VaultError) {
         guard let address else { return nil }
         self.address = address
         let named = accessGroups ?? .ofEnvironment
-        let greeting = Greeting(vault: vault?.string ?? "", groups: (named ?? .ofProcess).list, purpose: purpose)
-        hello = named != nil ? HelloRequest(greeting) : ProgramHelloRequest(greeting)
+        var greeting = Greeting(vault: vault?.string ?? "", groups: named?.list, purpose: purpose)
+        if let behalf {
+            hello = BehalfHelloRequest(greeting, behalf)
+        } else if named != nil {
+            hello = HelloRequest(greeting)
+        } else {
+            greeting.groups = AccessGroups.ofProcess.list
+            hello = ProgramHelloRequest(greeting)
+        }
         guard var connection = try AgentConnection.open(address) else { return nil }
         self.greeting = try AgentClient.greet(hello, on: &connection)
         self.connection = Mutex(Connected(connection: connection))

@@ -29,13 +29,17 @@ public struct AgentStatus: Equatable, Sendable {
     /// Seconds that are left, while unlocked.
     public var locksIn: UInt32?
     public var access: Access
+    /// The access groups that this client may name, since a rule or its sandbox confines it to them; nil: all.
+    public var groups: [String]?
+    /// Whether the policy has a rule, which may let other clients do more or less than this one.
+    public var hasRules: Bool
     public var isAuditing: Bool
     public var clients: UInt32
 
     public init(
         state: State, processID: UInt32, version: String, vault: String, idleLimit: UInt32, maximum: UInt32,
         locksIn: UInt32?,
-        access: Access, isAuditing: Bool, clients: UInt32
+        access: Access, groups: [String]? = nil, hasRules: Bool = false, isAuditing: Bool, clients: UInt32
     ) {
         self.state = state
         self.processID = processID
@@ -45,6 +49,8 @@ public struct AgentStatus: Equatable, Sendable {
         self.maximum = maximum
         self.locksIn = locksIn
         self.access = access
+        self.groups = groups
+        self.hasRules = hasRules
         self.isAuditing = isAuditing
         self.clients = clients
     }
@@ -63,6 +69,8 @@ extension AgentStatus: MessageValue {
         writer.put(maximum)
         writer.put(locksIn)
         writer.put(access)
+        writer.put(groups)
+        writer.put(hasRules)
         writer.put(isAuditing)
         writer.put(clients)
     }
@@ -71,7 +79,7 @@ extension AgentStatus: MessageValue {
         AgentStatus(
             state: try reader.read(), processID: try reader.read(), version: try reader.read(),
             vault: try reader.read(), idleLimit: try reader.read(), maximum: try reader.read(),
-            locksIn: try reader.read(), access: try reader.read(), isAuditing: try reader.read(),
-            clients: try reader.read())
+            locksIn: try reader.read(), access: try reader.read(), groups: try reader.read(),
+            hasRules: try reader.read(), isAuditing: try reader.read(), clients: try reader.read())
     }
 }

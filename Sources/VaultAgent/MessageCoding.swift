@@ -18,7 +18,7 @@ package struct MessageWriter {
 
     var secretsLength: Int { secrets.reduce(0) { $0 + $1.count } }
 
-    mutating func put(_ value: some MessageValue) { value.write(to: &self) }
+    package mutating func put(_ value: some MessageValue) { value.write(to: &self) }
 
     fileprivate mutating func append(_ integer: some FixedWidthInteger & UnsignedInteger & BitwiseCopyable) {
         body.append(integer: integer)
@@ -61,7 +61,7 @@ package struct MessageReader {
 
     init(_ frame: Frame) { self.init(frame.body, secrets: frame.secrets.first) }
 
-    mutating func read<Value: MessageValue>(_ type: Value.Type = Value.self) throws(MessageError) -> Value {
+    package mutating func read<Value: MessageValue>(_ type: Value.Type = Value.self) throws(MessageError) -> Value {
         try Value.read(from: &self)
     }
 

@@ -20,6 +20,8 @@ struct AccessPolicy: Sendable {
         var access = AgentStatus.Access.full
         var groups: AccessGroups?
 
+        var rights: Rights { Rights(access: access, groups: groups) }
+
         func fits(_ process: ClientProcess) -> Bool {
             if let executable, process.executable != executable, !process.ancestors.contains(executable) {
                 return false
@@ -60,11 +62,21 @@ struct AccessPolicy: Sendable {
         Source(path) != source || zip(written, rules).contains { $0.resolved.executable != $1.executable }
     }
 
-    /// What a client may do that is one of `rules`, and the access groups that it may name; nil: all.
-    func rights(of process: ClientProcess) -> (access: AgentStatus.Access, groups: AccessGroups?) {
-        guard let rule = rules.first(where: { $0.fits(process) }) else { return (.full, nil) }
-        return (rule.access, rule.groups)
+    /// What the rules let a client do.
+    func rights(of process: ClientProcess) -> Rights { ruled(process) ?? .all }
+
+    /// What a process may do for which `door` speaks; nil: it speaks for itself. A door has the rights of both: it can
+    /// only narrow those of either.
+    func rights(of process: ClientProcess, through door: ClientProcess?) -> Rights {
+        // What is not known fits no rule, and is not let through for that.
+        guard !needsMore(of: process), door.map(needsMore) != true else { return .none }
+        guard let door else { return rights(of: process) }
+        // Behind a door are sandboxed applications, which cannot reach the agent itself.
+        let own = ruled(process) ?? process.flatpak.map { Rights(ofFlatpak: $0) } ?? .all
+        return own.limited(to: rights(of: door))
     }
+
+    private func ruled(_ process: ClientProcess) -> Rights? { rules.first { $0.fits(process) }?.rights }
 
     /// Whether a rule is about something that could not be found out about the client.
     func needsMore(of process: ClientProcess) -> Bool {

@@ -129,6 +129,7 @@ public final class AgentServer: Sendable {
             return state.listener
         }
         try? listener?.close().wait()
+        keeper.end()
         // What is being answered is answered first.
         try? pool.syncShutdownGracefully()
         keeper.close()
@@ -176,17 +177,17 @@ public final class AgentServer: Sendable {
     /// Whether the policy or the log needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
 
-    func caller(_ process: ClientProcess, groups: AccessGroups?, isNamed: Bool, _ purpose: AgentClient.Purpose)
-        -> Caller
-    {
-        var rights = state.withLock { $0.policy.rights(of: process) }
-        // What is not known fits no rule, and is not let through for that.
-        if state.withLock({ $0.policy.needsMore(of: process) }) { rights = (.none, nil) }
+    /// - Parameter door: the process at the other end, where that speaks for `process`.
+    func caller(
+        _ process: ClientProcess, through door: ClientProcess? = nil, groups: AccessGroups?, isNamed: Bool,
+        _ purpose: AgentClient.Purpose
+    ) -> Caller {
+        let rights = state.withLock { $0.policy.rights(of: process, through: door) }
         let named = isNamed ? groups : nil
         return Caller(
-            process: process, access: rights.access,
+            process: process, door: door, access: rights.access,
             groups: rights.groups.map { named?.limited(to: $0) ?? $0 } ?? groups ?? .standard,
-            isConfined: rights.groups != nil,
+            confinement: rights.groups,
             purpose: purpose)
     }
 
@@ -215,13 +216,14 @@ public final class AgentServer: Sendable {
     }
 
     func status(for caller: Caller) -> AgentStatus {
-        AgentStatus(
+        let (clients, hasRules) = state.withLock { (UInt32($0.sessions.count), !$0.policy.isEmpty) }
+        return AgentStatus(
             state: keeper.lockState, processID: UInt32(ProcessInfo.processInfo.processIdentifier),
             version: settings.version,
             vault: settings.vault.string, idleLimit: keeper.idleLimit.wholeSeconds,
             maximum: settings.maximum.wholeSeconds,
-            locksIn: keeper.locksIn, access: caller.access, isAuditing: answers.audit != nil,
-            clients: UInt32(state.withLock { $0.sessions.count }))
+            locksIn: keeper.locksIn, access: caller.access, groups: caller.confinement?.list, hasRules: hasRules,
+            isAuditing: answers.audit != nil, clients: clients)
     }
 }
 
@@ -239,7 +241,8 @@ extension AgentSettings {
         }
     }
 
-    fileprivate func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
+    /// Whether processes of a user are served.
+    func allows(_ user: UInt32) -> Bool { user == geteuid() || user == 0 && allowsRoot }
 }
 
 extension AgentSettings {

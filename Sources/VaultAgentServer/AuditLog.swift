@@ -21,6 +21,7 @@ public final class AuditLog: Sendable {
         case reveal, use
         case add, set, update, delete
         case `import`, forget
+        case sync
         case stop, refused
     }
 
@@ -49,9 +50,16 @@ public final class AuditLog: Sendable {
         public internal(set) var executable: String?
         public internal(set) var unit: String?
         public internal(set) var flatpak: String?
+        /// The client that spoke for the process; nil: the process was the client.
+        public internal(set) var via: Door?
         public internal(set) var n = 0
         /// 2 in a log that has a head.
         public internal(set) var v: Int? = 2
+
+        public struct Door: Codable, Sendable {
+            public internal(set) var pid: Int32
+            public internal(set) var executable: String?
+        }
     }
 
     private let directory: FilePath
@@ -184,10 +192,10 @@ public final class AuditLog: Sendable {
     }
 
     /// A refusal hands nothing out, so it stands even where it cannot be written down.
-    func noteRefusal(of caller: Caller, _ error: VaultError) {
+    func noteRefusal(of caller: Caller, _ error: VaultError, _ reason: String = "policy") {
         guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
         var entry = entry(.refused, [], caller)
-        entry.error = error == .agent(.refused) ? "policy" : "wrong passphrase"
+        entry.error = error == .agent(.refused) ? reason : "wrong passphrase"
         try? append(entry)
     }
 
@@ -197,8 +205,8 @@ public final class AuditLog: Sendable {
             items: items,
             count: count,
             pid: caller.process.id,
-            executable: caller.process.executable ?? caller.process.ancestors.first { !$0.isEmpty },
-            unit: caller.process.unit, flatpak: caller.process.flatpak)
+            executable: caller.process.program, unit: caller.process.unit, flatpak: caller.process.flatpak,
+            via: caller.door.map { Entry.Door(pid: $0.id, executable: $0.program) })
     }
 
     private func append(_ entry: Entry) throws(VaultError) {

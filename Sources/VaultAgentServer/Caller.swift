@@ -5,9 +5,13 @@ internal import VaultAgent
 /// Who asks, and what that process may do.
 struct Caller: Sendable {
     var process: ClientProcess
+    /// The client that speaks for the process; nil: the process is the client.
+    var door: ClientProcess?
     var access: AgentStatus.Access
     var groups: AccessGroups
-    /// Whether its rule names the groups.
-    var isConfined = false
+    /// The groups that it may name, since a rule or its sandbox confines it to them; nil: all.
+    var confinement: AccessGroups?
     var purpose: AgentClient.Purpose
+
+    var isConfined: Bool { confinement != nil }
 }

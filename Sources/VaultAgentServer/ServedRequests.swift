@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
+internal import VaultSync
 
 // Every request that the agent takes, who may ask for it, and what is done then.
 
@@ -12,7 +13,7 @@ enum ServedRequests {
         SecretRequest.self, CompactRequest.self, VerifyRequest.self, AuditRequest.self, StopRequest.self,
         VersionsRequest.self, UndoRequest.self, RestoreRequest.self, ForgetRequest.self, DeviceIdentifierRequest.self,
         LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self, WatchRequest.self,
-        SequenceRequest.self,
+        SequenceRequest.self, SyncRequest.self, BehalfHelloRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -31,6 +32,10 @@ extension HelloRequest: ServedRequest {
 }
 
 extension ProgramHelloRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { true }
+}
+
+extension BehalfHelloRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { true }
 }
 
@@ -64,6 +69,7 @@ extension UnlockRequest: VaultRequest {
             answers.keeper.lock()
             throw error
         }
+        answers.keeper.joinFetched()
         return [DoneReply()]
     }
 }
@@ -263,5 +269,20 @@ extension AuditRequest: VaultRequest {
             try AuditLog.check(with: vault, in: directory)
         }
         return [AuditReply(entries: entries, firstChanged: firstChanged)]
+    }
+}
+
+// MARK: Many devices
+
+extension SyncRequest: VaultRequest {
+    /// Other devices hear of the items of every group.
+    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        let result = try answers.keeper.sync(withFingerprint: withFingerprint)
+        try answers.afterwards { audit throws(VaultError) in
+            try audit.note(.sync, count: result.outcomes.reduce(0) { $0 + $1.report.items }, by: caller)
+        }
+        return SyncReply.parts(of: result)
     }
 }

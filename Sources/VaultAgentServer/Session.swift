@@ -26,6 +26,8 @@ final class Session: ChannelInboundHandler {
 
     private let server: AgentServer
     private let process: ClientProcess
+    /// The process that the client speaks for; nil: itself.
+    private var represented: RepresentedProcess?
     private var inbox: Inbox
     private var phase = Phase.new
     private var caller: Caller?
@@ -100,6 +102,7 @@ final class Session: ChannelInboundHandler {
         deadline?.cancel()
         turnEnd?.cancel()
         (staged, stagedDeletes, stagedBytes) = ([], [], 0)
+        represented = nil
         server.closed(self)
     }
 
@@ -158,6 +161,10 @@ final class Session: ChannelInboundHandler {
             guard let hello = request as? any Hello else { throw .invalid }
             return greet(hello, number, context)
         }
+        guard represented?.hasEnded != true else {
+            server.answers.audit?.noteRefusal(of: caller, .agent(.refused), "the process has ended")
+            return refuse(.agent(.refused), number: number, context)
+        }
         phase = .busy
         do throws(VaultError) { try caller.check(request) } catch {
             server.answers.audit?.noteRefusal(of: caller, error)
@@ -193,9 +200,17 @@ final class Session: ChannelInboundHandler {
         guard greeting.vault.isEmpty || server.settings.isVault(greeting.vault) else {
             return refuse(.agent(.otherVault), number: number, context)
         }
+        if let behalf = (hello as? BehalfHelloRequest)?.behalf {
+            represented = RepresentedProcess(behalf, allows: server.settings.allows)
+            guard represented != nil else {
+                let door = Caller(process: process, access: .none, groups: [], purpose: greeting.purpose)
+                server.answers.audit?.noteRefusal(of: door, .agent(.refused), "no such process to speak for")
+                return refuse(.agent(.refused), number: number, context)
+            }
+        }
         let caller = server.caller(
-            process, groups: greeting.groups.map { AccessGroups($0) }, isNamed: Request.namesGroups,
-            greeting.purpose)
+            represented?.process ?? process, through: represented.map { _ in process },
+            groups: greeting.groups.map { AccessGroups($0) }, isNamed: Request.namesGroups, greeting.purpose)
         self.caller = caller
         phase = .busy
         reply([StatusReply(server.status(for: caller))], number, context)
@@ -285,6 +300,7 @@ final class Session: ChannelInboundHandler {
 
     private func tellNext(_ number: UInt32, _ context: ChannelHandlerContext) {
         guard case .watching(let changes) = phase else { return }
+        guard represented?.hasEnded != true else { return refuse(.agent(.refused), number: number, context) }
         let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
         let next = changes.take { [loop = context.eventLoop] in
             loop.execute { here.value.session.tellNext(number, here.value.context) }
@@ -380,16 +396,5 @@ final class Session: ChannelInboundHandler {
     func close(_ context: ChannelHandlerContext) {
         phase = .closed
         context.close(promise: nil)
-    }
-}
-
-extension ByteBuffer {
-    /// Wipes the storage itself. Changing the buffer would make a copy first when NIO has it too.
-    fileprivate func wipe() {
-        unsafe withVeryUnsafeBytes { storage in
-            let bytes = unsafe UnsafeMutableRawBufferPointer(mutating: storage)
-            // The storage was allocated, and NIO is done with the buffer.
-            unsafe VaultCrypto.wipe(unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[readerIndex..<writerIndex]))
-        }
     }
 }

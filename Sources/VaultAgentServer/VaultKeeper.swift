@@ -17,6 +17,10 @@ final class VaultKeeper: Sendable {
         /// How often it was locked: keys that were being derived meanwhile are not taken.
         var locks: UInt64 = 0
         var isClosed = false
+        /// Whether what is being done is to be done quickly: the agent ends.
+        var isEnding = false
+        /// Whether entries of other devices wait for the next unlock.
+        var hasFetched = false
         var unlockedAt = Duration.zero
         var lastUse = Duration.zero
         /// Wrong passphrases in a row, and when the next may be tried.
@@ -26,7 +30,7 @@ final class VaultKeeper: Sendable {
         var notBefore = Duration.zero
     }
 
-    private let settings: AgentSettings
+    let settings: AgentSettings
     private let state = Mutex(State())
     /// One derivation at a time: guessing is no faster with many connections.
     private let unlocking = Mutex(())
@@ -177,6 +181,24 @@ final class VaultKeeper: Sendable {
     /// Whole seconds, rounded up.
     var locksIn: UInt32? {
         timeLeft.map { UInt32(clamping: max(0, (($0 + .milliseconds(999)) / .seconds(1)).rounded(.down))) }
+    }
+
+    // MARK: Syncing
+
+    /// Whether a sync that is under way is to be finished.
+    var goesOn: Bool { state.withLock { !$0.isEnding } }
+
+    /// A sync that is under way ends after the next record.
+    func end() { state.withLock { $0.isEnding = true } }
+
+    func noteFetched() { state.withLock { $0.hasFetched = true } }
+
+    /// - Returns: whether there was a note since the last call.
+    func takeFetched() -> Bool {
+        state.withLock { state in
+            defer { state.hasFetched = false }
+            return state.hasFetched
+        }
     }
 
     /// Brings the file in order and lets the keys go.

@@ -12,6 +12,7 @@ struct MessageTableTests {
     private static let replies: [any AgentReply.Type] = [
         DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
         VerificationReply.self, AuditReply.self, IdentifierReply.self, ChangesReply.self,
+        SyncReply.self,
     ]
 
     /// The rows of the table: number, message, answered by.
@@ -45,15 +46,17 @@ struct MessageTableTests {
 
     @Test func `nothing but a client's request is one`() throws {
         for kind in UInt8.min...UInt8.max where !ServedRequests.all.contains(where: { $0.kind == kind }) {
-            let head = try MessageHead([0, 0, 0, 0, 0, 0, 0, 0, 1, kind, 0, 0, 1, 0, 0, 0].span)
+            let head = try MessageHead([0, 0, 0, 0, 0, 0, 0, 0, Frame.version, kind, 0, 0, 1, 0, 0, 0].span)
             #expect(throws: MessageError.invalid) {
                 try ServedRequests.request(Frame(head, body: [], secrets: nil))
             }
         }
     }
 
-    @Test func `a client that may do nothing may greet and ask for the state, and one that only injects little more`() {
-        func permitted(_ access: AgentStatus.Access) -> Set<UInt8> {
+    @Test func `a client that may do nothing may greet and ask for the state, and one that only injects little more`()
+        throws
+    {
+        func permitted(_ access: AgentStatus.Access) throws -> Set<UInt8> {
             let caller = Caller(process: .own, access: access, groups: ["*"], purpose: .reveal)
             let requests: [any ServedRequest] = [
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
@@ -66,12 +69,14 @@ struct MessageTableTests {
                 VersionsRequest(.init(.key), deleted: false), UndoRequest(.init(id: [], valueVersion: 1), to: nil),
                 RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(""),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),
-                WatchRequest(nil, from: nil), SequenceRequest(),
+                WatchRequest(nil, from: nil), SequenceRequest(), SyncRequest(withFingerprint: false),
+                BehalfHelloRequest(
+                    Greeting(vault: "", groups: nil, purpose: .reveal), try #require(Behalf(process: 1, startTime: 0))),
             ]
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
         }
-        #expect(permitted(.none) == [1, 2, 24])
-        #expect(permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26])
-        #expect(permitted(.full).count == 25)
+        #expect(try permitted(.none) == [1, 2, 24, 28])
+        #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28])
+        #expect(try permitted(.full).count == 27)
     }
 }

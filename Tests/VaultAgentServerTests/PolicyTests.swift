@@ -71,10 +71,49 @@ struct PolicyTests {
         var process = ClientProcess(id: 1, user: 1)
         process.cgroup = "/user.slice/app-flatpak-org.example.App-4711.scope"
         #expect(process.unit == "app-flatpak-org.example.App-4711.scope")
-        #expect(ClientProcess.flatpak(inUnit: process.unit ?? "") == "org.example.App")
+        #expect(ProcessTable.flatpak(inUnit: process.unit ?? "") == "org.example.App")
+        #expect(ProcessTable.flatpak(inUnit: "app-flatpak-org.example.My\\x2dApp-7.scope") == "org.example.My-App")
         #expect(
-            ClientProcess.flatpak(inUnit: "app-flatpak-") == "" || ClientProcess.flatpak(inUnit: "app-flatpak-") == nil)
-        #expect(ClientProcess.flatpak(inUnit: "app-gnome-x-1.scope") == nil)
+            ProcessTable.flatpak(inUnit: "app-flatpak-") == "" || ProcessTable.flatpak(inUnit: "app-flatpak-") == nil)
+        #expect(ProcessTable.flatpak(inUnit: "app-gnome-x-1.scope") == nil)
+    }
+
+    @Test func `behind a door a Flatpak application without a rule has the group of its name, and no other`() throws {
+        let door = Self.process("/usr/bin/vault", ancestors: ["/usr/lib/systemd/systemd"])
+        func rights(_ flatpak: String?, _ policy: AccessPolicy, door: ClientProcess? = door) -> Rights {
+            policy.rights(
+                of: Self.process("/app/bin/app", cgroup: "/user.slice/a.scope", flatpak: flatpak), through: door)
+        }
+        let none = try AccessPolicy(nil)
+        for unknown in ["", "*", "default", "a.*", "a.b,c", "a.b/c", "\u{e9}.b", "a b.c", "a.b\0"] {
+            #expect(rights(unknown, none) == .none, "\(unknown)")
+        }
+        #expect(rights("org.example.App", none) == Rights(access: .full, groups: ["org.example.App"]))
+        #expect(rights(nil, none) == .all)
+        // Without a door there is no more and no less than before.
+        #expect(rights("org.example.App", none, door: nil) == .all)
+        let ruled = try Self.policy(
+            """
+            {"rules": [{"flatpak": "org.example.App", "groups": ["shared", "default"]},
+                       {"flatpak": "org.example.Robot", "access": "inject-only"}, {"flatpak": "", "groups": ["x"]}]}
+            """)
+        #expect(rights("org.example.App", ruled) == Rights(access: .full, groups: ["shared", "default"]))
+        #expect(rights("org.example.Robot", ruled) == Rights(access: .injectOnly, groups: nil))
+        #expect(rights("", ruled) == Rights(access: .full, groups: ["x"]))
+        #expect(rights("org.example.Other", ruled) == Rights(access: .full, groups: ["org.example.Other"]))
+        let narrow = try Self.policy("{\"rules\": [{\"executable\": \"/usr/bin/vault\", \"groups\": [\"a\"]}]}")
+        #expect(rights("org.example.App", narrow) == Rights(access: .full, groups: []))
+    }
+
+    @Test func `behind a door, too, a process of which nothing can be known may do nothing, and neither may the door`()
+        throws
+    {
+        let policy = try Self.policy("{\"rules\": [{\"executable\": \"/usr/bin/robot\", \"groups\": [\"ci\"]}]}")
+        let (known, hidden) = (Self.process("/usr/bin/app"), Self.process(nil, ancestors: [""], flatpak: "a.b"))
+        #expect(policy.rights(of: known, through: known) == .all)
+        for (process, door) in [(hidden, known), (known, hidden), (hidden, hidden), (hidden, nil)] {
+            #expect(policy.rights(of: process, through: door) == .none)
+        }
     }
 
     @Test(arguments: [

@@ -16,8 +16,9 @@ struct RefusalTests {
 
     @Test(arguments: [
         [UInt8](repeating: 0xff, count: 16), Array("GET / HTTP/1.1\r\n\r\n".utf8),
-        [0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 1, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 1, 99, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, Frame.version - 1, 1, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, Frame.version + 1, 1, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, Frame.version, 99, 0, 0, 1, 0, 0, 0],
     ]) func `garbage, a length of 4 GiB, another version or an unknown request end the connection`(bytes: [UInt8])
         throws
     {

@@ -68,8 +68,11 @@ final class TestAgent {
 
     deinit { server.stop() }
 
-    func client(_ groups: AccessGroups? = .standard, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
-        try #require(try AgentClient(at: address, vault: path, accessGroups: groups, purpose: purpose))
+    func client(
+        _ groups: AccessGroups? = .standard, _ purpose: AgentClient.Purpose = .reveal, behalf: Behalf? = nil
+    ) throws -> AgentClient {
+        try #require(
+            try AgentClient(at: address, vault: path, accessGroups: groups, purpose: purpose, behalf: behalf))
     }
 
     /// A client of the agent, whose vault is unlocked by it.
@@ -120,7 +123,7 @@ final class RawConnection: Sendable {
         let secrets = parsed.secretsLength > 0 ? read(parsed.secretsLength).flatMap { try? Secret(bytes: $0) } : nil
         let frame = Frame(parsed, body: body, secrets: secrets)
         let types: [any AgentReply.Type] = [
-            FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self, ChangesReply.self,
+            FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self, ChangesReply.self, SyncReply.self,
         ]
         return try #require(types.first { $0.kind == frame.kind }).init(frame)
     }

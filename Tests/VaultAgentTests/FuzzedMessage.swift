@@ -54,7 +54,11 @@ enum FuzzedMessage {
                 .passphraseAndKeyFile(
                     try .of("both"), try KeyFile(digest: Secret(bytes: [UInt8](repeating: 9, count: 64)))),
             ]
-            return unlocking.map { UnlockRequest($0) } + [
+            let others = [Behalf(process: 7, startTime: 8), Behalf(process: .max, startTime: .max)].compactMap { $0 }
+            let behalf = others.map { other in
+                BehalfHelloRequest(Greeting(vault: "/v", groups: ["*"], purpose: .use), other)
+            }
+            return unlocking.map { UnlockRequest($0) } + behalf + [
                 HelloRequest(Greeting(vault: "/v", groups: ["a", "*"], purpose: .use)),
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "/v", groups: ["program"], purpose: .reveal)),
@@ -70,7 +74,8 @@ enum FuzzedMessage {
                 DeviceIdentifierRequest(name: "com.example", thisDeviceOnly: true, reset: false),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
                 WatchRequest(query, from: 7), WatchRequest(nil, from: nil), SequenceRequest(),
-                IdleLimitRequest(600), StopRequest(),
+                IdleLimitRequest(600), StopRequest(), SyncRequest(withFingerprint: true),
+                SyncRequest(withFingerprint: false),
             ]
         }
     }
@@ -84,13 +89,15 @@ enum FuzzedMessage {
             let bare = try vault.add(Item(.key(applicationLabel: [1])))
             let status = AgentStatus(
                 state: .locked, processID: 1, version: "0", vault: "/v", idleLimit: 600, maximum: 0, locksIn: 3,
-                access: .injectOnly,
-                isAuditing: true, clients: 2)
+                access: .injectOnly, groups: ["a", "b"], hasRules: true, isAuditing: true, clients: 2)
+            let unconfined = AgentStatus(
+                state: .new, processID: 1, version: "", vault: "", idleLimit: 0, maximum: 0, locksIn: nil,
+                access: .full, isAuditing: false, clients: 0)
             let result = VaultStore.Verification(
                 items: 1, values: 2, opened: 3, commits: 4, foreign: 5, unfinishedBytes: 6, invalidMarks: 1)
             return [
                 DoneReply(), FailureReply(.storage(.damaged(.missingCommits(found: 3, expected: 5)))),
-                StatusReply(status), CountReply(7),
+                StatusReply(status), StatusReply(unconfined), CountReply(7),
                 ItemsReply([StoredItem(found), StoredItem(bare)].compactMap { $0 }, isLast: true), SecretReply(secret),
                 SecretReply(nil), VerificationReply(result), IdentifierReply(UUID()),
                 ChangesReply([]),
@@ -99,6 +106,7 @@ enum FuzzedMessage {
                     ItemChange(.failed(.storage(.noVault)), sequence: .max), ItemChange(.locked, sequence: 3),
                 ]),
                 AuditReply(entries: 3, firstChanged: nil), AuditReply(entries: 3, firstChanged: 2),
+                SyncReply([1, 2, 3], isLast: false), SyncReply([], isLast: true),
             ]
         }
     }

@@ -51,11 +51,11 @@ struct MessageTests {
 
     @Test(
         arguments: [
-            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1], MessageError.tooLong),
-            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1], .tooLong),
-            ([1, 0, 4, 0, 0, 0, 0, 0, 1], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 1], .tooLong),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 2], .unsupportedVersion),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1], .invalid),
+            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 2], MessageError.tooLong),
+            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 2], .tooLong),
+            ([1, 0, 4, 0, 0, 0, 0, 0, 2], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 2], .tooLong),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 1], .unsupportedVersion), ([0, 0, 0, 0, 0, 0, 0, 0, 3], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1], .invalid),
         ] as [([UInt8], MessageError)]) func `a head that promises too much is refused before anything is read`(
             start: [UInt8], error: MessageError
         )
@@ -112,7 +112,7 @@ struct MessageTests {
             var head: [UInt8] = []
             head.append(integer: UInt32(2))
             head.append(integer: UInt32(0))
-            head += [1, kind, 0, 0, 1, 0, 0, 0]
+            head += [Frame.version, kind, 0, 0, 1, 0, 0, 0]
             #expect(throws: MessageError.invalid) { try FailureReply(parse(head + body)) }
         }
         // What goes with a code has to mean something too.
@@ -123,7 +123,7 @@ struct MessageTests {
             var head: [UInt8] = []
             head.append(integer: UInt32(body.count))
             head.append(integer: UInt32(0))
-            head += [1, kind, 0, 0, 1, 0, 0, 0]
+            head += [Frame.version, kind, 0, 0, 1, 0, 0, 0]
             #expect(throws: MessageError.invalid) { try FailureReply(parse(head + body)) }
         }
     }

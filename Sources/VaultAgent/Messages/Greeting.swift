@@ -22,39 +22,67 @@ package protocol Hello: AgentRequest where Reply == StatusReply {
     /// it.
     static var namesGroups: Bool { get }
     var greeting: Greeting { get }
-
-    init(_ greeting: Greeting)
 }
 
 /// From a client with access groups that were named, or that wants those that the agent has for it.
-package struct HelloRequest: Hello {
+package struct HelloRequest: Hello, ValueMessage {
     package static let kind: UInt8 = 1
     package static let namesGroups = true
-    package let greeting: Greeting
+    package let value: Greeting
 
-    package init(_ greeting: Greeting) { self.greeting = greeting }
+    package init(_ greeting: Greeting) { value = greeting }
 }
 
 /// From a program that has no groups but its own.
-package struct ProgramHelloRequest: Hello {
+package struct ProgramHelloRequest: Hello, ValueMessage {
     package static let kind: UInt8 = 24
     package static let namesGroups = false
-    package let greeting: Greeting
+    package let value: Greeting
 
-    package init(_ greeting: Greeting) { self.greeting = greeting }
+    package init(_ greeting: Greeting) { value = greeting }
+}
+
+/// From a door, which speaks for another process on this connection.
+package struct BehalfHelloRequest: Hello {
+    package static let kind: UInt8 = 28
+    package static let namesGroups = true
+    /// Its groups are those that were named for the process; nil: those that the agent has for it.
+    package let greeting: Greeting
+    package let behalf: Behalf
+
+    package init(_ greeting: Greeting, _ behalf: Behalf) {
+        self.greeting = greeting
+        self.behalf = behalf
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(greeting)
+        writer.put(behalf)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        greeting = try reader.read()
+        behalf = try reader.read()
+    }
 }
 
 extension Hello {
     package static var onlyReads: Bool { true }
+}
 
+extension Hello where Self: ValueMessage, Value == Greeting {
+    package var greeting: Greeting { value }
+}
+
+extension Greeting: MessageValue {
     package func write(to writer: inout MessageWriter) {
-        writer.put(greeting.vault)
-        writer.put(greeting.groups)
-        writer.put(greeting.purpose)
+        writer.put(vault)
+        writer.put(groups)
+        writer.put(purpose)
     }
 
-    package init(from reader: inout MessageReader) throws(MessageError) {
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> Greeting {
         let vault: String = try reader.read()
-        self.init(Greeting(vault: vault, groups: try reader.read(), purpose: try reader.read()))
+        return Greeting(vault: vault, groups: try reader.read(), purpose: try reader.read())
     }
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+
+/// Syncs the vault with the remotes of its fleet.
+package struct SyncRequest: AgentRequest {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 27
+    /// Whether people are to compare what the devices have in common then.
+    package let withFingerprint: Bool
+
+    package init(withFingerprint: Bool) { self.withFingerprint = withFingerprint }
+
+    package func write(to writer: inout MessageWriter) { writer.put(withFingerprint) }
+
+    package init(from reader: inout MessageReader) throws(MessageError) { withFingerprint = try reader.read() }
+}
+
+/// What a sync came to, or a part of it: others say how many findings there are.
+package struct SyncReply: AgentReply {
+    package static let kind: UInt8 = 138
+    package let part: [UInt8]
+    package let isLast: Bool
+
+    package init(_ part: [UInt8], isLast: Bool) { (self.part, self.isLast) = (part, isLast) }
+
+    /// A value in as many replies as it needs.
+    package static func parts(of value: some MessageValue) -> [SyncReply] {
+        var writer = MessageWriter()
+        writer.put(value)
+        let body = writer.body
+        let longest = 128 << 10
+        let starts = Array(stride(from: 0, to: max(body.count, 1), by: longest))
+        return starts.map { start in
+            let end = min(start + longest, body.count)
+            return SyncReply(Array(body[start..<end]), isLast: start == starts.last)
+        }
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(bytes: part)
+        writer.put(isLast)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        part = try reader.bytes()
+        isLast = try reader.read()
+    }
+}
+
+extension AgentClient {
+    /// - Returns: as the module says it that syncs.
+    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    package func sync<Result: MessageValue>(withFingerprint: Bool) throws(VaultError) -> Result {
+        let replies = try exchange([SyncRequest(withFingerprint: withFingerprint)], until: \.isLast)
+        var reader = MessageReader(replies.flatMap(\.part), secrets: nil)
+        do throws(MessageError) {
+            let result: Result = try reader.read()
+            try reader.end()
+            return result
+        } catch { throw .agent(.protocolViolation) }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultSync
+
+extension VaultKeeper {
+    /// Syncs with the remotes of the vault's fleet, on this thread. The vault is held for each transaction alone: the
+    /// agent serves others meanwhile, and locks when it should.
+    func sync(withFingerprint: Bool) throws(VaultError) -> SyncResult {
+        let result = try use(["*"]) { vault throws(VaultError) in
+            let result = SyncResult(
+                syncing: vault, environment: settings.environment, withFingerprint: withFingerprint
+            ) { self.goesOn }
+            if case .vault(let error)? = result.failure { throw error }
+            return result
+        }
+        if result.awaitsUnlock { noteFetched() }
+        return result
+    }
+
+    /// After an unlock: what was fetched meanwhile becomes items. What fails here is made up for by the next sync.
+    func joinFetched() {
+        guard takeFetched() else { return }
+        do throws(VaultError) {
+            try use(["*"]) { vault throws(VaultError) in
+                do throws(SyncError) {
+                    _ = try Fleet(vault, environment: settings.environment).joinFetched()
+                } catch {
+                    if case .vault(let error) = error { throw error }
+                    settings.report("what was fetched while it was locked waits for the next sync")
+                }
+            }
+        } catch {
+            settings.report("what was fetched while it was locked waits for the next sync: \(error)")
+        }
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultFormat
+import VaultStorage
+
+@testable import VaultAgent
+@testable import VaultAgentServer
+@testable import VaultSync
+
+/// Random bytes as ever; a sync that puts a record somewhere can be held up meanwhile, with the vault let go.
+private final class Gate: RandomSource {
+    private let isArmed = Atomic(false)
+    private let entered = DispatchSemaphore(value: 0)
+    private let opened = DispatchSemaphore(value: 0)
+    private let system = SystemRandom()
+
+    func fill(_ bytes: inout MutableSpan<UInt8>) {
+        // The name of an unfinished file.
+        if bytes.count == 8, isArmed.exchange(false, ordering: .relaxed) {
+            entered.signal()
+            opened.wait()
+        }
+        system.fill(&bytes)
+    }
+
+    func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try system.secret(count) }
+
+    func close() { isArmed.store(true, ordering: .relaxed) }
+
+    func awaitSync() { entered.wait() }
+
+    func open() { opened.signal() }
+}
+
+/// An agent whose vault belongs to a fleet, and another device of it.
+private final class Pair {
+    let agent: TestAgent
+    let gate = Gate()
+    let other: Vault
+    let fleet: Fleet
+    let url: RemoteURL
+
+    init(_ change: (inout AgentSettings) throws -> Void = { _ in }) throws {
+        let gate = gate
+        agent = try TestAgent { settings in
+            settings.environment.random = gate
+            try change(&settings)
+        }
+        let folder = agent.directory.path.appending("share")
+        try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+        url = RemoteURL(folder: folder)
+        var environment = VaultEnvironment.system
+        environment.stateDirectory = agent.directory.path.appending("other-state")
+        other = try Vault.create(
+            at: agent.directory.path.appending("other.vault"), passphrase: agent.passphrase, cost: .weakest,
+            environment: environment)
+        fleet = try Fleet(other, environment: environment)
+        _ = try fleet.found(url, deviceName: "other", onlySynchronizable: false)
+        let vault = try agent.opened()
+        defer { vault.close() }
+        let own = try Fleet(vault, environment: agent.environment)
+        let attempt = try own.requestToJoin(url, deviceName: "own", onlySynchronizable: false)
+        _ = try fleet.approve(attempt.code, role: .owner)
+        guard try attempt.poll() else { throw SyncError.noAnswer }
+        try sync()
+    }
+
+    /// Of the other device.
+    func sync() throws {
+        for outcome in try fleet.sync() {
+            if let error = outcome.error { throw error }
+        }
+    }
+
+    func tell(_ service: String) throws {
+        try other.add(.generic(service))
+        try sync()
+    }
+
+    func services(_ store: any ItemStore) throws -> [String] {
+        do throws(VaultError) {
+            return try store.copyMatching(Query(.genericPassword)).compactMap { $0[.service]?.text }.sorted()
+        } catch {
+            guard error == .itemNotFound else { throw error }
+            return []
+        }
+    }
+}
+
+extension AgentClient {
+    fileprivate func synced(withFingerprint: Bool = false) throws(VaultError) -> SyncResult {
+        try sync(withFingerprint: withFingerprint)
+    }
+}
+
+extension SyncResult {
+    fileprivate var report: SyncReport? { outcomes.first?.report }
+}
+
+struct SyncTests {
+    @Test func `a vault that was never unlocked, or belongs to no fleet, is not synced`() throws {
+        let agent = try TestAgent()
+        #expect(throws: VaultError.locked) { try agent.client().synced() }
+        #expect(try agent.unlocked().synced() == SyncResult(failure: .notJoined))
+    }
+
+    @Test func `a client that may not do everything is refused`() throws {
+        let pair = try Pair { settings in
+            let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            let path = settings.vault.removingLastComponent().appending("policy.json")
+            let rules = "{\"rules\": [{\"executable\": \"\(program)\", \"groups\": [\"app\"]}]}"
+            try Data(rules.utf8).write(to: URL(filePath: path.string))
+            settings.policy = path
+        }
+        let client = try pair.agent.unlocked(nil)
+        #expect(throws: VaultError.agent(.refused)) { try client.synced() }
+        for access in [AgentStatus.Access.none, .injectOnly, .full] {
+            let caller = Caller(
+                process: .own, access: access, groups: ["app"], confinement: access == .full ? ["app"] : nil,
+                purpose: .use)
+            #expect(!SyncRequest(withFingerprint: false).isPermitted(to: caller))
+        }
+    }
+
+    @Test func `a folder that is not there, and another process that syncs, are told of as such`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        let folder = pair.url.folder.string
+        try FileManager.default.moveItem(atPath: folder, toPath: folder + "-away")
+        #expect(try client.synced().outcomes.map(\.error) == [.store(.unreachable(folder))])
+        try FileManager.default.moveItem(atPath: folder + "-away", toPath: folder)
+        let vault = try pair.agent.opened()
+        defer { vault.close() }
+        let fleet = try Fleet(vault, environment: pair.agent.environment)
+        let result = try fleet.alone { _ throws(SyncError) in
+            do throws(VaultError) { return try client.synced() } catch { throw .vault(error) }
+        }
+        #expect(result == SyncResult(failure: .busy))
+        #expect(try client.synced().isWhole)
+    }
+
+    @Test func `an unlocked agent tells and hears`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        try client.add(.generic("own"))
+        try pair.tell("other")
+        let result = try client.synced(withFingerprint: true)
+        #expect(result.isWhole && result.outcomes.map(\.url) == [pair.url])
+        #expect(result.report?.published == 1 && result.report?.isLocked == false)
+        #expect(try pair.services(client) == ["other", "own"])
+        try pair.sync()
+        #expect(try pair.services(pair.other) == ["other", "own"])
+        #expect(try client.synced(withFingerprint: true).fingerprint == pair.fleet.fingerprint())
+        #expect(try client.synced().fingerprint == nil)
+    }
+
+    @Test func `what is wrong with a record is said with its author's name`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        try pair.tell("one")
+        _ = try client.synced()
+        try pair.tell("two")
+        let membership = try pair.fleet.membership()
+        let stream = RecordStream(.log, membership.state.log)
+        let store = pair.fleet.store(at: pair.url, realm: membership.identity.realmID)
+        try store.remove(stream, below: .max)
+        _ = try store.append([
+            StoredRecord(RecordAddress(stream, membership.state.sequence), [UInt8](repeating: 1, count: 600))
+        ])
+        let result = try client.synced(withFingerprint: true)
+        #expect(result.outcomes[0].alarms.contains { $0.kind == .damaged && $0.log == stream.name })
+        #expect(result.deviceNames == [stream.name: "other"])
+        #expect(result.fingerprint == nil)
+        #expect(try pair.services(client) == ["one"])
+    }
+
+    @Test func `a locked agent fetches, and joins at the unlock`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        _ = try client.synced()
+        try client.add(.generic("own"))
+        try pair.tell("other")
+        try client.lock()
+        let result = try client.synced(withFingerprint: true)
+        #expect(result.outcomes[0].error == nil && result.outcomes[0].alarms.isEmpty)
+        #expect(result.report?.isLocked == true && result.report?.waiting == 1 && result.report?.untold == 1)
+        #expect(result.fingerprint == nil)
+        #expect(try client.status().state == .locked)
+        try client.unlock(with: .passphrase(pair.agent.passphrase))
+        #expect(try pair.services(client) == ["other", "own"])
+        #expect(try client.synced().report?.published == 1)
+        try pair.sync()
+        #expect(try pair.services(pair.other) == ["other", "own"])
+    }
+
+    @Test func `while one sync is under way the others are served, a second one is not, and the agent locks`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        _ = try client.synced()
+        try client.add(.generic("own"))
+        pair.gate.close()
+        let connection = try pair.agent.connection()
+        _ = try connection.greet()
+        connection.send(SyncRequest(withFingerprint: false), 2)
+        pair.gate.awaitSync()
+        #expect(try pair.services(client) == ["own"])
+        try client.add(.generic("meanwhile"))
+        #expect(try client.synced() == SyncResult(failure: .busy))
+        try client.lock()
+        #expect(try client.status().state == .locked)
+        pair.gate.open()
+        #expect(try connection.reply() is SyncReply)
+        try client.unlock(with: .passphrase(pair.agent.passphrase))
+        #expect(try client.synced().isWhole)
+        try pair.sync()
+        #expect(try pair.services(pair.other) == ["meanwhile", "own"])
+    }
+
+    @Test func `a sync whose client has gone is finished`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        _ = try client.synced()
+        try client.add(.generic("own"))
+        pair.gate.close()
+        do {
+            let connection = try pair.agent.connection()
+            _ = try connection.greet()
+            connection.send(SyncRequest(withFingerprint: false), 2)
+            pair.gate.awaitSync()
+        }
+        pair.gate.open()
+        var result = SyncResult(failure: .busy)
+        while result.failure == .busy { result = try client.synced() }
+        #expect(result.isWhole && result.report?.published == 0)
+        try pair.sync()
+        #expect(try pair.services(pair.other) == ["own"])
+    }
+
+    @Test func `a sync is in the audit log, with a number and without a name`() throws {
+        let pair = try Pair { $0.auditDirectory = $0.vault.removingLastComponent().appending("log") }
+        let client = try pair.agent.unlocked()
+        try pair.tell("service-name")
+        _ = try client.synced()
+        let directory = pair.agent.directory.path.appending("log").string
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".audit") })
+        let log = try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
+        let line = try #require(log.split(separator: "\n").last)
+        #expect(line.contains("\"verb\":\"sync\"") && line.contains("\"count\":1"))
+        #expect(!log.contains("service-name"))
+    }
+}
+
+/// The form in which a sync's result goes from the agent to the command.
+struct SyncCodingTests {
+    private static let log = Bytes16([UInt8](repeating: 7, count: 16))
+
+    private static let errors: [SyncError] = [
+        .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .vault(.locked),
+        .vault(.storage(.inputOutput(.ioError, .write))), .format(.invalid(.device)), .removed, .notJoined,
+        .alreadyJoined, .alarm(Alarm(.forked, nil, 3, "what")), .notAnOwner, .noSuchDevice, .noSuchRemote,
+        .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .tooLarge, .tooManyLogs,
+    ]
+
+    private static var full: SyncResult {
+        var report = SyncReport()
+        (report.applied, report.published, report.sent, report.received, report.items) = (1, 2, 3, 4, 5)
+        (report.comparedEqual, report.movedItems, report.waiting, report.untold) = (6, 7, 8, 9)
+        report.revived = [ItemID(high: 1, low: 2)]
+        (report.newLog, report.isLocked) = (true, true)
+        let kinds: [Alarm.Kind] = [.damaged, .forged, .forked, .withheld, .rolledBack, .diverged]
+        let outcomes = errors.map { error in
+            SyncOutcome(
+                url: RemoteURL(folder: "/sh%re d"), report: report,
+                alarms: kinds.map { Alarm($0, log, .max, "\u{1B}[2J") }, notes: [Alarm(.rolledBack, nil, 0, "")],
+                error: error)
+        }
+        return SyncResult(
+            outcomes, failure: .busy, deviceNames: [log: "phone", .zero: ""], fingerprint: "0123 4567")
+    }
+
+    private static func bytes(_ value: some MessageValue) -> [UInt8] { SyncReply.parts(of: value).flatMap(\.part) }
+
+    private static func parse(_ bytes: [UInt8]) throws -> SyncResult {
+        var reader = MessageReader(bytes, secrets: nil)
+        let result: SyncResult = try reader.read()
+        try reader.end()
+        return result
+    }
+
+    @Test func `a result that is cut off anywhere is refused`() throws {
+        let bytes = Self.bytes(Self.full)
+        for length in bytes.indices { #expect(throws: MessageError.self) { try Self.parse(Array(bytes[..<length])) } }
+    }
+
+    @Test func `a result has one form, and whatever is read is written again byte for byte`() throws {
+        let bytes = Self.bytes(Self.full)
+        for index in bytes.indices {
+            for change in [1, 0x80] as [UInt8] {
+                var changed = bytes
+                changed[index] ^= change
+                if let read = try? Self.parse(changed) { #expect(Self.bytes(read) == changed) }
+            }
+        }
+    }
+
+    @Test func `every result comes back as it was sent`() throws {
+        #expect(try Self.parse(Self.bytes(Self.full)) == Self.full)
+        #expect(try Self.parse(Self.bytes(SyncResult())) == SyncResult())
+    }
+
+    @Test func `however much was found, it goes in frames`() throws {
+        let alarms = (0..<5000).map { Alarm(.damaged, Self.log, $0, String(repeating: "x", count: 100)) }
+        let outcome = SyncOutcome(
+            url: RemoteURL(folder: "/s"), report: SyncReport(), alarms: alarms, notes: [], error: nil)
+        let parts = SyncReply.parts(of: SyncResult([outcome]))
+        #expect(parts.count > 1)
+        #expect(parts.map(\.isLast) == parts.indices.map { $0 == parts.count - 1 })
+        for part in parts { #expect(part.frame(1).body.count <= Frame.longestBody) }
+        #expect(try Self.parse(parts.flatMap(\.part)).outcomes == [outcome])
+    }
+}
