@@ -169,7 +169,7 @@ struct VaultCommand: ParsableCommand {
         commandName: "vault",
         abstract: "Keeps secrets.",
         discussion: """
-            A vault is one encrypted file: --vault FILE, else $VAULT_FILE, else ~/.local/share/vault/default.vault.
+            A vault is one encrypted file: --vault FILE, else $VAULT_FILE, else ~/.local/share/vault/default.vault. \
             Exit codes: 'vault help exit-codes'.
             """,
         version: "0.1.0",
@@ -197,7 +197,7 @@ struct VaultCommand: ParsableCommand {
                 name: "The vault",
                 subcommands: [
                     Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self,
-                    Audit.self,
+                    Doors.self, Audit.self,
                     Completion.self,
                 ]),
         ])

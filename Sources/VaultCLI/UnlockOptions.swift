@@ -43,7 +43,7 @@ struct UnlockOptions: ParsableArguments {
 
     /// Ends the command when there is nothing to unlock with, before it waits for anything else.
     func checkAvailable(for target: UnlockTarget) throws {
-        guard hasSource || target.canAskMachine || Terminal() != nil else { throw target.noSource }
+        guard hasSource || target.canAskMachine || target.canAskPerson else { throw target.noSource }
     }
 
     /// Opens something with what there is to unlock with. A passphrase that was typed wrong may be typed again, twice.
@@ -63,7 +63,7 @@ struct UnlockOptions: ParsableArguments {
                 guard tries > 0 else {
                     throw CommandError(.wrongPassphrase, "wrong passphrase", hint: target.otherWays)
                 }
-                Terminal()?.write("Wrong passphrase, once more.\n")
+                target.noteWrong()
             }
         }
     }
@@ -88,7 +88,7 @@ struct UnlockOptions: ParsableArguments {
                     return (secret, false)
                 }
             } catch let error as VaultError {
-                guard Terminal() != nil, target.takesPassphrase else { throw error }
+                guard target.canAskPerson, target.takesPassphrase else { throw error }
                 Output.warn(CommandError(error).message)
             }
         }

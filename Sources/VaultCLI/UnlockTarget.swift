@@ -9,6 +9,8 @@ struct UnlockTarget {
     let slots: [KeySlot]
     /// Whether a command of this kind goes through the agent, so that unlocking that helps.
     let isAgentOfUse: Bool
+    /// Who asks, in the place of the terminal.
+    var dialog: PassphraseDialog?
 
     init(_ vault: LockedVault, isAgentOfUse: Bool = false) {
         (path, slots) = (vault.givenPath, vault.slots)
@@ -31,8 +33,16 @@ struct UnlockTarget {
         guard takesPassphrase else {
             throw CommandError(.locked, "no passphrase opens this vault ('\(path.string.printable)')", hint: otherWays)
         }
+        if let dialog { return try dialog.ask() }
         guard let terminal = Terminal() else { throw noSource }
         return try Passphrase(terminal.readSecret("Passphrase of \(path.string.printable): "))
+    }
+
+    var canAskPerson: Bool { Terminal() != nil || dialog != nil }
+
+    /// Says that what was typed is wrong.
+    func noteWrong() {
+        if let dialog { dialog.noteWrong() } else { Terminal()?.write("Wrong passphrase, once more.\n") }
     }
 
     /// What opens the vault beside a passphrase alone.

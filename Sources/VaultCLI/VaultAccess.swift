@@ -106,11 +106,17 @@ struct VaultAccess {
     }
 
     /// Asks for the passphrase, one at a time however many commands wait for it.
-    static func unlock(_ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault) throws {
+    ///
+    /// - Parameter dialog: who asks where there is no terminal.
+    static func unlock(
+        _ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault, dialog: PassphraseDialog? = nil
+    ) throws {
         guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked
         else { return }
         // A person is there: what the machine would say by itself was locked on purpose.
-        try unlocking.opening(UnlockTarget(locked, isAgentOfUse: true)) { secret in
+        var target = UnlockTarget(locked, isAgentOfUse: true)
+        target.dialog = dialog
+        try unlocking.opening(target) { secret in
             try Progress.during("unlocking") { _ in try client.unlock(with: secret) }
         }
     }

@@ -285,9 +285,12 @@ struct AgentTests {
             if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null
             man --warnings -l share/man/man7/vault.7 2>&1 >/dev/null; fi
             if command -v systemd-analyze >/dev/null; then cd share/systemd/user
-                systemd-analyze verify --user --man=no ./vault-agent.socket ./vault-agent.service 2>&1
+                systemd-analyze verify --user --man=no ./vault-agent.socket ./vault-agent.service \
+                    ./vault-doors.service 2>&1
                 systemd-analyze security --offline=yes ./vault-agent.service 2>/dev/null |
                     grep -q 'exposure level.*: [01]\\.' || echo exposed
+                systemd-analyze security --offline=yes ./vault-doors.service 2>/dev/null |
+                    grep -q 'exposure level.*: [0-6]\\.' || echo exposed
             fi
             \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" -type f
             """)
@@ -300,6 +303,7 @@ struct AgentTests {
                 ./share/man/man7/vault.7
                 ./share/systemd/user/vault-agent.service
                 ./share/systemd/user/vault-agent.socket
+                ./share/systemd/user/vault-doors.service
                 ./share/zsh/site-functions/_vault
                 0.1.0
                 1

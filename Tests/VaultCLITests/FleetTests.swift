@@ -107,14 +107,22 @@ struct FleetCheckTests {
             id: .zero, name: name, role: .writer, isThis: false, lastHeard: heard, isSilent: isSilent)
     }
 
-    private static func lines(_ devices: [FleetDevice], conflicts: Int = 0) throws -> [String] {
+    private static func lines(
+        _ devices: [FleetDevice], conflicts: Int = 0, isRemoved: Bool = false
+    ) throws -> [String] {
         let folder = try TemporaryDirectory()
         let status = FleetStatus(
             realmID: .zero, deviceName: "laptop",
             remotes: [FleetStatus.Remote(url: RemoteURL(folder: folder.path), lastSync: 1000)],
-            onlySynchronizable: false, pending: 0, conflicts: conflicts, lastEqual: nil, devices: devices, alarms: [])
+            onlySynchronizable: false, pending: 0, conflicts: conflicts, isRemoved: isRemoved, lastEqual: nil,
+            devices: devices, alarms: [])
         let now = Date(timeIntervalSinceReferenceDate: 10_000_000)
         return FleetCheck.findings(FleetSummary(status, DeviceNames()), now: now).map(\.line)
+    }
+
+    @Test func `a device that was removed is told so`() throws {
+        #expect(try Self.lines([], isRemoved: true).contains { $0.contains("this device was removed from the fleet") })
+        #expect(try !Self.lines([]).contains { $0.contains("removed") })
     }
 
     @Test func `a fleet in which everybody was heard of is good`() throws {

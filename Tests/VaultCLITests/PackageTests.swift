@@ -81,6 +81,7 @@ private let hasRelease =
                 ./usr/bin/vault
                 ./usr/lib/systemd/user/vault-agent.service
                 ./usr/lib/systemd/user/vault-agent.socket
+                ./usr/lib/systemd/user/vault-doors.service
                 ./usr/share/bash-completion/completions/vault
                 ./usr/share/doc/vault-keychain/README.md
                 ./usr/share/doc/vault-keychain/SECURITY.md
@@ -89,10 +90,12 @@ private let hasRelease =
                 ./usr/share/fish/vendor_completions.d/vault.fish
                 ./usr/share/man/man1/vault.1.gz
                 ./usr/share/man/man7/vault.7.gz
+                ./usr/share/xdg-desktop-portal/portals/vault.portal
                 ./usr/share/zsh/vendor-completions/_vault
                 1
                 1
                 ExecStart=/usr/bin/vault agent --foreground
+                ExecStart=/usr/bin/vault doors --secret-service --portal
                 0
                 1
                 Recommends: libexpat1, libncursesw6, libssl3, libsystemd0, pinentry-gnome3 | pinentry
@@ -110,6 +113,8 @@ private let hasRelease =
                 vault-VERSION/share/man/man7/vault.7.gz
                 vault-VERSION/share/systemd/user/vault-agent.service
                 vault-VERSION/share/systemd/user/vault-agent.socket
+                vault-VERSION/share/systemd/user/vault-doors.service
+                vault-VERSION/share/xdg-desktop-portal/portals/vault.portal
                 vault-VERSION/share/zsh/site-functions/_vault
 
                 """, "\(result.output)\(result.error)")

@@ -11,9 +11,9 @@ struct Audit: ParsableCommand {
         commandName: "audit",
         abstract: "Print who did what, and check that nobody changed the log.",
         discussion: """
-            'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value,
-            no service and no account; items that are still there are shown by what they are called now. A line that was
-            changed, removed, put in or cut off makes the command end with 20.
+            'vault agent --audit' keeps the log: when, which verb on which items, by which process. It holds no value, \
+            no service and no account; items that are still there are shown by what they are called now. A line that \
+            was changed, removed, put in or cut off makes the command end with 20.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -75,7 +75,8 @@ struct Audit: ParsableCommand {
             let what =
                 line.error ?? line.count.map { "\($0) items" }
                 ?? line.items.map { names[$0] ?? $0 }.joined(separator: "; ")
-            let fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
+            var fields = [line.time, line.verb, what, String(line.pid), line.executable ?? "", line.unit ?? ""]
+            if let door = line.via { fields.append("via \(door.executable ?? "a client") (pid \(door.pid))") }
             return fields.map(\.printable).joined(separator: "\t") + "\n"
         }.joined()
     }

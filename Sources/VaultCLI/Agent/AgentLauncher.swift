@@ -12,12 +12,16 @@ enum AgentLauncher {
 
     /// Starts this program with the arguments, in a session of its own, and returns when it listens.
     static func start(_ arguments: [String]) throws {
-        let answer = try Helper([Helper.ownExecutable] + arguments).announcement(limit: 4096)
+        try check(try Helper([Helper.ownExecutable] + arguments).announcement(limit: 4096), "the agent")
+    }
+
+    /// - Throws: what the process has said of why it does not listen.
+    static func check(_ answer: borrowing SecretBytes, _ name: String) throws {
         let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(
             separator: "\n", omittingEmptySubsequences: false)
         if lines.first == ready[...] { return }
         guard lines.count >= 3, let status = Int32(lines[0]).flatMap({ ExitStatus(rawValue: $0) }) else {
-            throw CommandError(.failure, "the agent did not start", hint: "see why: 'vault agent --foreground'")
+            throw CommandError(.failure, "\(name) did not start", hint: "see why: 'vault agent --foreground'")
         }
         throw CommandError(status, String(lines[1]), hint: lines[2].isEmpty ? nil : String(lines[2]))
     }

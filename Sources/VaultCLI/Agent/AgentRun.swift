@@ -16,11 +16,11 @@ struct Agent: ParsableCommand {
         commandName: "agent",
         abstract: "Keep a vault open for other commands.",
         discussion: """
-            The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the same
-            user. Its keys never leave it. It starts unlocked when it is given a passphrase, and locked otherwise;
-            'vault unlock' starts one by itself.
+            The agent listens on $VAULT_AGENT_SOCK, else on $XDG_RUNTIME_DIR/vault/agent.sock, for processes of the \
+            same user. Its keys never leave it. It starts unlocked when it is given a passphrase, and locked \
+            otherwise; 'vault unlock' starts one by itself.
 
-            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and
+            It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and \
             when the session is locked. What is readable after the first unlock stays so until the agent ends.
             """)
 
@@ -49,6 +49,13 @@ struct Agent: ParsableCommand {
 
     @Flag(help: "Keep keys in ordinary locked memory, since a machine with secret memory in use does not hibernate.")
     var allowHibernation = false
+
+    @Flag(
+        help: """
+            Serve org.freedesktop.secrets as well, by 'vault doors --secret-service' in a process that ends with the \
+            agent.
+            """)
+    var secretService = false
 
     @Flag(help: "End the agent that is running.")
     var stop = false
@@ -92,6 +99,7 @@ struct Agent: ParsableCommand {
         if let policy { arguments += ["--policy", policy] }
         if audit { arguments.append("--audit") }
         if allowRoot { arguments.append("--allow-root") }
+        if secretService { arguments.append("--secret-service") }
         if allowHibernation { arguments.append("--allow-hibernation") }
         return arguments
     }
@@ -103,6 +111,13 @@ struct Agent: ParsableCommand {
         let server: AgentServer
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
+        // Before there is anything secret in this process, of which the other one gets nothing but its environment.
+        let doors = secretService ? try AgentDoors.open(on: settings.givenVault ?? settings.vault) : nil
+        try serve(server)
+        _ = consume doors
+    }
+
+    private func serve(_ server: AgentServer) throws {
         if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
         let socket = try AgentSocket.make()
         try serve(server, on: socket.descriptor, at: socket.location)

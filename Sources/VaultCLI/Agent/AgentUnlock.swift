@@ -8,8 +8,9 @@ struct Unlock: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the vault for all commands.",
         discussion: """
-            Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks.
-            Every wrong passphrase makes the next attempt wait longer.
+            Starts the agent if it is not running. However many commands wait for the passphrase, one of them asks. \
+            Every wrong passphrase makes the next attempt wait longer. Without a terminal pinentry asks in a window, \
+            or at the terminal that $GPG_TTY names; $VAULT_PINENTRY names another program.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -34,18 +35,20 @@ struct Unlock: ParsableCommand {
         guard !fromLogin else { return LoginUnlock.run(vault) }
         let locked = try vault.locked()
         let unlocking = vault.unlocking
-        let target = UnlockTarget(locked)
+        var target = UnlockTarget(locked)
+        if Terminal() == nil { target.dialog = PassphraseDialog(asksFor: target.path) }
         try unlocking.checkAvailable(for: target)
         let client = try AgentLauncher.agent(of: locked, idle: idle)
         try vault.naming(locked) {
-            if unlocking.hasSource || Terminal() == nil {
+            let asksMachine = Terminal() == nil && target.canAskMachine
+            if unlocking.hasSource || asksMachine || !target.canAskPerson {
                 try unlocking.opening(
                     target, machine: { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) }
                 ) { secret in
                     try client.unlock(with: secret)
                 }
             } else {
-                try VaultAccess.unlock(client, unlocking, locked)
+                try VaultAccess.unlock(client, unlocking, locked, dialog: target.dialog)
             }
             if let idle, let seconds = Copy.seconds(idle) { try client.setIdleLimit(UInt32(seconds)) }
             Output.note("unlocked\(Unlock.limits(try client.status())); 'vault lock' locks it")
@@ -64,8 +67,8 @@ struct Lock: ParsableCommand {
         commandName: "lock",
         abstract: "Lock the vault: the agent wipes its keys.",
         discussion: """
-            What is readable after the first unlock stays so until the agent ends. Without an agent nothing is unlocked,
-            and there is nothing to do.
+            What is readable after the first unlock stays so until the agent ends. Without an agent nothing is \
+            unlocked, and there is nothing to do.
             """)
 
     func run() throws {

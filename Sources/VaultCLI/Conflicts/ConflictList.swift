@@ -8,11 +8,11 @@ struct Conflicts: ParsableCommand {
         commandName: "conflicts",
         abstract: "Show what was changed on two devices at once.",
         discussion: """
-            Both values stay until a person chooses, or writes the field anew. The first one listed, the newest, is the
-            one that 'vault get' gives. resolve ITEM --keep N makes the Nth value the only one; ITEM is a service, or
-            the identifier that --json shows.
-            "shadow": two devices added an item with the same key, and one of the two is seen. --keep 1 keeps that one,
-            --keep 2 the other one, which comes back by itself when the first is deleted or renamed.
+            Both values stay until a person chooses, or writes the field anew. The first one listed, the newest, is \
+            the one that 'vault get' gives. resolve ITEM --keep N makes the Nth value the only one; ITEM is a service, \
+            or the identifier that --json shows.
+            "shadow": two devices added an item with the same key, and one of the two is seen. --keep 1 keeps that \
+            one, --keep 2 the other one, which comes back by itself when the first is deleted or renamed.
             """,
         subcommands: [ConflictList.self, ConflictResolve.self], defaultSubcommand: ConflictList.self)
 }

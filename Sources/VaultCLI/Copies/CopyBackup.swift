@@ -9,9 +9,9 @@ struct Backup: ParsableCommand {
         commandName: "backup",
         abstract: "Write a copy of the vault, also while others use it.",
         discussion: """
-            The copy is a vault, mode 0600, checked and read back, whole or not there at all; it has nothing that was
-            deleted or replaced. It opens with what opens the vault, or with a passphrase of its own. The secret of this
-            device is not in it: items of this device only open again on this device alone.
+            The copy is a vault, mode 0600, checked and read back, whole or not there at all; it has nothing that was \
+            deleted or replaced. It opens with what opens the vault, or with a passphrase of its own. The secret of \
+            this device is not in it: items of this device only open again on this device alone.
             """)
 
     @Argument(help: "The file to make.", completion: .file())

@@ -8,7 +8,7 @@ struct Restore: ParsableCommand {
         commandName: "restore",
         abstract: "Put a backup into the vault's place.",
         discussion: """
-            The backup is opened with its own passphrase, and every secret in it, before anything is replaced; the old
+            The backup is opened with its own passphrase, and every secret in it, before anything is replaced; the old \
             file stays until the new one has been read back. Where there is no vault its directory is made.
             """)
 

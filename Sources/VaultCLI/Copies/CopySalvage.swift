@@ -9,9 +9,9 @@ struct SalvageCommand: ParsableCommand {
         commandName: "salvage",
         abstract: "Write what is left of a damaged vault to a new one.",
         discussion: """
-            The damaged file stays as it is. Only what the vault's key vouches for is taken; standard output lists the
-            items that are not whole. What was deleted in a part that is lost comes back, and what was changed there is
-            as it was before. 'vault restore' puts the new vault into the place of the damaged one.
+            The damaged file stays as it is. Only what the vault's key vouches for is taken; standard output lists the \
+            items that are not whole. What was deleted in a part that is lost comes back, and what was changed there \
+            is as it was before. 'vault restore' puts the new vault into the place of the damaged one.
             """)
 
     @Argument(help: "The vault to make.", completion: .file())

@@ -12,7 +12,7 @@ struct DeviceApprove: ParsableCommand {
         commandName: "approve",
         abstract: "Let a device into the fleet.",
         discussion: """
-            Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and
+            Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and \
             asks. Without a terminal --code-file and --yes are needed.
             """)
 

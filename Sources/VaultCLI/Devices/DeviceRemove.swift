@@ -11,9 +11,9 @@ struct DeviceRemove: ParsableCommand {
         commandName: "remove",
         abstract: "Shut a device out of the fleet.",
         discussion: """
-            A lost one, one that nobody uses any more, or one that was copied. It can read nothing that is told from
-            then on, and nothing that it writes counts. What it has read it keeps: the items are listed whose secrets
-            are to be changed where they are used. Syncs first, and stops if something is wrong. Asks on a terminal;
+            A lost one, one that nobody uses any more, or one that was copied. It can read nothing that is told from \
+            then on, and nothing that it writes counts. What it has read it keeps: the items are listed whose secrets \
+            are to be changed where they are used. Syncs first, and stops if something is wrong. Asks on a terminal; \
             without one, --yes is needed.
             """)
 

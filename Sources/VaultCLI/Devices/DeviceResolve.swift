@@ -8,9 +8,9 @@ struct DeviceResolve: ParsableCommand {
         commandName: "resolve",
         abstract: "Keep this device's list of devices, where there are two.",
         discussion: """
-            After two owners changed the list at once, out of each other's sight, 'vault sync' ends with 23. This keeps
-            the list as this device has it, for all; who was approved or removed in the other one is approved or removed
-            again. Asks on a terminal; without one, --yes is needed.
+            After two owners changed the list at once, out of each other's sight, 'vault sync' ends with 23. This \
+            keeps the list as this device has it, for all; who was approved or removed in the other one is approved or \
+            removed again. Asks on a terminal; without one, --yes is needed.
             """)
 
     @Flag(help: "Do not ask.")

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
 internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultSync
 
 extension VaultOptions {
@@ -20,6 +22,34 @@ extension VaultOptions {
         return try withOpened(before: before) { opened, _ in try FleetAccess.naming(opened) { try body($0, opened) } }
     }
 
+    /// Syncs the vault: in the agent where that has it open, else in this process.
+    func synced(withFingerprint: Bool) throws -> SyncResult {
+        let locked = try locked()
+        guard locked.isReplicated else { throw SyncError.notJoined }
+        let result: SyncResult? = try access(.ofCommand).withVault { vault in
+            do {
+                return try Progress.during("syncing") { _ in try vault.synced(withFingerprint: withFingerprint) }
+            } catch VaultError.agent(.protocolViolation) {
+                // An agent that is older than the message.
+                return nil
+            }
+        }
+        if let result {
+            guard result.isBeyondAgent else { return result }
+            Output.note(
+                """
+                the agent's service may not write there: 'systemctl --user edit vault-agent', and in [Service] \
+                ReadWritePaths=FOLDER
+                """)
+            guard unlocking.hasSource || Terminal() != nil else { return result }
+        } else {
+            try checkKeys(of: locked)
+        }
+        return try withOpened { opened, _ in
+            try Progress.during("syncing") { _ in try opened.synced(withFingerprint: withFingerprint) }
+        }
+    }
+
     /// Says why an agent that has the vault open is of no use here, before a person wonders.
     private func checkKeys(of locked: LockedVault) throws {
         let target = UnlockTarget(locked)
@@ -32,6 +62,27 @@ extension VaultOptions {
         throw CommandError(
             .locked, "the agent has the vault open, but this takes the vault's keys, which never leave the agent",
             hint: "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
+    }
+}
+
+extension OpenVault {
+    fileprivate func synced(withFingerprint: Bool) throws -> SyncResult {
+        if let agent = self as? AgentClient { return try agent.sync(withFingerprint: withFingerprint) }
+        guard let vault = self as? Vault else { throw VaultError.unimplemented }
+        let result = SyncResult(syncing: vault, withFingerprint: withFingerprint)
+        // The file is named where it was opened.
+        if case .vault(let error)? = result.failure { throw error }
+        return result
+    }
+}
+
+extension SyncResult {
+    /// Whether a folder cannot be written to by the agent alone: its service sees most of the file system read-only.
+    fileprivate var isBeyondAgent: Bool {
+        outcomes.contains { outcome in
+            guard case .store(.inputOutput(.readOnlyFileSystem, _))? = outcome.error else { return false }
+            return FileManager.default.isWritableFile(atPath: outcome.url.folder.string)
+        }
     }
 }
 

@@ -47,6 +47,11 @@ extension CommandError {
         }
     }
 
+    /// As ``init(_:)``; an alarm says whose record it is about.
+    init(_ error: SyncError, of names: DeviceNames) {
+        if case .alarm(let alarm) = error { self.init(alarm, of: names) } else { self.init(error) }
+    }
+
     private init(_ error: RecordStoreError) {
         switch error {
         case .unreachable(let place):

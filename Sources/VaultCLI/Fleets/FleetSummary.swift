@@ -10,6 +10,8 @@ struct FleetSummary: Encodable {
     var isLocked = true
     var realm: String?
     var device: String?
+    /// Left out unless it was.
+    var isRemoved: Bool?
     var onlySynchronizable: Bool?
     var remotes: [RemoteSummary]?
     /// Items that were changed here and are not told.
@@ -23,7 +25,8 @@ struct FleetSummary: Encodable {
     private(set) var status: FleetStatus?
 
     private enum CodingKeys: CodingKey {
-        case isLocked, realm, device, onlySynchronizable, remotes, pending, conflicts, lastEqual, devices, alarms
+        case isLocked, realm, device, isRemoved, onlySynchronizable, remotes, pending, conflicts, lastEqual, devices,
+            alarms
     }
 
     private init() {}
@@ -32,6 +35,7 @@ struct FleetSummary: Encodable {
         isLocked = false
         realm = status.realmID.text
         device = status.deviceName
+        isRemoved = status.isRemoved ? true : nil
         onlySynchronizable = status.onlySynchronizable
         remotes = status.remotes.map(RemoteSummary.init)
         (pending, conflicts) = (status.pending, status.conflicts)
@@ -75,6 +79,7 @@ struct FleetSummary: Encodable {
         let others = status.devices.filter { !$0.isThis }
         var lines = ["fleet       '\(status.deviceName.printable)', and \(others.count) other devices"]
         if others.count == 1 { lines = ["fleet       '\(status.deviceName.printable)', and one other device"] }
+        if status.isRemoved { lines.append("removed     this device was removed from the fleet; nothing is synced") }
         for remote in remotes ?? [] {
             lines.append(
                 "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
@@ -105,6 +110,9 @@ enum FleetCheck {
                 : [.warning("the vault is a copy of one in a fleet, which does not know this device")]
         }
         var findings: [Finding] = []
+        if status.isRemoved {
+            findings.append(.warning("this device was removed from the fleet: what the vault has stays, alone"))
+        }
         if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
         for remote in status.remotes {
             let url = remote.url.text.printable

@@ -10,12 +10,14 @@ struct Sync: ParsableCommand {
         commandName: "sync",
         abstract: "Tell the other devices what changed here, and hear what changed there.",
         discussion: """
-            With every remote in turn. What was noticed and is mended by the sync itself is a warning; what is not ends
-            the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after
-            everything else was synced. 24: this device was removed. 30: a remote cannot be reached.
-            A record that was altered in the folder becomes whole again when its file is deleted there and a device that
-            has it syncs: vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows.
-            --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a
+            With every remote in turn. What was noticed and is mended by the sync itself is a warning; what is not \
+            ends the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after \
+            everything else was synced. 24: this device was removed. 30: a remote cannot be reached. A record that was \
+            altered in the folder becomes whole again when its file is deleted there and a device that has it syncs: \
+            vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows. An unlocked \
+            agent does it, and nobody is asked for a passphrase. One that was locked again fetches and checks what the \
+            others told; that becomes items when it is unlocked.
+            --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a \
             remote that shows two halves of a fleet different things is noticed by nothing else.
             """)
 
@@ -28,31 +30,49 @@ struct Sync: ParsableCommand {
     var json = false
 
     func run() throws {
-        try vault.withFleet { fleet, _ in
-            let outcomes = try Progress.during("syncing") { _ in try fleet.sync(report: { _ in }) }
-            guard !outcomes.isEmpty else {
-                throw CommandError(.notFound, "the fleet has no remote here", hint: "'vault remote add URL'")
-            }
-            let names = DeviceNames(fleet)
-            let failures = outcomes.compactMap { $0.failure(names) }
-            for outcome in outcomes {
-                for note in outcome.notes { Output.warn("\(note.message(of: names)); this sync has mended that") }
-            }
-            // What of several remotes is worst ends the command; the others are told as well.
-            let worst = failures.min { $0.rank < $1.rank }
-            if json {
-                let print = fingerprint && worst == nil ? try fleet.fingerprint() : nil
-                try Output.json(
-                    SyncOutput(remotes: outcomes.map { RemoteOutput($0, names) }, fingerprint: print))
-            } else if !fingerprint {
-                try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
-            }
-            if let worst {
-                for failure in failures where failure.message != worst.message { Output.warn(failure.message) }
-                throw worst
-            }
-            if fingerprint, !json { try Output.line(try fleet.fingerprint()) }
+        let result = try vault.synced(withFingerprint: fingerprint)
+        let names = DeviceNames(result.deviceNames)
+        if let failure = result.failure, result.outcomes.isEmpty { throw CommandError(failure, of: names) }
+        let outcomes = result.outcomes
+        guard !outcomes.isEmpty else {
+            throw CommandError(.notFound, "the fleet has no remote here", hint: "'vault remote add URL'")
         }
+        var failures = outcomes.compactMap { $0.failure(names) }
+        if let failure = result.failure { failures.append(CommandError(failure, of: names)) }
+        for outcome in outcomes {
+            for note in outcome.notes { Output.warn("\(note.message(of: names)); this sync has mended that") }
+        }
+        // What of several remotes is worst ends the command; the others are told as well.
+        let worst = failures.min { $0.rank < $1.rank }
+        if json {
+            try Output.json(
+                SyncOutput(
+                    remotes: outcomes.map { RemoteOutput($0, names) }, fingerprint: result.fingerprint))
+        } else if !fingerprint {
+            try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
+        }
+        if let worst {
+            for failure in failures where failure.message != worst.message { Output.warn(failure.message) }
+            throw worst
+        }
+        if outcomes.contains(where: \.report.isLocked) { try tellWaiting(outcomes) }
+        if let fingerprint = result.fingerprint, !json { try Output.line(fingerprint) }
+    }
+
+    private func tellWaiting(_ outcomes: [SyncOutcome]) throws {
+        guard !fingerprint else {
+            throw CommandError(
+                .locked, "the vault is locked: what the devices have in common is known once it is unlocked",
+                hint: "'vault unlock', or --passphrase-file FILE")
+        }
+        let waiting = outcomes.map(\.report.waiting).max() ?? 0
+        let untold = outcomes.map(\.report.untold).max() ?? 0
+        guard waiting > 0 || untold > 0 else { return }
+        Output.warn(
+            """
+            the vault is locked: entries of other devices that wait until it is unlocked: \(waiting); items that \
+            changed here and are to be told then: \(untold)
+            """)
     }
 }
 
@@ -60,11 +80,7 @@ extension SyncOutcome {
     /// What is not mended. Nil: nothing.
     fileprivate func failure(_ names: DeviceNames) -> CommandError? {
         var failures = alarms.map { CommandError($0, of: names) }
-        switch error {
-        case .alarm(let alarm)?: failures.append(CommandError(alarm, of: names))
-        case let error?: failures.append(CommandError(error))
-        case nil: break
-        }
+        if let error { failures.append(CommandError(error, of: names)) }
         return failures.min { $0.rank < $1.rank }
     }
 
@@ -73,6 +89,7 @@ extension SyncOutcome {
         if !report.revived.isEmpty {
             text += "; \(report.revived.count) deleted on one device and edited on another stay"
         }
+        if report.isLocked { text += "; the vault is locked" }
         if report.newLog { text += "; this vault was put back or copied, and goes on as a new log" }
         return text
     }
@@ -101,6 +118,9 @@ private struct RemoteOutput: Encodable {
     /// Items that an edit has kept from a deletion elsewhere.
     var revived: Int
     var newLog: Bool
+    var isLocked: Bool
+    /// Entries that wait until the vault is unlocked.
+    var waiting: Int
     var mended: [AlarmOutput]
     var alarms: [AlarmOutput]
     var error: String?
@@ -111,6 +131,7 @@ private struct RemoteOutput: Encodable {
         (told, heard) = (report.published, report.applied)
         (sent, received, items) = (report.sent, report.received, report.items)
         (revived, newLog) = (report.revived.count, report.newLog)
+        (isLocked, waiting) = (report.isLocked, report.waiting)
         mended = outcome.notes.map { AlarmOutput($0, names) }
         alarms = outcome.alarms.map { AlarmOutput($0, names) }
         if case .alarm(let alarm)? = outcome.error { alarms.append(AlarmOutput(alarm, names)) }

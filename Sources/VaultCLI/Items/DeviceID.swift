@@ -8,8 +8,8 @@ struct DeviceID: ParsableCommand {
         commandName: "device-id",
         abstract: "Print an identifier of this device: a UUID, made once, then always the same.",
         discussion: """
-            It is random and lives in the vault, so it survives upgrading, uninstalling and installing an application or
-            the system, as long as the vault, or a backup of it, does. Without NAME the device has one of its own.
+            It is random and lives in the vault, so it survives upgrading, uninstalling and installing an application \
+            or the system, as long as the vault, or a backup of it, does. Without NAME the device has one of its own.
             """)
 
     @Argument(help: "Whose, such as the identifier of an application.")

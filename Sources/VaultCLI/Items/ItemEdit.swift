@@ -10,9 +10,9 @@ struct Edit: ParsableCommand {
         commandName: "edit",
         abstract: "Change an item's secret in an editor.",
         discussion: """
-            In $VISUAL, else $EDITOR, else vi, through a file in memory that only you can read, and that is overwritten
-            afterwards. What else an editor writes down, such as vim's ~/.viminfo, is its own affair. A newline that the
-            editor puts at the end is taken away again.
+            In $VISUAL, else $EDITOR, else vi, through a file in memory that only you can read, and that is \
+            overwritten afterwards. What else an editor writes down, such as vim's ~/.viminfo, is its own affair. A \
+            newline that the editor puts at the end is taken away again.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -10,9 +10,9 @@ struct Find: ParsableCommand {
         commandName: "find",
         abstract: "List items.",
         discussion: """
-            TEXT is a part of the service, the account or the label; the options compare exactly, and all must match.
-            A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs, and the
-            access group where there are several.
+            TEXT is a part of the service, the account or the label; the options compare exactly, and all must match. \
+            A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs, and \
+            the access group where there are several.
             """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions

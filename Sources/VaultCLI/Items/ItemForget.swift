@@ -7,9 +7,9 @@ struct Forget: ParsableCommand {
         commandName: "forget",
         abstract: "Take everything of an access group out of the vault.",
         discussion: """
-            For a package's removal script: a clean slate for an application that is uninstalled, its device identifiers
-            and the older versions of its items included. Asks on a terminal; without one, --yes is needed. Nothing
-            there is no error.
+            For a package's removal script: a clean slate for an application that is uninstalled, its device \
+            identifiers and the older versions of its items included. Asks on a terminal; without one, --yes is \
+            needed. Nothing there is no error.
             """)
 
     @OptionGroup var vault: VaultOptions

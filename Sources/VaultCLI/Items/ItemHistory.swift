@@ -9,8 +9,8 @@ struct History: ParsableCommand {
         commandName: "history",
         abstract: "List older versions of an item, or deleted items; or keep more of them.",
         discussion: """
-            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a
-            replaced or deleted secret is gone at the next compaction. 'vault undo' and 'vault restore-item' bring
+            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a \
+            replaced or deleted secret is gone at the next compaction. 'vault undo' and 'vault restore-item' bring \
             versions back; --purge takes them out of the file.
             """)
 

@@ -104,6 +104,17 @@ enum OverviewManual {
             """
         ),
         (
+            "DOORS",
+            """
+            'vault doors enable secret-service' makes programs of the desktop keep their secrets in the vault, in the
+            place of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications.
+            'vault import secret-service' goes before it. 'vault doors disable' takes back what was changed, and
+            'vault doors status' says who serves.
+
+            Under systemd the bus starts vault-doors.service, elsewhere the command itself.
+            """
+        ),
+        (
             "REFERENCES",
             """
             vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/NAME a field of the item, else an attribute;
@@ -152,6 +163,13 @@ enum OverviewManual {
             own, and this command sees all.
             """
         ),
+        (
+            "VAULT_PINENTRY",
+            """
+            The program by which vault unlock asks where there is no terminal; else pinentry. DISPLAY, WAYLAND_DISPLAY \
+            and GPG_TTY say where a person is.
+            """
+        ),
         ("VAULT_AGENT_SOCK", "The socket of the agent; else $XDG_RUNTIME_DIR/vault/agent.sock."),
         (
             "XDG_DATA_HOME, XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_RUNTIME_DIR",
@@ -173,6 +191,7 @@ enum OverviewManual {
             "~/.local/state/vault/REALM.mirror/",
             "What the devices of a fleet have told each other, sealed: remotes that lost some of it get it from here."
         ),
+        ("~/.local/state/vault/doors/changes.json", "What 'vault doors enable' changed, and what was there before."),
         ("~/.config/vault/policy.json", "The rules of the agent."),
         ("$XDG_RUNTIME_DIR/vault/agent.sock", "The socket of the agent."),
     ]

@@ -30,10 +30,10 @@ struct Export: ParsableCommand {
             vault export FORMAT FILE, where FORMAT is one of:
             \(ExportFormat.list)
 
-            Asks before anything leaves the vault, or takes --yes. The file is new, has mode 0600, and is there whole or
-            not at all. What the format has no room for is counted.
+            Asks before anything leaves the vault, or takes --yes. The file is new, has mode 0600, and is there whole \
+            or not at all. What the format has no room for is counted.
 
-            With --files DIR instead, what 'vault import --files' stored comes back byte for byte, each file with mode
+            With --files DIR instead, what 'vault import --files' stored comes back byte for byte, each file with mode \
             0600 in a new directory with mode 0700, which appears with all of the files or not at all.
             """)
 

@@ -11,12 +11,12 @@ struct Import: ParsableCommand {
             vault import FORMAT [FILE], where FORMAT is one of:
             \(ImportFormat.list)
 
-            Each item remembers where it came from: a second run adds nothing, takes over what changed there, and says
-            what changed on both sides. Nothing is written in clear on the way, and nothing at all when the file makes
+            Each item remembers where it came from: a second run adds nothing, takes over what changed there, and says \
+            what changed on both sides. Nothing is written in clear on the way, and nothing at all when the file makes \
             no sense.
 
-            With --files DIR instead, every regular file below the directory becomes a generic password: its path there
-            is the account, its bytes are the secret. All of them are stored in one transaction, or none.
+            With --files DIR instead, every regular file below the directory becomes a generic password: its path \
+            there is the account, its bytes are the secret. All of them are stored in one transaction, or none.
             """)
 
     @OptionGroup var vault: VaultOptions

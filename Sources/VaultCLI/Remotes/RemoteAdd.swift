@@ -12,10 +12,10 @@ struct RemoteAdd: ParsableCommand {
         commandName: "add",
         abstract: "Found a fleet, join one, or add a second remote.",
         discussion: """
-            On the first device it founds the fleet, and prints a recovery code once. On every other one --join prints a
-            code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a device
-            --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault that
-            belongs to a fleet it adds one more remote of the same fleet.
+            On the first device it founds the fleet, and prints a recovery code once. On every other one --join prints \
+            a code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a \
+            device --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault \
+            that belongs to a fleet it adds one more remote of the same fleet.
             """)
 
     @Argument(help: "file:///absolute/path, a folder that the devices share.")

@@ -9,9 +9,9 @@ struct Remote: ParsableCommand {
         commandName: "remote",
         abstract: "Add, list and remove the places that the devices of a fleet share.",
         discussion: """
-            A fleet is several devices that have one vault in common, each in a file of its own with a passphrase of its
-            own. They tell each other what changed through a folder that all of them reach, file:///absolute/path: of a
-            file server, of Syncthing, on a stick. Who runs it reads nothing there and changes nothing unnoticed.
+            A fleet is several devices that have one vault in common, each in a file of its own with a passphrase of \
+            its own. They tell each other what changed through a folder that all of them reach, file:///absolute/path: \
+            of a file server, of Syncthing, on a stick. Who runs it reads nothing there and changes nothing unnoticed. \
             'vault sync' does it, when it is called.
             """,
         subcommands: [RemoteAdd.self, RemoteList.self, RemoteRemove.self])

@@ -48,9 +48,9 @@ struct SlotAdd: ParsableCommand {
         discussion: """
             passphrase: another one.
             recovery-code: is made, printed once and stored nowhere; write it down.
-            key-file: --new-key-file, which is made if it is not there. Whoever has the file opens the vault.
+            key-file: --new-key-file, which is made if it is not there. Whoever has the file opens the vault. \
             passphrase-and-key-file: takes both.
-            tpm2: the TPM2 chip of this machine opens the vault by itself, also for a system that is installed anew.
+            tpm2: the TPM2 chip of this machine opens the vault by itself, also for a system that is installed anew. \
             systemd: this system does, with the key of systemd-creds, for root.
             """)
 

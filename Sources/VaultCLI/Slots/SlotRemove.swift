@@ -9,7 +9,7 @@ struct SlotRemove: ParsableCommand {
         commandName: "remove",
         abstract: "Take a way to unlock the vault away.",
         discussion: """
-            The last one that is for people stays. A copy of the file that was made before still opens with what is
+            The last one that is for people stays. A copy of the file that was made before still opens with what is \
             removed: 'vault rekey' is for a secret that has leaked. Asks on a terminal; without one, --yes is needed.
             """)
 

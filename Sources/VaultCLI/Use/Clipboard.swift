@@ -78,7 +78,7 @@ struct Copy: ParsableCommand {
         commandName: "copy",
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
-            By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is
+            By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is \
             cleared after 45 seconds if it still has the secret then; a terminal's cannot be read, and stays as it is.
             """)
 

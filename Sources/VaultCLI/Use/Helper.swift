@@ -97,6 +97,25 @@ struct Helper {
             output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
     }
 
+    /// Starts the program beside this process, once it has closed its standard output.
+    ///
+    /// - Returns: its number, and what it said until then.
+    func beside(limit: Int) throws -> (process: Int32, announcement: Secret) {
+        let output = try Pipe()
+        let process = try start(input: -1, output: output.writeEnd, error: STDERR_FILENO)
+        output.closeWriteEnd()
+        defer { output.closeReadEnd() }
+        let said = try SecretReader.read(
+            output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
+        return (process, Secret(said))
+    }
+
+    /// Ends a program that runs beside this process, and waits for its end.
+    static func end(_ process: Int32) {
+        kill(process, SIGTERM)
+        _ = status(of: process)
+    }
+
     /// Runs the program with this process's own standard streams, such as an editor, to its end.
     ///
     /// - Returns: its exit code.
@@ -174,7 +193,7 @@ struct Helper {
         var pointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe pointers.forEach { unsafe free($0) } }
         let result = unsafe pointers.withUnsafeMutableBufferPointer {
-            unsafe clinux_spawn_helper($0.baseAddress, input, output, error, detached ? 1 : 0)
+            unsafe clinux_spawn_helper($0.baseAddress, nil, input, output, error, detached ? 1 : 0)
         }
         guard result > 0 else { throw failure }
         return Int32(result)

@@ -10,8 +10,8 @@ struct Inject: ParsableCommand {
         commandName: "inject",
         abstract: "Fill in the references of a template.",
         discussion: """
-            Each {{ vault://SERVICE/ACCOUNT }} becomes the secret's exact bytes; everything else stays as it is. Nothing
-            is written unless every reference was found.
+            Each {{ vault://SERVICE/ACCOUNT }} becomes the secret's exact bytes; everything else stays as it is. \
+            Nothing is written unless every reference was found.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -133,7 +133,7 @@ struct Otp: ParsableCommand {
         commandName: "otp",
         abstract: "Print the one-time password of now.",
         discussion: """
-            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which then means
+            The item's field 'otp', else its secret, is an otpauth://totp/… URI, or a key in base32, which then means \
             SHA-1, 6 digits and 30 seconds (RFC 6238). On a terminal it is said how long the password is good for.
             """)
 

@@ -7,9 +7,9 @@ struct Read: ParsableCommand {
         commandName: "read",
         abstract: "Print the secret that a reference names.",
         discussion: """
-            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute of its item. Slashes
-            and other special characters in a part are percent-encoded. The exact bytes are written; a newline follows
-            only on a terminal.
+            vault://SERVICE/ACCOUNT names a secret, vault://SERVICE/ACCOUNT/ATTRIBUTE an attribute of its item. \
+            Slashes and other special characters in a part are percent-encoded. The exact bytes are written; a newline \
+            follows only on a terminal.
             """)
 
     @OptionGroup var vault: VaultOptions

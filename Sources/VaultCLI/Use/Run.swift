@@ -11,8 +11,8 @@ struct Run: ParsableCommand {
         discussion: """
             vault run --env TOKEN=vault://SERVICE/ACCOUNT -- COMMAND …
 
-            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard
-            output and standard error come without the secrets. In the lines NAME=VALUE of a file of variables a value
+            The command takes the place of vault: its exit code and its signals are its own. With --mask its standard \
+            output and standard error come without the secrets. In the lines NAME=VALUE of a file of variables a value \
             may be a reference, and so may the whole value of any variable that is there already.
             """)
 

@@ -11,7 +11,7 @@ struct Doctor: ParsableCommand {
         commandName: "doctor",
         abstract: "Look for what could go wrong.",
         discussion: """
-            Needs no passphrase; with one, or whatever else unlocks the vault, it looks at the vault's fleet as well.
+            Needs no passphrase; with one, or whatever else unlocks the vault, it looks at the vault's fleet as well. \
             Ends with 0 when there is nothing worse than a warning.
             """)
 
@@ -50,6 +50,7 @@ struct Doctor: ParsableCommand {
         }
         findings.append(Doctor.lookAtAgent())
         findings += Doctor.lookAtProcess()
+        findings += DoorsCheck.findings(DoorsState(), PinentryLook.ofProcess())
         if isReplicated { findings += FleetCheck.findings(try FleetSummary.of(vault)) }
         if json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
         if let failure { throw failure }

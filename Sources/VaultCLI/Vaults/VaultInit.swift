@@ -25,8 +25,8 @@ struct Init: ParsableCommand {
         commandName: "init",
         abstract: "Make a vault.",
         discussion: """
-            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and 3,
-            sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered.
+            interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and \
+            3, sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered.
             """)
 
     @OptionGroup var file: VaultFileOptions

@@ -8,9 +8,9 @@ struct Passwd: ParsableCommand {
         commandName: "passwd",
         abstract: "Change the passphrase.",
         discussion: """
-            No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still
-            opens with the old passphrase. Unlocked with a recovery code or a key file, the vault gets a new passphrase
-            for the one that was forgotten.
+            No secret is opened, and the items stay sealed as they are. A copy of the file that was made before still \
+            opens with the old passphrase. Unlocked with a recovery code or a key file, the vault gets a new \
+            passphrase for the one that was forgotten.
             """)
 
     @OptionGroup var vault: VaultOptions

@@ -11,10 +11,10 @@ struct Rekey: ParsableCommand {
         commandName: "rekey",
         abstract: "Seal everything anew under a new vault key.",
         discussion: """
-            What to do when a passphrase, a recovery code, a key file or a copy of the vault may have leaked. Every
-            other way to unlock goes, and has to be added again; --recovery-code makes a new recovery code. Copies from
-            before still open with what opened them, and show what was in them: change those secrets where they are
-            used. Asks on a terminal; without one, --yes is needed.
+            What to do when a passphrase, a recovery code, a key file or a copy of the vault may have leaked. Every \
+            other way to unlock goes, and has to be added again; --recovery-code makes a new recovery code. Copies \
+            from before still open with what opened them, and show what was in them: change those secrets where they \
+            are used. Asks on a terminal; without one, --yes is needed.
             """)
 
     @OptionGroup var vault: VaultOptions

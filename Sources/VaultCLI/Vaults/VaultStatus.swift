@@ -11,7 +11,7 @@ struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Say what is known of a vault without its passphrase.",
         discussion: """
-            Of a vault that belongs to a fleet more is known with something to unlock it: remotes, what waits for a
+            Of a vault that belongs to a fleet more is known with something to unlock it: remotes, what waits for a \
             sync, conflicts, the devices and when each was last heard of. Nobody is asked for it.
             """)
 
@@ -88,6 +88,8 @@ struct Status: ParsableCommand {
         var slots: [SlotSummary]
         var anchor: Remembered?
         var agent: Agent?
+        /// Those that are enabled or served.
+        var doors: [OpenDoor]
         /// Nil: the vault belongs to none.
         var fleet: FleetSummary?
 
@@ -99,6 +101,7 @@ struct Status: ParsableCommand {
             generation = store.header.generation
             self.size = size
             self.agent = agent.map(Agent.init)
+            doors = OpenDoor.all(DoorsState())
             slots = store.header.slots.map(SlotSummary.init)
         }
 
@@ -111,6 +114,7 @@ struct Status: ParsableCommand {
             lines += slots.map { "unlock      \($0.description)" }
             lines.append("anchor      \(anchor?.text ?? "none")")
             lines.append("agent       \(agent?.text ?? "none")")
+            lines += (doors.isEmpty ? ["none"] : doors.map(\.text)).map { "doors       \($0)" }
             lines += fleet?.lines ?? []
             return lines.joined(separator: "\n") + "\n"
         }

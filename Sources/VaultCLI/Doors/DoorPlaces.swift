@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultStorage
+
+/// Where the files of doors are: those of one user, or of all users of the machine.
+struct DoorPlaces {
+    /// `~/.local/share`, or that of the machine.
+    var data: FilePath
+    /// `~/.config`. Nil: what other programs do is each user's own affair.
+    var configuration: FilePath?
+    /// Where it is written down what was changed.
+    var record: FilePath
+    /// Where systemd's manager of the user looks for units.
+    var units: [FilePath]
+    /// The absolute path of this vault.
+    var command: String
+    /// Files that a portals.conf of the user's hides from the portal, the first that is there being the one it read.
+    var hiddenPortals: [FilePath] = []
+
+    private static let machineUnits: [FilePath] = [
+        "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/local/share/systemd/user", "/usr/lib/systemd/user",
+        "/usr/share/systemd/user",
+    ]
+
+    /// - Throws: code 30 without a home, and in one of another user.
+    static func ofUser() throws -> DoorPlaces {
+        guard let data = base("XDG_DATA_HOME", ".local/share"), let state = base("XDG_STATE_HOME", ".local/state"),
+            let configuration = base("XDG_CONFIG_HOME", ".config")
+        else {
+            throw CommandError(
+                .inputOutput, "there is no home whose files could be changed", hint: "set HOME to an absolute path")
+        }
+        var status = stat()
+        if let home = ProcessEnvironment.variable("HOME"), unsafe stat(home, &status) == 0, status.st_uid != geteuid() {
+            // What root writes there its owner could not take back.
+            throw CommandError(.inputOutput, "the home directory is another user's", hint: "run it as that user")
+        }
+        return DoorPlaces(
+            data: data, configuration: configuration, record: state.appending("vault/doors"),
+            units: [configuration.appending("systemd/user"), data.appending("systemd/user")] + machineUnits,
+            command: try ownCommand(), hiddenPortals: hidden(in: data))
+    }
+
+    /// - Throws: code 30 for all but root.
+    static func ofMachine() throws -> DoorPlaces {
+        guard geteuid() == 0 else {
+            throw CommandError(.inputOutput, "only root sets up doors for all users", hint: "sudo, or without --system")
+        }
+        return DoorPlaces(
+            data: "/usr/local/share", configuration: nil, record: "/var/lib/vault-doors", units: machineUnits,
+            command: try ownCommand())
+    }
+
+    /// Whether systemd would find the unit by which it starts the doors.
+    var hasUnit: Bool {
+        units.contains { directory in
+            var status = stat()
+            // One that is masked is a link to a device.
+            return unsafe stat(directory.appending("vault-doors.service").string, &status) == 0
+                && status.st_mode & S_IFMT == S_IFREG
+        }
+    }
+
+    /// The directories in which the bus looks for programs to start, the most important first.
+    static var activation: [FilePath] {
+        let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").map { FilePath($0) }
+        let list = ProcessEnvironment.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
+        let machine = list.split(separator: ":").filter { $0.hasPrefix("/") }.map { FilePath(String($0)) }
+        let all = [runtime, base("XDG_DATA_HOME", ".local/share")].compactMap { $0 } + machine
+        return all.map { $0.appending("dbus-1/services") }
+    }
+
+    /// As portals.conf(5) lists them, without the user's own, for the desktop that runs.
+    private static func hidden(in data: FilePath) -> [FilePath] {
+        func directories(_ name: String, _ fallback: String) -> [FilePath] {
+            (ProcessEnvironment.variable(name) ?? fallback).split(separator: ":").filter { $0.hasPrefix("/") }
+                .map { FilePath(String($0)) }
+        }
+        let desktops = (ProcessEnvironment.variable("XDG_CURRENT_DESKTOP") ?? "").split(separator: ":").filter {
+            $0.utf8.allSatisfy { byte in
+                byte == 0x2d || byte == 0x5f || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+            }
+        }
+        let names = desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]
+        let places =
+            directories("XDG_CONFIG_DIRS", "/etc/xdg") + ["/etc", data]
+            + directories("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+        return places.flatMap { place in names.map { place.appending("xdg-desktop-portal/\($0)") } }
+    }
+
+    /// A base directory of the XDG specification, which must be absolute.
+    private static func base(_ name: String, _ fallback: String) -> FilePath? {
+        if let directory = ProcessEnvironment.variable(name), directory.hasPrefix("/") { return FilePath(directory) }
+        guard let home = ProcessEnvironment.variable("HOME"), home.hasPrefix("/") else { return nil }
+        return FilePath(home).appending(FilePath(fallback).components)
+    }
+
+    private static func ownCommand() throws -> String {
+        let command = Helper.ownExecutable
+        guard !command.hasPrefix("/proc/") else {
+            throw CommandError(.inputOutput, "this command was replaced while it runs", hint: "run it again")
+        }
+        return command
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+
+/// What was changed for the doors, with what was there before. It is written down before it is done, so that what ended
+/// in the middle can be completed, or taken back.
+struct DoorRecord: Codable {
+    struct Entry: Codable {
+        let path: String
+        var before: PathContent
+        var after: PathContent
+        /// Nil: the whole of the file is the door's.
+        var setting: DoorSetting?
+    }
+
+    /// By the names of the doors, which a later version may have more of.
+    var doors: [String: [Entry]] = [:]
+    /// Directories that were made, the outermost first.
+    var directories: [String] = []
+    /// What was replaced, and could not be put back because another file has come to its place.
+    var replaced: [Entry] = []
+
+    var isEmpty: Bool { doors.isEmpty && replaced.isEmpty }
+}
+
+/// The record in its file, for one process at a time.
+final class DoorLedger {
+    private let directory: FilePath
+    /// Directories that were made for it.
+    private let made: [FilePath]
+    private let lock: Int32
+    var record = DoorRecord()
+
+    static func path(in directory: FilePath) -> FilePath { directory.appending("changes.json") }
+
+    /// - Throws: code 30.
+    init(in directory: FilePath) throws {
+        self.directory = directory
+        let path = DoorLedger.path(in: directory)
+        made = PathContent.missingDirectories(directory)
+        for missing in made {
+            guard unsafe mkdir(missing.string, 0o700) == 0 || errno == EEXIST else {
+                throw PathContent.failure("make the directory", missing, errno)
+            }
+        }
+        lock = unsafe open(directory.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard lock >= 0 else { throw PathContent.failure("open", directory, errno) }
+        while flock(lock, LOCK_EX) != 0, errno == EINTR {}
+        switch try PathContent.at(path) {
+        case .nothing: break
+        case .file(let bytes, _):
+            guard let read = try? JSONDecoder().decode(DoorRecord.self, from: bytes) else { fallthrough }
+            record = read
+        case .link:
+            throw CommandError(
+                .inputOutput, "the record of what was changed for doors cannot be read ('\(path.string.printable)')",
+                hint: "move it away; what it says was changed is then left as it is")
+        }
+    }
+
+    deinit {
+        // A directory with files stays.
+        unsafe rmdir(directory.string)
+        for directory in made.reversed() { unsafe rmdir(directory.string) }
+        if lock >= 0 { close(lock) }
+    }
+
+    func save() throws {
+        let path = DoorLedger.path(in: directory)
+        guard !record.isEmpty else { return try PathContent.nothing.put(at: path) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        try PathContent.file(bytes: encoder.encode(record), mode: 0o600).put(at: path)
+    }
+}

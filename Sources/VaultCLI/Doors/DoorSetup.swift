@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+
+/// Tells the session to ask the vault, and takes that back.
+struct DoorSetup {
+    let places: DoorPlaces
+
+    /// A change that has been looked at, and can be made.
+    private struct Step {
+        let door: Door
+        let path: FilePath
+        let entry: DoorRecord.Entry
+        let action: DoorAction
+    }
+
+    /// Whether the bus would start the vault for the door's name, as far as these places say.
+    func isEnabled(_ door: Door) -> Bool {
+        let path = places.data.appending(FilePath(door.activationFile).components)
+        guard let text = PathContent.behind(path) else { return false }
+        return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
+    }
+
+    // MARK: Enabling
+
+    /// Makes what is missing. Everything is looked at before the first change.
+    ///
+    /// - Throws: code 11 when something is in the way, and nothing was changed; 30.
+    func enable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
+        let ledger = try DoorLedger(in: places.record)
+        let enabled = self.enabled(by: ledger.record).union(names)
+        let steps = try plan(enabled, for: names, &ledger.record)
+        try make(steps, ledger, report)
+    }
+
+    private func enabled(by record: DoorRecord) -> Set<Door> {
+        Set(Door.allCases.filter { record.doors[$0.rawValue] != nil || isEnabled($0) })
+    }
+
+    /// - Parameter names: the doors that were asked for; of the others, what is in the way stays.
+    private func plan(_ enabled: Set<Door>, for names: Set<Door>, _ record: inout DoorRecord) throws -> [Step] {
+        var steps: [Step] = []
+        for door in Door.allCases where enabled.contains(door) {
+            var entries = record.doors[door.rawValue] ?? []
+            for change in places.changes(for: door, enabled: enabled) {
+                let index = entries.firstIndex { $0.path == change.path.string }
+                do {
+                    let (entry, action) = try look(at: change, door, index.map { entries[$0] })
+                    if let entry {
+                        if let index { entries[index] = entry } else { entries.append(entry) }
+                        if let action {
+                            steps.append(Step(door: door, path: change.path, entry: entry, action: action))
+                        }
+                    }
+                } catch { if names.contains(door) { throw error } }
+            }
+            record.doors[door.rawValue] = entries
+        }
+        return steps
+    }
+
+    /// - Parameter old: what the record says of the path.
+    /// - Returns: what the record is to say, and what is to be done: nil when there is nothing to do.
+    private func look(
+        at change: DoorChange, _ door: Door, _ old: DoorRecord.Entry?
+    ) throws -> (DoorRecord.Entry?, DoorAction?) {
+        let path = change.path
+        let now = try PathContent.at(path)
+        // What was there before the first time stays in the record, also when what was made is gone meanwhile.
+        let before = old.flatMap { now.isNothing || now.isSame(as: $0.after) ? $0.before : nil } ?? now
+        switch change.kind {
+        case .file(let text):
+            let wanted = PathContent.text(text)
+            let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
+            if now.isSame(as: wanted) { return (entry, nil) }
+            let isOwn = old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
+            guard isOwn else {
+                throw CommandError(
+                    .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
+                    hint: "move it away, or remove it, and run this again; nothing was changed")
+            }
+            return (entry, DoorAction(.wrote, door, path.string))
+        case .mask:
+            // It may have been masked before.
+            if now.isSame(as: DoorChange.masked) { return (old, nil) }
+            let entry = DoorRecord.Entry(path: path.string, before: before, after: DoorChange.masked)
+            return (entry, DoorAction(.masked, door, path.string))
+        case .setting(let setting, let start, let mode):
+            return try look(at: setting, start: start, mode: mode, path, now, before, old, door)
+        }
+    }
+
+    private func isActivation(_ content: PathContent, _ door: Door) -> Bool {
+        guard case .file(let bytes, _) = content else { return false }
+        return DoorPlaces.isActivation(String(decoding: bytes, as: UTF8.self), of: door)
+    }
+
+    private func look(
+        at setting: DoorSetting, start: String, mode: UInt32, _ path: FilePath, _ now: PathContent,
+        _ before: PathContent, _ old: DoorRecord.Entry?, _ door: Door
+    ) throws -> (DoorRecord.Entry?, DoorAction?) {
+        // Behind a link the file is not changed, but it may say the right thing.
+        let read = now.settings ?? PathContent.behind(path)
+        if read?.value(of: setting.key, in: setting.group) == setting.value { return (old, nil) }
+        guard var text = now.settings else {
+            throw CommandError(
+                .alreadyExists, "'\(path.string.printable)' is a link, or no file of settings",
+                hint: "write \(setting) into the file yourself, and run this again; nothing was changed")
+        }
+        var fileMode = mode
+        switch now {
+        case .file(_, let mode): fileMode = mode
+        default: text = SettingsText(start)
+        }
+        text.set(setting.key, in: setting.group, to: setting.value)
+        let entry = DoorRecord.Entry(
+            path: path.string, before: before, after: .file(bytes: Data(text.bytes), mode: fileMode), setting: setting)
+        return (entry, DoorAction(.set, door, path.string, setting.description))
+    }
+
+    private func make(
+        _ steps: [Step], _ ledger: DoorLedger, _ report: (DoorAction) throws -> Void
+    ) throws {
+        for step in steps {
+            for directory in PathContent.missingDirectories(step.path.removingLastComponent())
+            where !ledger.record.directories.contains(directory.string) {
+                ledger.record.directories.append(directory.string)
+            }
+        }
+        try ledger.save()
+        for (count, step) in steps.enumerated() {
+            do { try step.entry.after.put(at: step.path, directoryMode: directoryMode) } catch {
+                throw DoorSetup.unfinished(error, count: count)
+            }
+            try report(step.action)
+        }
+    }
+
+    /// What is there for all users, all users have to reach.
+    private var directoryMode: mode_t { places.configuration == nil ? 0o755 : 0o700 }
+
+    private static func unfinished(_ error: any Error, count: Int) -> any Error {
+        guard var failure = error as? CommandError else { return error }
+        let done = count == 0 ? "nothing was changed yet" : "what is printed above was done"
+        failure.hint = "\(done); run it again once that works, and it does the rest"
+        return failure
+    }
+
+    // MARK: Disabling
+
+    /// Takes back what enabling did; what was changed since stays as it is.
+    ///
+    /// - Throws: code 30.
+    func disable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
+        let ledger = try DoorLedger(in: places.record)
+        var count = 0
+        for door in Door.allCases where names.contains(door) {
+            var entries = ledger.record.doors[door.rawValue] ?? unrecorded(door)
+            do {
+                while let entry = entries.last {
+                    if let action = try takeBack(entry, door, &ledger.record) {
+                        count += 1
+                        try report(action)
+                    }
+                    entries.removeLast()
+                    if ledger.record.doors[door.rawValue] != nil { ledger.record.doors[door.rawValue] = entries }
+                }
+            } catch {
+                try? ledger.save()
+                throw DoorSetup.unfinished(error, count: count)
+            }
+            ledger.record.doors[door.rawValue] = nil
+        }
+        removeDirectories(&ledger.record)
+        // The process that serves the other doors is started with fewer options.
+        let others = enabled(by: ledger.record).subtracting(names)
+        let steps = try plan(others, for: [], &ledger.record)
+        try make(steps, ledger, report)
+    }
+
+    /// Without a record a file is the door's by what is in it alone.
+    private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
+        places.changes(for: door, enabled: []).compactMap { change in
+            guard case .file(let text) = change.kind, let now = try? PathContent.at(change.path),
+                now.isSame(as: .text(text)) || isActivation(now, door)
+            else { return nil }
+            return DoorRecord.Entry(path: change.path.string, before: .nothing, after: now)
+        }
+    }
+
+    private func takeBack(
+        _ entry: DoorRecord.Entry, _ door: Door, _ record: inout DoorRecord
+    ) throws -> DoorAction? {
+        let path = FilePath(entry.path)
+        guard let now = try? PathContent.at(path) else { return keep(entry, door, &record) }
+        if now.isSame(as: entry.before) { return nil }
+        guard now.isSame(as: entry.after) || now.isNothing else {
+            guard let setting = entry.setting else { return keep(entry, door, &record) }
+            return try takeBack(setting, entry, door, from: now)
+        }
+        // A setting's file that is gone was its program's to remove.
+        if now.isNothing, entry.setting != nil { return nil }
+        try entry.before.put(at: path, directoryMode: directoryMode)
+        let isMask = entry.after.isSame(as: DoorChange.masked)
+        return DoorAction(isMask ? .unmasked : entry.before.isNothing ? .removed : .restored, door, entry.path)
+    }
+
+    /// Of a file that other programs have written since, the key alone.
+    private func takeBack(
+        _ setting: DoorSetting, _ entry: DoorRecord.Entry, _ door: Door, from now: PathContent
+    ) throws -> DoorAction? {
+        guard case .file(_, let mode) = now, var text = now.settings, let old = entry.before.settings,
+            text.value(of: setting.key, in: setting.group) == setting.value
+        else { return DoorAction(.kept, door, entry.path, "it was changed since") }
+        text.putBack(setting.key, in: setting.group, as: old)
+        let path = FilePath(entry.path)
+        if entry.before.isNothing, text.isBlank {
+            try PathContent.nothing.put(at: path)
+            return DoorAction(.removed, door, entry.path)
+        }
+        try PathContent.file(bytes: Data(text.bytes), mode: mode).put(at: path)
+        return DoorAction(.restored, door, entry.path)
+    }
+
+    private func keep(_ entry: DoorRecord.Entry, _ door: Door, _ record: inout DoorRecord) -> DoorAction {
+        guard !entry.before.isNothing else { return DoorAction(.kept, door, entry.path, "it was changed since") }
+        record.replaced.append(entry)
+        let place = DoorLedger.path(in: places.record).string
+        return DoorAction(.kept, door, entry.path, "it was changed since; what was there before is in '\(place)'")
+    }
+
+    /// Those that were made and have nothing in them any more.
+    private func removeDirectories(_ record: inout DoorRecord) {
+        for directory in record.directories.sorted(by: >) {
+            let isGone = unsafe rmdir(directory) == 0 || errno == ENOENT
+            if isGone || record.doors.isEmpty { record.directories.removeAll { $0 == directory } }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import CLinux
+internal import Glibc
+internal import Vault
+internal import VaultAgentServer
+internal import VaultDoors
+
+struct Doors: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doors",
+        abstract: "Serve the protocols that programs already speak.",
+        discussion: """
+            A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
+            gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
+            are encrypted with. 'vault doors enable' tells the session to start this by itself, and 'vault doors \
+            disable' takes that back.
+
+            It serves until it is ended. A name that another program has is left to it (14); without a bus, and when \
+            the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the program that asks.
+
+            While the vault is locked, a program that wants a secret waits until a person was asked for the \
+            passphrase: by pinentry, or what $VAULT_PINENTRY names, in a window or at the terminal of $GPG_TTY. Where \
+            there is no vault yet, the first program that stores something has one made. 'vault doors --here' tells \
+            doors that serve already to ask where that command is: at $DISPLAY or $WAYLAND_DISPLAY, else at $GPG_TTY \
+            or the terminal of its input.
+            """,
+        subcommands: [DoorsEnable.self, DoorsDisable.self, DoorsStatus.self])
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Serve org.freedesktop.secrets on the session bus.")
+    var secretService = false
+
+    @Flag(help: "Serve the portal's secrets of Flatpak applications on the session bus.")
+    var portal = false
+
+    @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
+    var here = false
+
+    /// The agent that this process belongs to.
+    @Option(help: .hidden)
+    var parent: Int32?
+
+    func run() throws {
+        do { try open() } catch {
+            if parent != nil, let failure = CommandLineTool.failure(error) { AgentLauncher.announce(failure) }
+            throw error
+        }
+    }
+
+    private func open() throws {
+        if let parent, clinux_end_with(parent) == 0 { return }
+        var names: SecretService.Names = []
+        if secretService { names.insert(.secretService) }
+        if portal { names.insert(.portal) }
+        guard here == names.isEmpty else {
+            throw CommandError.usage(
+                here ? "--here opens no door" : "there is no door to open",
+                hint: "--secret-service, --portal, --here, or 'vault help doors'")
+        }
+        guard !here else { return try Doors.handOver() }
+        // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
+        // until then. libsystemd gives the connection up when there is no room for one.
+        clinux_allow_all_descriptors()
+        // What ps(1) and top(1) call it.
+        unsafe clinux_set_name("vault-doors")
+        let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
+        try DoorsServe().run(names, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
+    }
+
+    private static func handOver() throws {
+        var variables: [String: String] = [:]
+        for name in PromptPlace.names {
+            if let value = ProcessEnvironment.variable(name), !value.isEmpty { variables[name] = value }
+        }
+        if variables["GPG_TTY"] == nil, let name = unsafe ttyname(STDIN_FILENO) {
+            // libc's own text, until the next call.
+            variables["GPG_TTY"] = unsafe String(cString: name)
+        }
+        guard PromptPlace({ variables[$0] }).isSomewhere else {
+            throw CommandError.usage("there is neither a display nor a terminal here", hint: "set DISPLAY or GPG_TTY")
+        }
+        guard let path = PlaceSocket.path(ProcessEnvironment.variable), PlaceSocket.tell(variables, at: path) else {
+            throw CommandError(.inputOutput, "no doors are open", hint: "see 'vault doors status'")
+        }
+        Output.note("people are asked here from now on")
+    }
+}

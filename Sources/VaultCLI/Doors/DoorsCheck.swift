@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What 'vault doctor' says of doors.
+enum DoorsCheck {
+    static func findings(_ state: DoorsState, _ pinentry: PinentryLook?) -> [Finding] {
+        let names = state.doors.filter(\.isEnabled).map(\.name.rawValue).joined(separator: ", ")
+        return [
+            .good(names.isEmpty ? "no doors are enabled: see 'vault doors enable'" : "doors are enabled: \(names)"),
+            owner(of: state[.secretService], state.bus),
+            pinentry.map { .good("\($0.text) asks for the passphrase where there is no terminal") }
+                ?? .warning(
+                    """
+                    no program could ask for the passphrase where there is no terminal: install pinentry-gnome3, \
+                    pinentry-qt or pinentry-curses
+                    """),
+        ]
+    }
+
+    private static func owner(of door: DoorsState.Summary, _ bus: SessionBus) -> Finding {
+        let (name, isEnabled) = (door.busName, door.isEnabled)
+        if let flaw = bus.flaw { return bus.state == .silent ? .warning(flaw) : .good(flaw) }
+        if let server = door.server { return .good("this vault's doors serve \(name) (pid \(server.pid))") }
+        guard let owner = door.owner else {
+            return .good("no program serves \(name)\(isEnabled ? " yet: the bus starts the vault's door" : "")")
+        }
+        return isEnabled
+            ? .warning("\(owner.text) serves \(name) in the place of the vault: log out and in again")
+            : .good("\(owner.text) serves \(name)")
+    }
+}
+
+/// A door in 'vault status': one that is enabled, or that a process of the vault serves.
+struct OpenDoor: Encodable {
+    var name: Door
+    var enabled: Bool
+    /// Of the vault's process that serves it; nil: it is not running, or nobody knows.
+    var pid: Int32?
+    let text: String
+
+    private enum CodingKeys: CodingKey {
+        case name, enabled, pid
+    }
+
+    init(_ door: DoorsState.Summary, in state: DoorsState) {
+        (name, enabled, pid) = (door.name, door.isEnabled, door.server?.pid)
+        text = "\(door.name.rawValue): \(state.text(of: door))"
+    }
+
+    static func all(_ state: DoorsState) -> [OpenDoor] {
+        state.doors.filter(\.isOpen).map { OpenDoor($0, in: state) }
+    }
+}

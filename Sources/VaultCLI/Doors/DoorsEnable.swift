@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+
+/// Which doors, and whose.
+struct DoorSelection: ParsableArguments {
+    @Argument(help: ArgumentHelp("The doors: secret-service, portal.", valueName: "door"))
+    var names: [Door]
+
+    @Flag(help: "For all users of the machine, below /usr/local/share; takes root.")
+    var system = false
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func setup() throws -> DoorSetup {
+        DoorSetup(places: system ? try DoorPlaces.ofMachine() : try DoorPlaces.ofUser())
+    }
+}
+
+struct DoorsEnable: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enable",
+        abstract: "Make the session ask the vault for secrets.",
+        discussion: """
+            secret-service: the bus starts 'vault doors' for org.freedesktop.secrets, and gnome-keyring and KWallet \
+            are kept from taking that name: gnome-keyring's units are masked, its start with the session is hidden, \
+            and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
+            secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
+            vault. With --system the files for the bus and the portal alone, for all users. A line for each change; \
+            what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
+            nothing, when a file of another program is in the way.
+            """)
+
+    @OptionGroup var selection: DoorSelection
+
+    func run() throws {
+        let setup = try selection.setup()
+        try DoorReport.printing(asJSON: selection.json) { try setup.enable(Set(selection.names), $0) }
+        SessionBus.reload()
+        let state = DoorsState()
+        if selection.names.contains(.secretService), let owner = state[.secretService].owner, !owner.isVault {
+            Output.note("\(owner.text) serves \(Door.secretService.busName) until it ends: log out and in again")
+        }
+        // One that is started for the others would want its name as well.
+        if let server = state.doors.lazy.compactMap(\.server).first,
+            state.doors.contains(where: { $0.isEnabled && $0.owner == nil })
+        {
+            Output.note("\(server.text) serves what it was started for until it ends: log out and in again")
+        }
+    }
+}
+
+struct DoorsDisable: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "disable",
+        abstract: "Take back what 'vault doors enable' did.",
+        discussion: """
+            Exactly that: what was there before is there again, and a file that was changed since stays as it is, \
+            with a line that says so. Items that programs have stored meanwhile stay in the vault.
+            """)
+
+    @OptionGroup var selection: DoorSelection
+
+    func run() throws {
+        let setup = try selection.setup()
+        try DoorReport.printing(asJSON: selection.json) { try setup.disable(Set(selection.names), $0) }
+        SessionBus.reload()
+        let owners = SessionBus().owners
+        guard let owner = selection.names.compactMap({ owners[$0] }).first(where: \.isVault) else { return }
+        Output.note("\(owner.text) serves until it ends: log out and in again")
+    }
+}

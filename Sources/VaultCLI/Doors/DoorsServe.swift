@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+internal import Vault
+internal import VaultAgentServer
+internal import VaultDoors
+
+/// A process that serves doors until it is told to end, or its bus goes away.
+final class DoorsServe: Sendable {
+    private let end = DispatchSemaphore(value: 0)
+    private let failure = Mutex<DoorError?>(nil)
+
+    /// - Parameter isOpen: called once programs are served.
+    func run(_ names: SecretService.Names, _ house: VaultHouse, _ isOpen: () -> Void) throws {
+        let signals = DoorSignals { [end] in end.signal() }
+        let service: SecretService
+        do throws(DoorError) {
+            service = try SecretService.start(names, house: house) { [self] in finish($0) }
+        } catch { throw CommandError(error) }
+        let places = DoorsServe.hear(house)
+        isOpen()
+        end.wait()
+        // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
+        service.close()
+        withExtendedLifetime((signals, service)) {}
+        places?.end()
+        if let failure = failure.withLock({ $0 }) { throw CommandError(failure) }
+    }
+
+    /// Listens for where people are to be asked. Doors without a place for the socket ask where they were started.
+    private static func hear(_ house: VaultHouse) -> Places? {
+        guard let path = PlaceSocket.path(ProcessEnvironment.variable) else { return nil }
+        do throws(AgentSocketError) { return Places(try AgentSocket.make(path), house) } catch {
+            Output.note("'vault doors --here' will not work: \(CommandError(error).message)")
+            return nil
+        }
+    }
+
+    private final class Places {
+        private var socket: AgentSocket?
+        private var listener: PlaceSocket?
+
+        init(_ socket: consuming AgentSocket, _ house: VaultHouse) {
+            listener = PlaceSocket(socket.descriptor) { told in
+                house.ask(
+                    at: PromptPlace { name in
+                        told[name] ?? (PromptPlace.names.contains(name) ? nil : ProcessEnvironment.variable(name))
+                    })
+            }
+            self.socket = consume socket
+        }
+
+        func end() {
+            listener = nil
+            socket = nil
+        }
+    }
+
+    private func finish(_ error: DoorError) {
+        failure.withLock { $0 = error }
+        end.signal()
+    }
+}
+
+/// SIGTERM and SIGINT end the process in order; a terminal that goes away does as well.
+private final class DoorSignals {
+    private let sources: [any DispatchSourceSignal]
+
+    init(_ ended: @escaping @Sendable () -> Void) {
+        clinux_ignore_agent_signals()
+        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler(handler: ended)
+            source.activate()
+            return source
+        }
+    }
+}
+
+extension CommandError {
+    init(_ error: DoorError) {
+        switch error {
+        case .noLibrary:
+            self.init(.inputOutput, "the library for D-Bus is not there", hint: "install libsystemd0")
+        case .noBus:
+            self.init(
+                .inputOutput, "there is no session bus", hint: "set DBUS_SESSION_BUS_ADDRESS, or 'dbus-run-session'")
+        case .busLost: self.init(.inputOutput, "the session bus has gone")
+        case .nameTaken(let name, let process, let program):
+            let owner = program.isEmpty ? "another program" : "'\(program.printable)'"
+            self.init(
+                .busy, "\(owner) (process \(process)) has the name \(name)",
+                hint: "see 'vault doors status'; 'vault doors enable' tells the session to start this one instead")
+        case .failed: self.init(.failure, "the doors could not be opened")
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import SystemPackage
+internal import Vault
+internal import VaultDoors
+
+struct DoorsStatus: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Say which doors are enabled, and who serves their names.",
+        discussion: """
+            Starts nothing: a name that nobody has is one whose program the bus starts when it is called. Ends with 0 \
+            without a bus as well.
+            """)
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() throws {
+        let state = DoorsState()
+        let pinentry = PinentryLook.ofProcess()
+        guard json else {
+            var lines = state.doors.flatMap { state.lines(of: $0, DoorsState.activation(of: $0.busName)) }
+            if let flaw = state.bus.flaw { lines.append("bus             \(flaw)") }
+            lines.append("pinentry        \(pinentry?.text ?? "none")")
+            return try Output.write(lines.map { $0 + "\n" }.joined())
+        }
+        let doors = state.doors.map { Row($0, DoorsState.activation(of: $0.busName)) }
+        try Output.json(Summary(bus: state.bus.state, doors: doors, pinentry: pinentry))
+    }
+
+    private struct Summary: Encodable {
+        var bus: SessionBus.State
+        var doors: [Row]
+        var pinentry: PinentryLook?
+    }
+
+    private struct Row: Encodable {
+        var name: Door
+        var enabled: Bool
+        var busName: String
+        var owner: SessionBus.Owner?
+        var activation: DoorsState.Activation?
+
+        init(_ door: DoorsState.Summary, _ activation: DoorsState.Activation?) {
+            (name, enabled, busName, owner) = (door.name, door.isEnabled, door.busName, door.owner)
+            self.activation = activation
+        }
+    }
+}
+
+/// Which doors are enabled, and who serves their names.
+struct DoorsState {
+    struct Summary {
+        let name: Door
+        let isEnabled: Bool
+        /// Nil: nobody, or nobody knows.
+        let owner: SessionBus.Owner?
+
+        var busName: String { name.busName }
+
+        /// The vault's process that serves it, whether that was started by the bus, an agent or a person. Nil: none
+        /// does, or nobody knows.
+        var server: SessionBus.Owner? { owner.flatMap { $0.isVault ? $0 : nil } }
+
+        /// Whether the vault has something to do with it.
+        var isOpen: Bool { isEnabled || server != nil }
+    }
+
+    /// Which program the bus starts when a name is called.
+    struct Activation: Encodable {
+        var file: String
+        var command: String
+        /// Of systemd, which starts the program in the bus' place.
+        var unit: String?
+    }
+
+    let bus: SessionBus
+    private let enabled: [Door]
+
+    /// Of this process's user.
+    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors) }
+
+    init(_ bus: SessionBus, enabled: [Door]) { (self.bus, self.enabled) = (bus, enabled) }
+
+    var doors: [Summary] { Door.allCases.map { self[$0] } }
+
+    subscript(_ door: Door) -> Summary {
+        Summary(name: door, isEnabled: enabled.contains(door), owner: bus.owners[door])
+    }
+
+    /// What is enabled, and what is served.
+    func text(of door: Summary) -> String {
+        let server = door.server.map { "the vault's doors (pid \($0.pid))" } ?? door.owner?.text
+        let serving = server.map { ", served by \($0)" } ?? (bus.state == .reachable ? ", not served" : "")
+        return (door.isEnabled ? "enabled" : "not enabled") + serving
+    }
+
+    func lines(of door: Summary, _ activation: Activation?) -> [String] {
+        let label = (door.name.rawValue + "                ").prefix(16)
+        var lines: [String] = [label + text(of: door)]
+        if let activation {
+            lines.append("                started by \(activation.file.printable)")
+            lines.append("                as \(activation.command.printable)")
+        }
+        return lines
+    }
+
+    /// Those whose files are there, of this user or of all.
+    private static var enabledDoors: [Door] {
+        let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
+        return Door.allCases.filter { door in
+            places.contains { data in
+                let file = data.appending(FilePath(door.activationFile).components)
+                guard let text = PathContent.behind(file) else { return false }
+                return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
+            }
+        }
+    }
+
+    /// As the bus looks for it: the first directory that has a file for the name, whatever the file is called. Nil:
+    /// none has.
+    static func activation(of name: String) -> Activation? {
+        let group = "D-BUS Service"
+        for directory in DoorPlaces.activation {
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.string)) ?? []
+            for file in files.sorted() where file.hasSuffix(".service") {
+                let path = directory.appending(file)
+                guard let text = PathContent.behind(path), text.value(of: "Name", in: group) == name else { continue }
+                return Activation(
+                    file: path.string, command: text.value(of: "Exec", in: group) ?? "",
+                    unit: text.value(of: "SystemdService", in: group))
+            }
+        }
+        return nil
+    }
+}
+
+/// The program that would ask for a passphrase.
+struct PinentryLook: Encodable {
+    var program: String
+    var flavor: String
+
+    var text: String { "\(program.printable) (\(flavor.printable))" }
+
+    static func ofProcess() -> PinentryLook? {
+        let prompter = Prompter(
+            PromptPlace(ProcessEnvironment.variable), program: ProcessEnvironment.variable("VAULT_PINENTRY"),
+            patience: (answer: 2, command: 2))
+        guard let found = prompter.look() else { return nil }
+        return PinentryLook(program: path(of: found.program), flavor: found.flavor)
+    }
+
+    private static func path(of program: String) -> String {
+        guard !program.contains("/") else { return program }
+        let directories = (ProcessEnvironment.variable("PATH") ?? "/usr/bin:/bin").split(separator: ":")
+        return directories.map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+            ?? program
+    }
+}

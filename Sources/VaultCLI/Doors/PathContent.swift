@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+
+/// What is at a path, as far as it can be put back. A link in the place of a file is a link, and is not followed.
+enum PathContent: Codable {
+    case nothing
+    case link(to: String)
+    case file(bytes: Data, mode: UInt32)
+
+    /// Settings of desktops have some kilobytes.
+    private static let limit = 1 << 20
+
+    static func text(_ text: String) -> PathContent { .file(bytes: Data(text.utf8), mode: 0o644) }
+
+    /// Whether a program that reads it sees the same.
+    func isSame(as other: PathContent) -> Bool {
+        switch (self, other) {
+        case (.nothing, .nothing): true
+        case (.link(let first), .link(let second)): first == second
+        case (.file(let first, _), .file(let second, _)): first == second
+        default: false
+        }
+    }
+
+    var isNothing: Bool { isSame(as: .nothing) }
+
+    /// Nil: it is no file of text.
+    var settings: SettingsText? {
+        switch self {
+        case .nothing: SettingsText("")
+        case .link: nil
+        case .file(let bytes, _): SettingsText(Array(bytes))
+        }
+    }
+
+    // MARK: Reading
+
+    /// - Throws: code 11 for what could not be put back, such as a directory; 30.
+    static func at(_ path: FilePath) throws -> PathContent {
+        var status = stat()
+        guard unsafe lstat(path.string, &status) == 0 else {
+            if errno == ENOENT { return .nothing }
+            throw failure("look at", path, errno)
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFLNK:
+            // The user's own directory may have a link to a path that is no text.
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path.string) else {
+                throw foreign(path)
+            }
+            return .link(to: target)
+        case S_IFREG:
+            guard status.st_size <= limit else { throw foreign(path) }
+            return .file(bytes: try read(path, O_NOFOLLOW), mode: UInt32(status.st_mode) & 0o777)
+        default: throw foreign(path)
+        }
+    }
+
+    /// What programs read there, also behind a link. Nil: there is no such file, or no reading it.
+    static func behind(_ path: FilePath) -> SettingsText? {
+        (try? read(path, 0)).flatMap { SettingsText(Array($0)) }
+    }
+
+    private static func read(_ path: FilePath, _ flags: CInt) throws -> Data {
+        // Not to wait for a writer, should it have become a pipe.
+        let opened = unsafe clinux_openat(AT_FDCWD, path.string, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags, 0)
+        guard opened >= 0 else { throw failure("read", path, CInt(-opened)) }
+        defer { close(Int32(opened)) }
+        var status = stat()
+        guard unsafe fstat(Int32(opened), &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw foreign(path)
+        }
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        var count = 0
+        while count < bytes.count {
+            let part = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(
+                    Int32(opened), buffer.baseAddress.map { unsafe $0 + count }, buffer.count - count)
+            }
+            if part < 0, errno == EINTR { continue }
+            guard part >= 0 else { throw failure("read", path, errno) }
+            guard part > 0 else { break }
+            count += part
+        }
+        guard count <= limit else { throw foreign(path) }
+        return Data(bytes[..<count])
+    }
+
+    static func foreign(_ path: FilePath) -> CommandError {
+        CommandError(
+            .alreadyExists, "'\(path.string.printable)' is not a file that could be put back later",
+            hint: "move it away; nothing was changed")
+    }
+
+    // MARK: Writing
+
+    /// Makes the path have it, wholly or not at all.
+    ///
+    /// - Throws: code 30.
+    func put(at path: FilePath, directoryMode: mode_t = 0o700) throws {
+        guard !isNothing else {
+            guard unsafe unlink(path.string) == 0 || errno == ENOENT else {
+                throw PathContent.failure("remove", path, errno)
+            }
+            return
+        }
+        try PathContent.makeDirectories(path.removingLastComponent(), directoryMode)
+        // Its name ends like no other's, so that no program takes it for what it will be.
+        let name = ".\(path.lastComponent?.string ?? "").tmp-\(hexadecimal(SystemRandom().bytes(8)))"
+        let temporary = path.removingLastComponent().appending(name)
+        do {
+            switch self {
+            case .nothing: break
+            case .link(let target):
+                guard unsafe symlink(target, temporary.string) == 0 else {
+                    throw PathContent.failure("write", path, errno)
+                }
+            case .file(let bytes, let mode): try PathContent.write(bytes, mode, to: temporary, for: path)
+            }
+            guard unsafe rename(temporary.string, path.string) == 0 else {
+                throw PathContent.failure("write", path, errno)
+            }
+        } catch {
+            unsafe unlink(temporary.string)
+            throw error
+        }
+    }
+
+    private static func write(_ bytes: Data, _ mode: UInt32, to temporary: FilePath, for path: FilePath) throws {
+        let opened = unsafe clinux_openat(
+            AT_FDCWD, temporary.string, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard opened >= 0 else { throw failure("write", path, CInt(-opened)) }
+        defer { close(Int32(opened)) }
+        let content = Array(bytes)
+        try Output.write(content.span, to: Int32(opened), as: "'\(path.string.printable)'")
+        // The umask has no say in it: programs of this user and the bus read it.
+        guard fchmod(Int32(opened), mode_t(mode)) == 0, fsync(Int32(opened)) == 0 else {
+            throw failure("write", path, errno)
+        }
+    }
+
+    private static func makeDirectories(_ path: FilePath, _ mode: mode_t) throws {
+        for directory in missingDirectories(path) {
+            guard unsafe mkdir(directory.string, mode) == 0 && chmod(directory.string, mode) == 0 || errno == EEXIST
+            else { throw failure("make the directory", directory, errno) }
+        }
+    }
+
+    /// Those of a path that are not there, the outermost first.
+    static func missingDirectories(_ path: FilePath) -> [FilePath] {
+        var missing: [FilePath] = []
+        var current = path
+        var status = stat()
+        while !current.isEmpty, current != "/", unsafe lstat(current.string, &status) != 0, errno == ENOENT {
+            missing.append(current)
+            current.removeLastComponent()
+        }
+        return missing.reversed()
+    }
+
+    static func failure(_ task: String, _ path: FilePath, _ number: CInt) -> CommandError {
+        CommandError(
+            .inputOutput,
+            "cannot \(task) '\(path.string.printable)': \(Errno(rawValue: number).description.lowercased())")
+    }
+}

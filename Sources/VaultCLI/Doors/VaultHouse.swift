@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Glibc
+internal import Synchronization
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+internal import VaultDoors
+internal import VaultStorage
+
+/// The vault, its agent and its people, for the doors of a process.
+final class VaultHouse: DoorHouse {
+    private let path: FilePath
+    private let unlocking: UnlockOptions
+    private let place: Mutex<PromptPlace>
+
+    init(_ path: FilePath, _ unlocking: UnlockOptions) {
+        (self.path, self.unlocking) = (path, unlocking)
+        place = Mutex(PromptPlace(ProcessEnvironment.variable))
+    }
+
+    /// Where people are asked from now on.
+    func ask(at place: PromptPlace) { self.place.withLock { $0 = place } }
+
+    var canAsk: Bool { place.withLock { $0.isSomewhere } }
+
+    /// A vault that cannot be looked at is one: to be told that there is none, programs make new keys.
+    var hasVault: Bool {
+        do { _ = try FileManager.default.attributesOfItem(atPath: path.string) } catch {
+            return (error as? CocoaError)?.code != .fileReadNoSuchFile
+        }
+        return true
+    }
+
+    func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? {
+        guard hasVault else { return nil }
+        do throws(VaultError) {
+            let vault = try LockedVault(at: path).path
+            guard let client else { return try AgentClient(vault: vault, accessGroups: ["default", "*"]) }
+            guard let behalf = Behalf(process: client.process, startTime: client.startTime) else { return nil }
+            let agent = try AgentClient(vault: vault, accessGroups: nil, behalf: behalf)
+            // An agent that cannot look into the sandbox, and whose policy has nothing to say.
+            guard let agent, let sandbox = client.sandbox, agent.greeting.groups == nil, !agent.greeting.hasRules else {
+                return agent
+            }
+            guard !sandbox.isEmpty else { throw .agent(.refused) }
+            return try AgentClient(vault: vault, accessGroups: [sandbox], behalf: behalf)
+        } catch {
+            guard error == .agent(.otherVault) else { throw error }
+            return nil
+        }
+    }
+
+    // MARK: Asking
+
+    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        outcome {
+            let locked = try LockedVault(at: path)
+            try unlock(locked, PassphraseDialog(locked.givenPath, at: place.withLock { $0 }, client, until: stop), stop)
+        }
+    }
+
+    private func unlock(_ locked: LockedVault, _ dialog: PassphraseDialog, _ stop: PromptStop) throws {
+        let agent = try AgentLauncher.agent(of: locked)
+        guard try agent.awaitTurn().state != .unlocked, !stop.isStopped else { return }
+        var target = UnlockTarget(locked, isAgentOfUse: true)
+        target.dialog = dialog
+        try unlocking.opening(target) { try agent.unlock(with: $0) }
+    }
+
+    func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        outcome {
+            let dialog = PassphraseDialog(path, at: place.withLock { $0 }, client, until: stop)
+            let passphrase = try dialog.askNew()
+            let vault = try Vault.create(at: path, passphrase: passphrase)
+            vault.close()
+            let agent = try AgentLauncher.agent(of: try LockedVault(at: path))
+            try agent.unlock(with: .passphrase(passphrase))
+        }
+    }
+
+    private func outcome(of ask: () throws -> Void) -> PromptOutcome {
+        do {
+            try ask()
+            return .done
+        } catch {
+            guard let failure = CommandLineTool.failure(error) else { return .failed }
+            if failure.status != .cancelled { Output.note(failure.message) }
+            // A person who has no passphrase is not asked again and again either.
+            return [.cancelled, .wrongPassphrase].contains(failure.status) ? .dismissed : .failed
+        }
+    }
+}

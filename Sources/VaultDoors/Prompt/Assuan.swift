@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The lines that libassuan's programs exchange: a command or an answer each, in which `%`, CR and LF are escaped.
+enum Assuan {
+    /// The longest line, with its end, in bytes: libassuan's own limit is 1,002.
+    static let longestLine = 2048
+
+    private static let longestText = 160
+
+    /// Lines of text as one command has them. Nothing in a line ends it, moves a terminal's cursor, or hides or
+    /// reorders what a person reads.
+    static func escaped(_ lines: [String]) -> String { lines.map(escaped).joined(separator: "%0A") }
+
+    private static func escaped(_ line: String) -> String {
+        var escaped = ""
+        // A name can be as long as a path, and a command may be no longer than a line.
+        for scalar in line.unicodeScalars.prefix(longestText) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: escaped.unicodeScalars.append("\u{FFFD}")
+            default: escaped.unicodeScalars.append(scalar)
+            }
+            if scalar == "%" { escaped += "25" }
+        }
+        return escaped
+    }
+
+    /// What a line says.
+    enum Answer: Equatable {
+        case ok
+        /// libgpg-error's code, without the source that its upper bits name.
+        case failure(code: Int, text: String)
+        case data
+        /// A line that only comments.
+        case other
+    }
+
+    /// - Parameters:
+    ///   - line: without its end.
+    ///   - data: gets what a line of data has, unescaped.
+    static func take(_ line: Span<UInt8>, _ data: inout SecretBuffer) throws(CryptoError) -> Answer {
+        if starts(line, "D ") {
+            try unescape(line, to: &data)
+            return .data
+        }
+        if line.count == 2 ? starts(line, "OK") : starts(line, "OK ") { return .ok }
+        guard starts(line, "ERR ") else { return .other }
+        let parts = String(decoding: line.array(4..<line.count), as: UTF8.self).split(separator: " ", maxSplits: 1)
+        let number = parts.first.flatMap { UInt32($0) } ?? 0
+        return .failure(code: Int(number & 0xFFFF), text: parts.count > 1 ? String(parts[1]) : "")
+    }
+
+    private static func starts(_ line: Span<UInt8>, _ start: String) -> Bool {
+        let start = Array(start.utf8)
+        return line.count >= start.count && line.extracting(0..<start.count).elementsEqual(start.span)
+    }
+
+    private static func unescape(_ line: Span<UInt8>, to data: inout SecretBuffer) throws(CryptoError) {
+        var index = 2
+        while index < line.count {
+            if line[index] == UInt8(ascii: "%"), index + 2 < line.count, let high = digit(line[index + 1]),
+                let low = digit(line[index + 2])
+            {
+                try data.append(high << 4 | low)
+                index += 3
+            } else {
+                try data.append(line[index])
+                index += 1
+            }
+        }
+    }
+
+    private static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

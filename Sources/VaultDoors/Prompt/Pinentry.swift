@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+package import VaultCrypto
+internal import VaultFormat
+
+/// Why a person gave no answer.
+package enum PromptError: Error, Equatable, Sendable {
+    /// There is no program that could ask, or no place where it could.
+    case unavailable
+    case dismissed
+    case timedOut
+    /// The program did something else than what it is for: what it said, or what became of it.
+    case failed(String)
+}
+
+/// What a person is asked.
+package struct PromptQuestion: Sendable {
+    package var title = "vault"
+    /// Lines. Names in them are escaped for the place where they go.
+    package var description: [String]
+    package var prompt = "Passphrase:"
+    /// What was wrong with the last answer.
+    package var error: String?
+    /// Whether the answer is new, and has to be typed twice.
+    package var isNew = false
+
+    package init(_ description: [String]) { self.description = description }
+}
+
+/// A program that asks a person in a window or at a terminal, in a conversation by libassuan's lines.
+///
+/// Not thread-safe. It is hostile as far as it can be: what it says is bounded, and so is the time that it gets.
+package final class Pinentry {
+    private let process: Int32
+    private let input: Int32
+    private let output: Int32
+    private var received: SecretBytes
+    private var length = 0
+    private let stop: PromptStop?
+
+    /// How long a person has for an answer, and how long the program has for anything else, in seconds.
+    private let patience: (answer: Int, command: Int)
+
+    /// Starts a program and hears its greeting.
+    ///
+    /// - Parameters:
+    ///   - environment: `NAME=value`.
+    ///   - stop: ends what is being asked, as if the person had dismissed it.
+    init(
+        _ program: String, environment: [String], patience: (answer: Int, command: Int) = (60, 5),
+        until stop: PromptStop? = nil
+    ) throws(PromptError) {
+        (self.patience, self.stop) = (patience, stop)
+        do throws(CryptoError) { received = try SecretBytes(zeroed: 2 * Assuan.longestLine) } catch {
+            throw .failed("no memory for a secret")
+        }
+        var ends: [Int32] = [-1, -1, -1, -1]
+        let made = unsafe ends.withUnsafeMutableBufferPointer { ends -> Bool in
+            guard let first = ends.baseAddress else { return false }
+            return unsafe clinux_pipe(first) == 0 && clinux_pipe(first + 2) == 0
+        }
+        guard made else {
+            for end in ends where end >= 0 { close(end) }
+            throw .failed("no pipe to the program that asks")
+        }
+        let started = Pinentry.start(program, environment, input: ends[0], output: ends[3])
+        close(ends[0])
+        close(ends[3])
+        (input, output) = (ends[1], ends[2])
+        process = Int32(clamping: started)
+        guard started > 0 else { throw .unavailable }
+        _ = try answer(within: patience.command)
+    }
+
+    deinit {
+        close(input)
+        close(output)
+        guard process > 0 else { return }
+        kill(process, SIGKILL)
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+
+    private static func start(_ program: String, _ environment: [String], input: Int32, output: Int32) -> Int {
+        var arguments = unsafe [strdup(program), nil]
+        var variables = unsafe environment.map { unsafe strdup($0) } + [nil]
+        defer {
+            unsafe arguments.forEach { unsafe free($0) }
+            unsafe variables.forEach { unsafe free($0) }
+        }
+        return unsafe arguments.withUnsafeMutableBufferPointer { arguments in
+            unsafe variables.withUnsafeMutableBufferPointer { variables in
+                unsafe clinux_spawn_helper(arguments.baseAddress, variables.baseAddress, input, output, -1, 0)
+            }
+        }
+    }
+
+    // MARK: The conversation
+
+    /// What it shows itself by, such as `gnome3`, `curses` or, for one that fell back, `gnome3:curses`.
+    func flavor() throws(PromptError) -> String {
+        let data = try command("GETINFO flavor", within: patience.command)
+        return data.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) }
+    }
+
+    /// Sets what not every program knows.
+    func option(_ name: String, _ value: String?) throws(PromptError) {
+        do throws(PromptError) {
+            _ = try command(
+                "OPTION \(name)" + (value.map { "=" + Assuan.escaped([$0]) } ?? ""), within: patience.command)
+        } catch .failed {
+            // A program that does not know it goes on.
+        }
+    }
+
+    /// Asks for a passphrase.
+    package func ask(_ question: PromptQuestion) throws(PromptError) -> SecretBytes {
+        try show(question)
+        // Never `allow-external-password-cache`: that cache is the Secret Service, which may be this vault's.
+        try set("SETKEYINFO --clear")
+        try set("SETPROMPT " + Assuan.escaped([question.prompt]))
+        if question.isNew { try set("SETREPEAT Once more:") }
+        return try command("GETPIN", within: patience.answer + 5)
+    }
+
+    /// Asks whether something may be done.
+    package func confirm(_ question: PromptQuestion) throws(PromptError) -> Bool {
+        try show(question)
+        do throws(PromptError) { _ = try command("CONFIRM", within: patience.answer + 5) } catch .dismissed {
+            return false
+        }
+        return true
+    }
+
+    private func show(_ question: PromptQuestion) throws(PromptError) {
+        try set("SETTITLE " + Assuan.escaped([question.title]))
+        try set("SETDESC " + Assuan.escaped(question.description))
+        try set("SETTIMEOUT \(patience.answer)")
+        if let error = question.error { try set("SETERROR " + Assuan.escaped([error])) }
+    }
+
+    private func set(_ line: String) throws(PromptError) { _ = try command(line, within: patience.command) }
+
+    private func command(_ line: String, within seconds: Int) throws(PromptError) -> SecretBytes {
+        let bytes = Array((line + "\n").utf8)
+        let written = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(input, $0.baseAddress, $0.count) }
+        guard written == 0 else { throw Pinentry.ended }
+        return try answer(within: seconds)
+    }
+
+    private static let ended = PromptError.failed("the program that asks has ended")
+
+    /// Reads lines until one ends the answer, which is what the lines of data have.
+    private func answer(within seconds: Int) throws(PromptError) -> SecretBytes {
+        let deadline = ContinuousClock.now + .seconds(seconds)
+        var data = try Pinentry.secured { () throws(CryptoError) in try SecretBuffer() }
+        while true {
+            let end = try lineEnd(before: deadline)
+            let answer = try Pinentry.secured { () throws(CryptoError) in
+                try received.withBytes { bytes throws(CryptoError) in try Assuan.take(bytes.extracting(0..<end), &data)
+                }
+            }
+            dropLine(end)
+            guard data.count <= 4 * Passphrase.longest else { throw .failed("the program that asks says too much") }
+            switch answer {
+            case .ok: return try Pinentry.secured { () throws(CryptoError) in try data.take() }
+            case .failure(Pinentry.timeout, _): throw .timedOut
+            case .failure(Pinentry.cancelled, _), .failure(Pinentry.notConfirmed, _): throw .dismissed
+            case .failure(_, let text): throw .failed(text)
+            case .data, .other: continue
+            }
+        }
+    }
+
+    // libgpg-error's codes.
+    private static let timeout = 62
+    private static let cancelled = 99
+    private static let notConfirmed = 114
+
+    private static func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(PromptError) -> R {
+        do throws(CryptoError) { return try body() } catch { throw .failed("no memory for a secret") }
+    }
+
+    /// Where the first line ends.
+    private func lineEnd(before deadline: ContinuousClock.Instant) throws(PromptError) -> Int {
+        var searched = 0
+        while true {
+            let found = received.withBytes { bytes in
+                (searched..<length).first { bytes[$0] == UInt8(ascii: "\n") }
+            }
+            if let found { return found }
+            searched = length
+            guard length < received.count else { throw .failed("the program that asks says too much") }
+            try read(before: deadline)
+        }
+    }
+
+    private func read(before deadline: ContinuousClock.Instant) throws(PromptError) {
+        let left = ContinuousClock.now.duration(to: deadline).components
+        let milliseconds = left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000
+        // A descriptor below 0 is passed over.
+        var waiting = [output, stop?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let ready = unsafe poll(&waiting, nfds_t(waiting.count), Int32(clamping: max(0, milliseconds)))
+        if ready < 0, errno == EINTR { return }
+        guard stop?.isStopped != true else { throw .dismissed }
+        // A program that hangs does not get what a person types into its window later.
+        guard ready > 0 else { throw .timedOut }
+        let start = length
+        let count = received.withMutableBytes { bytes in
+            unsafe bytes.withUnsafeMutableBytes {
+                unsafe Glibc.read(output, $0.baseAddress.map { unsafe $0 + start }, $0.count - start)
+            }
+        }
+        if count < 0, errno == EINTR { return }
+        guard count > 0 else { throw Pinentry.ended }
+        length += count
+    }
+
+    /// Moves what follows a line to the front, and wipes what was there.
+    private func dropLine(_ end: Int) {
+        let rest = length - end - 1
+        received.withMutableBytes { bytes in
+            for index in 0..<rest { bytes[index] = bytes[end + 1 + index] }
+            for index in rest..<bytes.count where index < end + 1 + rest { bytes[index] = 0 }
+        }
+        length = rest
+    }
+}

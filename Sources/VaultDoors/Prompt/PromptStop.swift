@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// Ends a question from another thread: the vault was unlocked elsewhere, or the program that asked has gone.
+package final class PromptStop: Sendable {
+    private let isSet = Atomic(false)
+    /// One end of a pipe, which poll(2) finds readable once the other is closed; -1: there is none.
+    let descriptor: Int32
+    private let writing: Mutex<Int32>
+
+    package init() {
+        var ends: [Int32] = [-1, -1]
+        unsafe ends.withUnsafeMutableBufferPointer { ends in
+            // It has room for both.
+            if let first = ends.baseAddress { _ = unsafe clinux_pipe(first) }
+        }
+        descriptor = ends[0]
+        writing = Mutex(ends[1])
+    }
+
+    deinit {
+        stop()
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    package var isStopped: Bool { isSet.load(ordering: .acquiring) }
+
+    package func stop() {
+        isSet.store(true, ordering: .releasing)
+        writing.withLock { end in
+            if end >= 0 { close(end) }
+            end = -1
+        }
+    }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+internal import VaultBus
+
+/// When the whole lists are sent: programs want them whole, and that costs as much as there are items.
+struct ListTimer {
+    /// Views whose lists are to be sent.
+    var waiting: Set<ObjectIdentifier> = []
+    /// When they were sent last.
+    var sent: [ObjectIdentifier: ContinuousClock.Instant] = [:]
+
+    static let afterChange = Duration.milliseconds(250)
+    static let between = Duration.seconds(1)
+}
+
+extension SecretService {
+    /// A signal about an object, named in its argument.
+    enum Event: String {
+        case itemCreated = "ItemCreated"
+        case itemChanged = "ItemChanged"
+        case itemDeleted = "ItemDeleted"
+        case collectionCreated = "CollectionCreated"
+        case collectionChanged = "CollectionChanged"
+        case collectionDeleted = "CollectionDeleted"
+
+        var member: BusMember {
+            let kind: ServiceCall.Kind = rawValue.hasPrefix("Item") ? .collection : .service
+            return BusMember(interface: kind.interface, name: rawValue)
+        }
+    }
+
+    // MARK: Following
+
+    /// Hears of what changes in the vault, for as long as the view lasts.
+    func follow(_ view: VaultView) {
+        view.watching = Task { [weak view] in
+            guard let agent = view?.agent else { return }
+            let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
+            // What changed before the watch began is not told by it: what was read until now may be of before that.
+            view?.forget()
+            if let view, await state(of: view) == .unlocked {
+                if !view.isUnlocked { noteUnlocked(view) }
+                _ = try? await list(view)
+            }
+            for await change in changes {
+                guard let view, !view.isClosed else { return }
+                await heard(change, view)
+            }
+            if let view { drop(view) }
+        }
+    }
+
+    private func heard(_ change: ItemChange, _ view: VaultView) async {
+        switch change.kind {
+        // What is heard may have been undone since, and the service have noticed.
+        case .locked, .unlocked:
+            if await state(of: view) == .unlocked, !view.isUnlocked { noteUnlocked(view) }
+        // The watch has ended with it.
+        case .failed: return
+        case .many:
+            view.forget()
+            _ = try? await list(view)
+            for group in view.list?.groups ?? [] {
+                signal(.collectionChanged, at: .service, .collection(.group(group)), view)
+            }
+            noteLists(view)
+        case .added, .updated:
+            guard let id = change.id, let itemClass = change.itemClass, ServedItem.classes.contains(itemClass) else {
+                return
+            }
+            await heard(of: id, itemClass, isNew: change.kind == .added, view)
+        case .deleted:
+            if let id = change.id { noteDeleted(id, view) }
+        }
+    }
+
+    /// Whether by a client of this door or by another process: what comes second finds it gone.
+    func noteDeleted(_ id: UUID, _ view: VaultView) {
+        view.drop(id)
+        let (group, count) = (view.list?.group(of: id), view.list?.groups.count)
+        view.note { $0.remove(id) }
+        guard let group else {
+            // It may have been all that there was of a collection.
+            if view.list?.groups.count != count { noteLists(view) }
+            return
+        }
+        signal(.itemDeleted, at: .collection(.group(group)), .item(.group(group), id), view)
+        noteLists(view)
+    }
+
+    private func heard(of id: UUID, _ itemClass: ItemClass, isNew: Bool, _ view: VaultView) async {
+        if !isNew { view.drop(id) }
+        var (epoch, moment) = (view.epoch, view.moment)
+        var served = view[id]
+        if served == nil {
+            var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
+            query.leavesOutLocked = true
+            var items: [Item] = []
+            // What a client deletes while it is read does not come back.
+            for _ in 0..<8 {
+                (epoch, moment) = (view.epoch, view.moment)
+                items = (try? await view.agent.copyMatching(query)) ?? []
+                if moment == view.moment { break }
+            }
+            guard epoch == view.epoch else { return }
+            if let record = items.first, record[.service]?.text == CollectionRecord.service {
+                let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))
+                view.note { $0.records[group] = record }
+                return noteLists(view)
+            }
+            served = items.first.flatMap { ServedItem($0) }
+            if let served { view.keep(served, as: moment) }
+        }
+        guard let served, case .group(let group) = served.collection, epoch == view.epoch else { return }
+        let old = view.list?.group(of: id)
+        view.note { $0.insert(id, itemClass, group) }
+        let collection = ServiceObject.collection(served.collection)
+        if let old, old != group {
+            signal(.itemDeleted, at: .collection(.group(old)), .item(.group(old), id), view)
+        }
+        let wasThere = old == group && !isNew
+        signal(wasThere ? .itemChanged : .itemCreated, at: collection, served.object, view)
+        if wasThere {
+            signalProperties(
+                [
+                    ("Label", .text(served.label)), ("Attributes", .texts(served.attributes.values)),
+                    ("Modified", .longNumber(served.record.modified.wholeSeconds)),
+                ], of: served.object, view)
+        } else {
+            noteLists(view)
+        }
+    }
+
+    func noteLocked(_ view: VaultView) {
+        guard view.isUnlocked else { return }
+        let groups = view.list?.groups ?? []
+        view.isUnlocked = false
+        view.forget()
+        for group in Set(groups + [view.home]) {
+            signalProperties([("Locked", .flag(true))], of: .collection(.group(group)), view)
+        }
+        noteLists(view)
+    }
+
+    func noteUnlocked(_ view: VaultView) {
+        view.isUnlocked = true
+        // What is asked has been answered elsewhere.
+        question?.stop.stop()
+        Task {
+            let groups = (try? await list(view))?.groups ?? []
+            for group in Set(groups + [view.home]) {
+                signalProperties([("Locked", .flag(false))], of: .collection(.group(group)), view)
+            }
+            noteLists(view)
+        }
+    }
+
+    // MARK: Lists
+
+    /// Which items there are, read when it is not known.
+    @discardableResult
+    func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
+        for _ in 0..<8 {
+            if let list = view.list { return list }
+            let (epoch, moment) = (view.epoch, view.moment)
+            var list = ItemList()
+            for record in try await records(view) {
+                list.records[record[.accessGroup]?.text ?? ""] = CollectionRecord(record)
+            }
+            for itemClass in ServedItem.classes {
+                var query = Query(itemClass)
+                ItemAttributes.complete(&query)
+                for item in try await items(query, view) {
+                    guard case .group(let group) = item.collection else { continue }
+                    list.insert(item.id, itemClass, group)
+                    view.keep(item, as: moment)
+                }
+            }
+            guard await state(of: view) == .unlocked else { throw .isLocked }
+            // What came meanwhile is told by the watch, which began before.
+            if epoch == view.epoch, view.list == nil { view.set(list) }
+        }
+        throw .failed("the vault changes all the time")
+    }
+
+    private func records(_ view: VaultView) async throws(ServiceRefusal) -> [Item] {
+        do throws(VaultError) {
+            return try await view.agent.copyMatching(CollectionRecord.query())
+        } catch {
+            guard error != .itemNotFound else { return [] }
+            throw refusal(error, view)
+        }
+    }
+
+    /// The lists are to be sent, but not for each change.
+    func noteLists(_ view: VaultView) {
+        let key = ObjectIdentifier(view)
+        guard lists.waiting.insert(key).inserted else { return }
+        var rest = ListTimer.afterChange
+        if let sent = lists.sent[key] { rest = max(rest, sent + ListTimer.between - .now) }
+        Task { [weak view] in
+            try? await Task.sleep(for: rest)
+            lists.waiting.remove(key)
+            guard let view, !view.isClosed else { return lists.sent[key] = nil }
+            lists.sent[key] = .now
+            sendLists(view)
+        }
+    }
+
+    private func sendLists(_ view: VaultView) {
+        guard view.isUnlocked, let list = view.list else {
+            signalProperties([("Items", .paths([]))], of: .collection(.group(view.home)), view, isList: true)
+            return
+        }
+        signalProperties([("Collections", .paths(collections(list, view)))], of: .service, view, isList: true)
+        for group in Set(list.groups + [view.home]) {
+            let items = list.ids(in: group).map { ServiceObject.item(.group(group), $0).path }
+            signalProperties([("Items", .paths(items))], of: .collection(.group(group)), view, isList: true)
+        }
+    }
+
+    // MARK: Signals
+
+    /// Those that have called, and whose view it is. Never all that listen: a sandbox may be among them, and does not
+    /// hear of what it cannot see.
+    ///
+    /// - Parameter isList: whole lists go to those alone that have asked for them.
+    private func audience(_ view: VaultView, isList: Bool = false) -> [String] {
+        clients.values.filter { viewAtOnce(for: $0) === view && ($0.looksAtLists || !isList) }.map(\.name)
+    }
+
+    func signal(_ event: Event, at object: ServiceObject, _ subject: ServiceObject, _ view: VaultView) {
+        for name in audience(view) {
+            try? send(event.member, at: object, to: name) { signal throws(BusError) in
+                try signal.append(path: subject.path)
+            }
+        }
+    }
+
+    func signalProperties(
+        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, _ view: VaultView,
+        isList: Bool = false
+    ) {
+        for name in audience(view, isList: isList) { signalProperties(properties, of: object, to: name) }
+    }
+
+    func signalProperties(
+        _ properties: [(name: String, value: BusValue)], of object: ServiceObject, to name: String
+    ) {
+        let member = BusMember(interface: "org.freedesktop.DBus.Properties", name: "PropertiesChanged")
+        try? send(member, at: object, to: name) { signal throws(BusError) in
+            try signal.append(ServiceCall.Kind(object).interface)
+            try signal.append(properties)
+            try signal.appendArray(of: "s") { () throws(BusError) in }
+        }
+    }
+
+    func signalMemory(_ event: Event, _ id: UUID, _ client: ServiceClient) {
+        let key = memoryKey(client)
+        for other in clients.values where memoryKey(other) == key {
+            try? send(event.member, at: .collection(.session), to: other.name) { signal throws(BusError) in
+                try signal.append(path: ServiceObject.item(.session, id).path)
+            }
+        }
+        guard memoryLists.insert(key).inserted else { return }
+        Task {
+            try? await Task.sleep(for: ListTimer.afterChange)
+            memoryLists.remove(key)
+            let paths = (memories[key]?.order ?? []).map { ServiceObject.item(.session, $0).path }
+            for other in clients.values where other.looksAtLists && memoryKey(other) == key {
+                signalProperties([("Items", .paths(paths))], of: .collection(.session), to: other.name)
+            }
+        }
+    }
+
+    func send(
+        _ member: BusMember, at object: ServiceObject, to name: String,
+        _ write: (BusMessage) throws(BusError) -> Void
+    ) throws(BusError) {
+        let signal = try connection.signal(member, at: object.path, to: name)
+        try write(signal)
+        try connection.send(signal)
+    }
+}

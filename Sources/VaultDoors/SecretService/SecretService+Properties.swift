@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultBus
+
+extension SecretService {
+    /// The properties of an object, if they are known here. Nil: they have to be looked for.
+    func properties(
+        of object: ServiceObject, _ view: VaultView, _ client: ServiceClient
+    ) -> [(name: String, value: BusValue)]? {
+        switch object {
+        case .service: return view.list.map { [("Collections", .paths(collections($0, view)))] }
+        case .alias(let name):
+            guard let list = view.list, let target = target(of: name, list, view) else { return nil }
+            return properties(of: .collection(target), view, client)
+        case .collection(.session):
+            let ids = memory(of: client).order
+            return [
+                ("Items", .paths(ids.map { ServiceObject.item(.session, $0).path })), ("Label", .text("Session")),
+                ("Locked", .flag(false)), ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
+            ]
+        case .collection(.group(let group)):
+            guard let list = view.list, group == view.home || list.groups.contains(group) else { return nil }
+            return properties(ofGroup: group, list, view)
+        case .item(.session, let id): return memory(of: client).entries[id]?.properties
+        case .item(let collection, let id):
+            guard let item = view[id], item.collection == collection else { return nil }
+            return item.properties
+        case .search, .session, .prompt: return nil
+        }
+    }
+
+    private func properties(
+        ofGroup group: String, _ list: ItemList, _ view: VaultView
+    ) -> [(name: String, value: BusValue)] {
+        let record = list.records[group]
+        return [
+            ("Items", .paths(list.ids(in: group).map { ServiceObject.item(.group(group), $0).path })),
+            ("Label", .text(label(of: group, list, view))), ("Locked", .flag(false)),
+            ("Created", .longNumber(record?.created ?? 0)), ("Modified", .longNumber(record?.modified ?? 0)),
+        ]
+    }
+
+    func label(of group: String, _ list: ItemList, _ view: VaultView) -> String {
+        if let label = list.records[group]?.label, !label.isEmpty { return label }
+        return group == view.home ? "Login" : group
+    }
+
+    func collections(_ list: ItemList, _ view: VaultView) -> [String] {
+        let groups = [view.home] + list.groups.filter { $0 != view.home }
+        return groups.map { ServiceObject.collection(.group($0)).path } + [ServiceObject.collection(.session).path]
+    }
+
+    /// What a locked vault says: nothing.
+    private static let lockedCollection: [(name: String, value: BusValue)] = [
+        ("Items", .paths([])), ("Label", .text("")), ("Locked", .flag(true)), ("Created", .longNumber(0)),
+        ("Modified", .longNumber(0)),
+    ]
+
+    /// The properties of an object, looked for.
+    func loadedProperties(
+        of object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> [(name: String, value: BusValue)] {
+        switch object {
+        case .session(let number):
+            guard sessions[number]?.owner == client.name else { throw .noSuchObject }
+            return []
+        case .prompt(let number):
+            guard prompts[number]?.owner == client.name else { throw .noSuchObject }
+            return []
+        default: break
+        }
+        do throws(ServiceRefusal) {
+            let view = try await unlockedView(for: client)
+            switch object {
+            case .item(let collection, _) where collection.isStored:
+                return try await item(object, view, client).properties
+            case .search: return try await item(object, view, client).properties
+            default:
+                _ = try await list(view)
+                guard let properties = properties(of: object, view, client) else { throw .noSuchObject }
+                return properties
+            }
+        } catch {
+            guard error == .isLocked || error == .noVault else { throw error }
+            return try await lockedProperties(of: object, client, hasVault: error == .isLocked)
+        }
+    }
+
+    private func lockedProperties(
+        of object: ServiceObject, _ client: ServiceClient, hasVault: Bool
+    ) async throws(ServiceRefusal) -> [(name: String, value: BusValue)] {
+        let session = ServiceObject.collection(.session).path
+        switch object {
+        case .service:
+            let home = viewAtOnce(for: client)?.home ?? "default"
+            let stored = hasVault ? [ServiceObject.collection(.group(home)).path] : []
+            return [("Collections", .paths(stored + [session]))]
+        case .collection(.session), .item(.session, _):
+            // They need no vault.
+            guard case .item(_, let id) = object else {
+                let ids = memory(of: client).order.map { ServiceObject.item(.session, $0).path }
+                return [
+                    ("Items", .paths(ids)), ("Label", .text("Session")), ("Locked", .flag(false)),
+                    ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
+                ]
+            }
+            guard let entry = memory(of: client).entries[id] else { throw .noSuchObject }
+            return entry.properties
+        case .collection, .alias:
+            guard hasVault else { throw .noSuchObject }
+            return SecretService.lockedCollection
+        case .item, .search:
+            guard hasVault else { throw .noSuchObject }
+            // What can be read after the first unlock still is.
+            if let view = viewAtOnce(for: client), let item = try? await item(object, view, client) {
+                return item.properties
+            }
+            return ServedItem.lockedProperties
+        case .session, .prompt: throw .noSuchObject
+        }
+    }
+
+    // MARK: Setting
+
+    func set(
+        _ message: BusMessage, _ object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) {
+        let kind = ServiceCall.Kind(object)
+        let (interface, name) = try reading { () throws(BusError) in (try message.text(), try message.text()) }
+        guard interface == kind.interface else { throw .invalid("the object has no such interface") }
+        switch (kind, name) {
+        case (.collection, "Label"):
+            let label = try text(message)
+            try await setLabel(label, of: try await collection(of: object, client), client)
+        case (.item, "Label"):
+            let label = try text(message)
+            try await change(object, client, ItemChanges(attributes: [.label: .string(label)])) { $0.label = label }
+        case (.item, "Attributes"):
+            var attributes = try ItemAttributes([:])
+            var refusal: ServiceRefusal?
+            do throws(BusError) {
+                try message.variant(of: "a{ss}") { () throws(BusError) in
+                    do throws(ServiceRefusal) { attributes = try self.attributes(from: message) } catch {
+                        refusal = error
+                    }
+                }
+            } catch { throw refusal ?? ServiceRefusal(error) }
+            if let refusal { throw refusal }
+            try await set(attributes, of: object, client)
+        case (.item, "Type"):
+            let type = try text(message)
+            var attributes = try await self.attributes(of: object, client).values
+            attributes[ItemAttributes.schema] = type.isEmpty ? nil : type
+            try await set(try ItemAttributes(attributes), of: object, client)
+        default: throw .invalid("the property is unknown or cannot be set")
+        }
+        try reply(message)
+    }
+
+    private func text(_ message: BusMessage) throws(ServiceRefusal) -> String {
+        try reading { () throws(BusError) in
+            var text = ""
+            try message.variant(of: "s") { () throws(BusError) in text = try message.text() }
+            return text
+        }
+    }
+
+    private func attributes(
+        of object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> ItemAttributes {
+        if case .item(.session, let id) = object {
+            guard let entry = memory(of: client).entries[id] else { throw .noSuchObject }
+            return entry.attributes
+        }
+        return try await item(object, try await unlockedView(for: client), client).attributes
+    }
+
+    /// Service and account follow the attributes for as long as they come from them.
+    private func set(
+        _ attributes: ItemAttributes, of object: ServiceObject, _ client: ServiceClient
+    ) async throws(ServiceRefusal) {
+        if case .item(.session, _) = object {
+            return try await change(object, client, ItemChanges()) { $0.attributes = attributes }
+        }
+        let view = try await unlockedView(for: client)
+        let old = try await item(object, view, client)
+        var changes = ItemChanges(userAttributes: attributes.changes(from: old.item))
+        let label = old.label
+        if old.item.itemClass == .genericPassword,
+            old.item[.service]?.text == old.attributes.service(label: label),
+            old.attributes.gave(account: old.item[.account]?.text ?? "")
+        {
+            let key = (attributes.service(label: label), attributes.account)
+            if key != (old.attributes.service(label: label), old.attributes.account) {
+                changes.attributes[.service] = .string(key.0)
+                changes.attributes[.account] = .string(key.1)
+            }
+        }
+        do throws(ServiceRefusal) { try await change(old, view, changes) } catch {
+            // Another item has that key: this one keeps its own.
+            guard error == ServiceRefusal(.duplicateItem) else { throw error }
+            changes.attributes = [:]
+            try await change(old, view, changes)
+        }
+    }
+
+    private func change(
+        _ object: ServiceObject, _ client: ServiceClient, _ changes: ItemChanges,
+        _ inMemory: (inout SessionCollection.Entry) -> Void
+    ) async throws(ServiceRefusal) {
+        if case .item(.session, let id) = object {
+            guard var entry = memory(of: client).entries[id] else { throw .noSuchObject }
+            inMemory(&entry)
+            entry.modified = now
+            return try remember(entry, id, client, isNew: false)
+        }
+        let view = try await unlockedView(for: client)
+        try await change(try await item(object, view, client), view, changes)
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Vault
+internal import VaultAgent
+internal import VaultBus
+
+extension SecretService {
+    /// The most searches of a client, and of all, that stand for what they would find.
+    private static let mostSearches = (ofOne: 256, ofAll: 4096)
+    /// The most objects of one call: a prompt keeps them.
+    private static let mostObjects = 16 << 10
+    /// How long a prompt may take, and how long a process that was told no does not ask again.
+    private static let patience = (prompt: Duration.seconds(120), afterDismissal: Duration.seconds(30))
+
+    // MARK: Calls
+
+    func unlock(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
+        let objects = try objects(from: message)
+        var (unlocked, prompt) = (objects.map(\.path), "/")
+        if objects.contains(where: SecretService.canBeLocked) {
+            do throws(ServiceRefusal) {
+                let view = try await unlockedView(for: client)
+                unlocked = []
+                for object in objects where try await isThere(object, view, client) { unlocked.append(object.path) }
+            } catch {
+                switch error {
+                case .isLocked:
+                    prompt = try makePrompt(.unlock(objects), client).path
+                    unlocked = objects.filter { !SecretService.canBeLocked($0) }.map(\.path)
+                case .noVault: unlocked = objects.filter { !SecretService.canBeLocked($0) }.map(\.path)
+                default: throw error
+                }
+            }
+        }
+        let answered = (unlocked, prompt)
+        try reply(message) { answer throws(BusError) in
+            try answer.append(paths: answered.0)
+            try answer.append(path: answered.1)
+        }
+    }
+
+    func lock(_ message: BusMessage, _ client: ServiceClient) async throws(ServiceRefusal) {
+        let objects = try objects(from: message).filter(SecretService.canBeLocked)
+        if !objects.isEmpty {
+            do throws(ServiceRefusal) {
+                let view = try await view(for: client)
+                let agent = view.agent
+                do throws(VaultError) {
+                    try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
+                } catch { throw refusal(error, view) }
+                for other in Array(views.values) where other.isUnlocked { noteLocked(other) }
+            } catch {
+                // Without an agent nothing is unlocked.
+                guard error == .isLocked || error == .noVault else { throw error }
+            }
+        }
+        try reply(message) { answer throws(BusError) in
+            try answer.append(paths: objects.map(\.path))
+            try answer.append(path: "/")
+        }
+    }
+
+    /// Each once, however often it is named.
+    func objects(from message: BusMessage) throws(ServiceRefusal) -> [ServiceObject] {
+        var (objects, known): ([ServiceObject], Set<ServiceObject>) = ([], [])
+        try reading { () throws(BusError) in
+            try message.array(of: "o") { () throws(BusError) in
+                guard let object = ServiceObject(try message.path()), known.count <= SecretService.mostObjects,
+                    known.insert(object).inserted
+                else { return }
+                objects.append(object)
+            }
+        }
+        guard objects.count <= SecretService.mostObjects else { throw .tooMany("there are too many objects") }
+        return objects
+    }
+
+    private static func canBeLocked(_ object: ServiceObject) -> Bool {
+        switch object {
+        case .collection(let name), .item(let name, _), .search(let name, _): name.isStored
+        case .alias(let name): name != "session"
+        case .service: true
+        case .session, .prompt: false
+        }
+    }
+
+    /// Whether an object that is to be unlocked is still worth a client's while.
+    private func isThere(
+        _ object: ServiceObject, _ view: VaultView, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> Bool {
+        guard case .search = object else { return true }
+        do throws(ServiceRefusal) { _ = try await item(object, view, client) } catch {
+            guard error == .noSuchObject else { throw error }
+            return false
+        }
+        return true
+    }
+
+    // MARK: Prompts
+
+    func makePrompt(
+        _ purpose: ServicePrompt.Purpose, _ client: ServiceClient
+    ) throws(ServiceRefusal) -> ServiceObject {
+        try checkLimits(client)
+        let number = nextNumber()
+        prompts[number] = ServicePrompt(owner: client.name, purpose: purpose)
+        return .prompt(number)
+    }
+
+    /// Shows a prompt; its end is a signal.
+    func show(_ number: Int, _ client: ServiceClient) {
+        guard let prompt = prompts[number], !prompt.isShown else { return }
+        prompts[number]?.isShown = true
+        Task {
+            var makes = false
+            if case .createCollection = prompt.purpose { makes = !house.hasVault }
+            let outcome = await ask(
+                .prompt(number), client, patience: SecretService.patience.prompt, makesVault: makes)
+            question?.leave(.prompt(number))
+            await complete(number, client, isDone: outcome == .done)
+        }
+    }
+
+    func dismiss(_ number: Int, _ client: ServiceClient) {
+        question?.leave(.prompt(number))
+        Task { await complete(number, client, isDone: false) }
+    }
+
+    private func complete(_ number: Int, _ client: ServiceClient, isDone: Bool) async {
+        guard let prompt = prompts.removeValue(forKey: number) else { return }
+        var (result, isDismissed): (BusValue, Bool)
+        switch prompt.purpose {
+        case .unlock(let objects):
+            var paths: [String] = []
+            if isDone, let view = try? await unlockedView(for: client) {
+                for object in objects {
+                    guard (try? await isThere(object, view, client)) == true else { continue }
+                    paths.append(object.path)
+                    // Programs read what is behind the path anew before they look at the answer.
+                    if case .search = object, let item = try? await item(object, view, client) {
+                        signalProperties(item.properties, of: object, to: client.name)
+                    }
+                }
+            }
+            (result, isDismissed) = (.paths(paths), !isDone)
+        case .createCollection(let label, let alias):
+            (result, isDismissed) = (.path("/"), true)
+            if isDone, let view = try? await unlockedView(for: client),
+                let made = try? await makeCollection(label, alias, view)
+            {
+                (result, isDismissed) = (.path(made.path), false)
+            }
+        }
+        let completed = BusMember(interface: ServiceCall.Kind.prompt.interface, name: "Completed")
+        try? send(completed, at: ServiceObject.prompt(number), to: client.name) { signal throws(BusError) in
+            try signal.append(isDismissed)
+            try signal.append(variantOf: result)
+        }
+    }
+
+    // MARK: Asking
+
+    /// Asks a person, or waits for the answer to what is being asked already.
+    ///
+    /// - Returns: nil: nobody has answered in time; the question stays for those who ask for its answer later.
+    func ask(
+        _ holder: Question.Holder, _ client: ServiceClient, patience: Duration, makesVault: Bool = false
+    ) async -> PromptOutcome? {
+        // One that has gone while its call was answered would keep the question open.
+        guard clients[client.name] != nil, !isClosing else { return .dismissed }
+        if let end = dismissals[client.process] {
+            guard end + SecretService.patience.afterDismissal < .now else { return .dismissed }
+            dismissals[client.process] = nil
+        }
+        let question: Question
+        if let asked = self.question {
+            question = asked
+            question.join(holder, client.process)
+        } else {
+            guard house.canAsk else { return .unavailable }
+            question = Question()
+            self.question = question
+            question.join(holder, client.process)
+            let (house, process, stop) = (house, client.process, question.stop)
+            let asking = asking
+            asking.enter()
+            Task {
+                let outcome = await DoorWorker.run {
+                    defer { asking.leave() }
+                    return makesVault
+                        ? house.makeVault(for: process, until: stop) : house.unlock(for: process, until: stop)
+                }
+                await end(question, outcome)
+            }
+        }
+        return await withCheckedContinuation { continuation in
+            giveUp(question, question.wait(continuation), after: patience)
+        }
+    }
+
+    private func giveUp(_ question: Question, _ number: Int, after patience: Duration) {
+        // A question that has ended, and its descriptors, are not kept for that.
+        Task { [weak question] in
+            try? await Task.sleep(for: patience)
+            stopWaiting(for: question, number)
+        }
+    }
+
+    private func stopWaiting(for question: Question?, _ number: Int) { question?.answer(number, nil) }
+
+    private func end(_ question: Question, _ outcome: PromptOutcome) async {
+        if self.question === question { self.question = nil }
+        var outcome = outcome
+        // It may have been unlocked elsewhere, which ends the question.
+        for client in clients.values where question.clients.contains(client.process) {
+            if (try? await unlockedView(for: client)) != nil { outcome = .done }
+        }
+        if outcome == .dismissed, !question.stop.isStopped {
+            for client in question.clients { dismissals[client] = .now }
+        }
+        question.end(outcome)
+    }
+
+    /// What stands for a search until the vault is unlocked.
+    func standIn(
+        for attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
+    ) throws(ServiceRefusal) -> ServiceObject {
+        guard clients[client.name] != nil else { throw .denied }
+        let group: String? = if case .group(let name)? = collection { name } else { nil }
+        let known = searches.first {
+            $0.value.owner == client.name && $0.value.attributes == attributes && $0.value.group == group
+        }
+        let home = CollectionName.group(group ?? viewAtOnce(for: client)?.home ?? "default")
+        if let known { return .search(home, known.key) }
+        let own = searches.filter { $0.value.owner == client.name }.keys.sorted()
+        if own.count >= SecretService.mostSearches.ofOne, let oldest = own.first { searches[oldest] = nil }
+        guard searches.count < SecretService.mostSearches.ofAll else {
+            throw .tooMany("there are too many searches of a locked vault")
+        }
+        let number = nextNumber()
+        searches[number] = LockedSearch(owner: client.name, attributes: attributes, group: group)
+        return .search(home, number)
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+
+extension SecretService {
+    /// The most clients that have a connection to the agent of their own.
+    private static let mostViews = 16
+
+    // MARK: Views
+
+    /// What a client sees, if it is known already.
+    func viewAtOnce(for client: ServiceClient) -> VaultView? { views[key(of: client)] }
+
+    /// Nil: that of every client.
+    private func key(of client: ServiceClient) -> DoorClient? {
+        client.isSandboxed || views[nil]?.agent.greeting.asksWhoClientsAre == true ? client.process : nil
+    }
+
+    /// What a client sees.
+    ///
+    /// - Throws: `.isLocked` when no agent runs, `.noVault`.
+    func view(for client: ServiceClient) async throws(ServiceRefusal) -> VaultView {
+        if views[nil] == nil { _ = try await connect(nil) }
+        let key = key(of: client)
+        guard let process = key else {
+            guard let view = views[nil] else { throw .isLocked }
+            return view
+        }
+        viewsByUse.removeAll { $0 == process }
+        viewsByUse.append(process)
+        if let view = views[key] { return view }
+        while viewsByUse.count > SecretService.mostViews {
+            let oldest = viewsByUse.removeFirst()
+            views.removeValue(forKey: oldest)?.close()
+        }
+        return try await connect(process)
+    }
+
+    private func connect(_ client: DoorClient?) async throws(ServiceRefusal) -> VaultView {
+        let house = house
+        let agent: AgentClient?
+        do throws(VaultError) {
+            agent = try await DoorWorker.attempt { () throws(VaultError) in try house.agent(for: client) }
+        } catch { throw ServiceRefusal(error) }
+        guard let agent else { throw house.hasVault ? .isLocked : .noVault }
+        guard agent.greeting.access == .full else { throw .denied }
+        // Another call has been faster.
+        if let view = views[client] { return view }
+        let view = VaultView(agent, client: client)
+        views[client] = view
+        follow(view)
+        return view
+    }
+
+    /// The view of a client, when the vault is unlocked.
+    func unlockedView(for client: ServiceClient) async throws(ServiceRefusal) -> VaultView {
+        let view = try await view(for: client)
+        guard await isUnlocked(view) else { throw .isLocked }
+        return view
+    }
+
+    /// Whether the vault is unlocked: what was not a moment ago is asked for.
+    func isUnlocked(_ view: VaultView) async -> Bool {
+        if view.isUnlocked { return true }
+        guard await state(of: view) == .unlocked else { return false }
+        if !view.isUnlocked { noteUnlocked(view) }
+        return true
+    }
+
+    /// Nil: the agent has gone.
+    func state(of view: VaultView) async -> AgentStatus.State? {
+        let agent = view.agent
+        let state = await DoorWorker.run { (try? agent.status())?.state }
+        if state == nil { drop(view) } else if state != .unlocked { noteLocked(view) }
+        return state
+    }
+
+    /// What an error of the agent's means to a client.
+    func refusal(_ error: VaultError, _ view: VaultView) -> ServiceRefusal {
+        switch error {
+        case .locked: noteLocked(view)
+        case .agent(.notRunning), .agent(.gone), .closed: drop(view)
+        default: break
+        }
+        return ServiceRefusal(error)
+    }
+
+    /// Its agent has gone; the next call looks for another one.
+    func drop(_ view: VaultView) {
+        if view.isUnlocked { noteLocked(view) }
+        view.close()
+        if views[view.client] === view { views[view.client] = nil }
+    }
+
+    // MARK: Finding
+
+    /// The items of a collection, or of all, that have these attributes.
+    ///
+    /// - Returns: `isAll`: there are no others. While the vault is locked that cannot be said.
+    func find(
+        _ attributes: ItemAttributes, in group: String?, _ view: VaultView
+    ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
+        for attempt in 0..<8 {
+            let epoch = view.epoch
+            var (found, isAll) = try await findOnce(attributes, in: group, view)
+            if !isAll, await state(of: view) == .unlocked {
+                if !view.isUnlocked { noteUnlocked(view) }
+                // What was found may be of the moment before that.
+                guard attempt > 0 else { continue }
+                isAll = true
+            }
+            // It may have been locked between the question and its answer: what was found is not served any more, and
+            // nothing found means nothing.
+            if epoch == view.epoch { return (found, isAll) }
+        }
+        return ([], false)
+    }
+
+    private func findOnce(
+        _ attributes: ItemAttributes, in group: String?, _ view: VaultView
+    ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
+        let moment = view.moment
+        var found: [ServedItem] = []
+        var known: Set<UUID> = []
+        var isAll = view.isUnlocked
+        for itemClass in ServedItem.classes {
+            if itemClass == .internetPassword, view.isUnlocked, view.list?.hasInternetPasswords == false { continue }
+            for var query in attributes.queries(itemClass) {
+                if let group { query.attributes[.accessGroup] = .string(group) }
+                for item in try await items(query, view, &isAll) where known.insert(item.id).inserted {
+                    guard item.attributes.matches(attributes) else { continue }
+                    view.keep(item, as: moment)
+                    found.append(item)
+                }
+            }
+        }
+        return (found, isAll)
+    }
+
+    /// What a query finds. The agent says itself whether something else that matches is locked: what is asked of it
+    /// before or after may be of another moment.
+    ///
+    /// - Parameter isAll: whether it is asked; becomes false when something is.
+    private func items(
+        _ query: Query, _ view: VaultView, _ isAll: inout Bool
+    ) async throws(ServiceRefusal) -> [ServedItem] {
+        guard isAll else { return try await items(query, view) }
+        var whole = query
+        whole.leavesOutLocked = false
+        do throws(VaultError) {
+            return try await found(whole, view).compactMap { ServedItem($0) }
+        } catch {
+            guard error != .itemNotFound else { return [] }
+            isAll = isAll && error != .locked
+            return try await items(query, view)
+        }
+    }
+
+    /// What a query finds, of what is served; none for nothing.
+    func items(_ query: Query, _ view: VaultView) async throws(ServiceRefusal) -> [ServedItem] {
+        do throws(VaultError) {
+            return try await found(query, view).compactMap { ServedItem($0) }
+        } catch {
+            guard error != .itemNotFound else { return [] }
+            // Without the rights to a group there is nothing in it.
+            if error == .accessGroupDenied, query.attributes[.accessGroup] != nil { return [] }
+            throw refusal(error, view)
+        }
+    }
+
+    private func found(_ query: Query, _ view: VaultView) async throws(VaultError) -> [Item] {
+        // One that an index answers takes less time than to hand it to another thread.
+        let isBrief = !query.attributes.isEmpty || !query.userAttributes.isEmpty || query.persistentReference != nil
+        return isBrief ? try now(query, view.agent) : try await view.agent.copyMatching(query)
+    }
+
+    private func now(_ query: Query, _ agent: AgentClient) throws(VaultError) -> [Item] {
+        try agent.copyMatching(query)
+    }
+
+    /// An item by its path.
+    ///
+    /// - Throws: `.isLocked` rather than `.noSuchObject` while the vault is locked.
+    func item(
+        _ object: ServiceObject, _ view: VaultView, _ client: ServiceClient
+    ) async throws(ServiceRefusal) -> ServedItem {
+        switch object {
+        case .item(let collection, let id):
+            for attempt in 0..<8 {
+                if let item = view[id], item.collection == collection { return item }
+                let (epoch, moment) = (view.epoch, view.moment)
+                let (found, isAll) = try await item(id, in: collection, view)
+                // What was read before the vault was locked is not served after it.
+                guard epoch == view.epoch else { continue }
+                if let found {
+                    view.keep(found, as: moment)
+                    return found
+                }
+                guard await state(of: view) == .unlocked else { throw .isLocked }
+                if !view.isUnlocked { noteUnlocked(view) }
+                guard !isAll, attempt == 0 else { throw .noSuchObject }
+            }
+            throw .failed("the vault changes all the time")
+        case .search(_, let number):
+            guard let search = searches[number], search.owner == client.name else { throw .noSuchObject }
+            let found = try await find(search.attributes, in: search.group, view)
+            if let first = found.items.first { return first }
+            guard found.isAll else { throw .isLocked }
+            throw .noSuchObject
+        default: throw .noSuchObject
+        }
+    }
+
+    private func item(
+        _ id: UUID, in collection: CollectionName, _ view: VaultView
+    ) async throws(ServiceRefusal) -> (ServedItem?, isAll: Bool) {
+        var isAll = view.isUnlocked
+        for itemClass in view.list?.itemClass(of: id).map({ [$0] }) ?? ServedItem.classes {
+            var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
+            query.leavesOutLocked = true
+            let found = try await items(query, view, &isAll)
+            if let item = found.first(where: { $0.collection == collection }) { return (item, true) }
+        }
+        return (nil, isAll)
+    }
+
+    var now: UInt64 { Date().wholeSeconds }
+}
+
+extension AgentStatus {
+    /// Whether what a client may do, or what is written down of it, depends on its process.
+    fileprivate var asksWhoClientsAre: Bool { isAuditing || hasRules }
+}

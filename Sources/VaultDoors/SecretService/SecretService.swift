@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+internal import VaultBus
+
+/// Why a door cannot be open.
+package enum DoorError: Error, Equatable, Sendable {
+    /// libsystemd is not there, or too old.
+    case noLibrary
+    /// There is no bus.
+    case noBus
+    /// The bus went away.
+    case busLost
+    /// Another process has the name.
+    case nameTaken(name: String, process: Int32, program: String)
+    case failed
+}
+
+/// The name `org.freedesktop.secrets` on a bus (Secret Service API, 0.2): what programs of the desktop ask for their
+/// secrets. It translates; what a client may do is the agent's affair.
+///
+/// The connection, and all state, belongs to one queue. What may wait runs elsewhere.
+package actor SecretService {
+    private let loop: DoorLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    /// What it serves.
+    package struct Names: OptionSet, Sendable {
+        package let rawValue: Int
+
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        package static let secretService = Names(rawValue: 1)
+        package static let portal = Names(rawValue: 2)
+
+        static let names: [(Names, String)] = [
+            (.secretService, "org.freedesktop.secrets"), (.portal, "org.freedesktop.impl.portal.desktop.vault"),
+        ]
+    }
+
+    let connection: BusConnection
+    let house: any DoorHouse
+    private let ended: @Sendable (DoorError) -> Void
+    private var isServing = false
+    /// Nobody is asked any more: a program that hears of it would ask again at once.
+    private(set) var isClosing = false
+    /// Calls that are being answered, without those that wait for a person.
+    var underWay = 0
+    /// Calls that gather secrets of many items, and those that wait for their turn.
+    private var gathering: (count: Int, waiting: [CheckedContinuation<Void, Never>]) = (0, [])
+    /// Holds what asks a person.
+    let asking = DispatchGroup()
+
+    var clients: [String: ServiceClient] = [:]
+    /// Nil: of every client that has none of its own.
+    var views: [DoorClient?: VaultView] = [:]
+    /// In the order of their last use.
+    var viewsByUse: [DoorClient] = []
+    var sessions: [Int: ServiceSession] = [:]
+    var prompts: [Int: ServicePrompt] = [:]
+    var searches: [Int: LockedSearch] = [:]
+    var memories: [MemoryKey: SessionCollection] = [:]
+    /// Memories whose lists are to be sent.
+    var memoryLists: Set<MemoryKey> = []
+    /// How many searches of each client wait for a person.
+    var waiting: [String: Int] = [:]
+    var question: Question?
+    var lists = ListTimer()
+    /// When a person has told a process no.
+    var dismissals: [DoorClient: ContinuousClock.Instant] = [:]
+    private var number = 0
+
+    /// The most sessions and prompts, and as many searches that wait for a person, of one client and of all.
+    static let limits = (ofOne: 64, ofAll: 1024)
+    /// The most calls that are answered at the same time: each keeps its message, which may have 16 MiB.
+    private static let mostCalls = 64
+    /// The most calls that gather secrets of many items at the same time: each may have 60 MiB of them.
+    private static let mostGatherings = 2
+
+    /// Connects to the bus and takes the names.
+    ///
+    /// - Parameters:
+    ///   - address: of the bus; nil: that of the session.
+    ///   - ended: called once when the bus has gone.
+    package static func start(
+        _ names: Names, at address: String? = nil, house: any DoorHouse,
+        ended: @escaping @Sendable (DoorError) -> Void
+    ) throws(DoorError) -> SecretService {
+        let service: SecretService
+        do throws(BusError) { service = try SecretService(address, house, ended) } catch {
+            throw error == .noLibrary ? .noLibrary : .noBus
+        }
+        let begun: Result<Void, DoorError> = service.loop.queue.sync {
+            service.assumeIsolated { service in
+                do throws(DoorError) { return .success(try service.begin(names)) } catch { return .failure(error) }
+            }
+        }
+        try begun.get()
+        service.loop.run { [weak service] in service?.assumeIsolated { $0.pump() } }
+        return service
+    }
+
+    deinit { loop.end() }
+
+    private init(
+        _ address: String?, _ house: any DoorHouse, _ ended: @escaping @Sendable (DoorError) -> Void
+    ) throws(BusError) {
+        loop = DoorLoop(label: "vault.door")
+        connection = try BusConnection(address, patience: .seconds(10))
+        (self.house, self.ended) = (house, ended)
+    }
+
+    private func begin(_ names: Names) throws(DoorError) {
+        do throws(BusError) {
+            try connection.match(
+                """
+                type='signal',sender='\(BusDaemon.name)',interface='\(BusDaemon.name)',member='NameOwnerChanged',\
+                arg2=''
+                """)
+            for (name, text) in Names.names where names.contains(name) {
+                guard try connection.takeName(text) else { throw BusError.refused(name: text) }
+            }
+        } catch {
+            guard case .refused(let name) = error else { throw .busLost }
+            let owner = (try? BusNames(on: connection).owner(of: name))?.process ?? 0
+            throw .nameTaken(name: name, process: owner, program: DoorClient.program(of: owner))
+        }
+        isServing = true
+    }
+
+    // MARK: Messages
+
+    /// Takes what has come, and writes what waits. A client that sends faster than it is answered has the bus keep what
+    /// it sends, and keeps nobody from an answer.
+    ///
+    /// - Returns: what to wait for.
+    private func pump() -> DoorLoop.Event {
+        do throws(BusError) {
+            for _ in 0..<SecretService.mostCalls where isServing {
+                // What is done next makes room.
+                guard underWay < SecretService.mostCalls else { return .none }
+                switch try connection.next() {
+                case .message(let message): take(message)
+                case .progress: continue
+                case .nothing:
+                    return DoorLoop.Event(
+                        descriptor: connection.descriptor, isForWriting: connection.wantsToWrite,
+                        patience: connection.rest)
+                }
+            }
+        } catch { end() }
+        // Without a bus, what is being done comes to its end.
+        return isServing ? .more : .none
+    }
+
+    /// Gathers secrets when it is its turn.
+    func inTurn<R>(_ body: () async throws(ServiceRefusal) -> R) async throws(ServiceRefusal) -> R {
+        if gathering.count < SecretService.mostGatherings {
+            gathering.count += 1
+        } else {
+            // The turn of one that ends is handed on.
+            await withCheckedContinuation { gathering.waiting.append($0) }
+        }
+        defer {
+            if gathering.waiting.isEmpty { gathering.count -= 1 } else { gathering.waiting.removeFirst().resume() }
+        }
+        return try await body()
+    }
+
+    /// Waits for a person, which is not to keep other calls from their answers.
+    func waitAside<R: Sendable>(_ client: ServiceClient, _ body: () async -> R) async -> R {
+        waiting[client.name, default: 0] += 1
+        underWay -= 1
+        let result = await body()
+        underWay += 1
+        let rest = (waiting[client.name] ?? 1) - 1
+        waiting[client.name] = rest > 0 ? rest : nil
+        return result
+    }
+
+    /// - Throws: `.tooMany` when a client, or all of them, have enough that waits for a person.
+    func checkWaiting(_ client: ServiceClient) throws(ServiceRefusal) {
+        guard waiting[client.name, default: 0] < SecretService.limits.ofOne,
+            waiting.values.reduce(0, +) < SecretService.limits.ofAll
+        else { throw .tooMany("too much waits already") }
+    }
+
+    private func end() {
+        isServing = false
+        isClosing = true
+        for view in views.values { view.close() }
+        views = [:]
+        question?.stop.stop()
+        ended(.busLost)
+    }
+
+    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    package nonisolated func close() {
+        let stopped = DispatchSemaphore(value: 0)
+        Task {
+            await stopAsking()
+            stopped.signal()
+        }
+        let deadline = DispatchTime.now() + 2
+        _ = stopped.wait(timeout: deadline)
+        _ = asking.wait(timeout: deadline)
+    }
+
+    private func stopAsking() {
+        isClosing = true
+        question?.stop.stop()
+    }
+
+    private func take(_ message: BusMessage) {
+        guard let sender = message.sender else { return }
+        guard message.isCall else {
+            if message.isSignal(BusDaemon.ownerChanged, from: BusDaemon.name, at: BusDaemon.path) {
+                if let name = try? message.text() { forgetClient(name) }
+            }
+            return
+        }
+        do throws(ServiceRefusal) {
+            // What is refused unread may have a secret as well.
+            try reading { () throws(BusError) in try message.markSecret() }
+            let client = try client(sender)
+            if message.objectPath == Portal.path { return try answerPortal(message, client) }
+            let (object, call) = try ServiceCall.of(
+                path: message.objectPath, interface: message.interface, member: message.member,
+                signature: message.signature)
+            if call == .get || call == .getAll, [.service, .collection].contains(ServiceCall.Kind(object)) {
+                clients[sender]?.looksAtLists = true
+            }
+            if try answerAtOnce(message, object, call, client) { return }
+            underWay += 1
+            Task {
+                do throws(ServiceRefusal) { try await answer(message, object, call, client) } catch {
+                    refuse(message, error)
+                }
+                underWay -= 1
+            }
+        } catch { refuse(message, error) }
+    }
+
+    /// Sends the answer to a call.
+    func reply(
+        _ call: BusMessage, _ write: (BusMessage) throws(BusError) -> Void = { _ throws(BusError) in }
+    ) throws(ServiceRefusal) {
+        guard call.expectsAnswer else { return }
+        try reading { () throws(BusError) in
+            let answer = try call.answer()
+            try write(answer)
+            try connection.send(answer)
+        }
+    }
+
+    /// Sends an answer with secrets, which libsystemd wipes.
+    ///
+    /// - Parameters:
+    ///   - write: leaves room for them.
+    ///   - fill: reads what was written, and puts them in.
+    func replySecretly(
+        _ call: BusMessage, _ write: (BusMessage) throws(BusError) -> Void,
+        fill: (BusMessage) throws(BusError) -> Void
+    ) throws(ServiceRefusal) {
+        guard call.expectsAnswer else { return }
+        try reading { () throws(BusError) in
+            let answer = try call.answer()
+            try answer.markSecret()
+            try write(answer)
+            try answer.fillRooms { () throws(BusError) in try fill(answer) }
+            try connection.send(answer)
+        }
+    }
+
+    func refuse(_ call: BusMessage, _ refusal: ServiceRefusal) {
+        guard call.expectsAnswer, let answer = try? call.refusal(refusal.name, refusal.text) else { return }
+        try? connection.send(answer)
+    }
+
+    func reading<R>(_ body: () throws(BusError) -> R) throws(ServiceRefusal) -> R {
+        do throws(BusError) { return try body() } catch { throw ServiceRefusal(error) }
+    }
+
+    /// A number for a new object: no path comes twice in the life of the process.
+    func nextNumber() -> Int {
+        number += 1
+        return number
+    }
+
+    // MARK: Clients
+
+    /// Whom a connection of the bus belongs to.
+    func client(_ name: String) throws(ServiceRefusal) -> ServiceClient {
+        if let client = clients[name] { return client }
+        guard let process = try? BusNames(on: connection).process(of: name), process > 0,
+            let process = DoorClient(process)
+        else { throw .denied }
+        let client = ServiceClient(name: name, process: process)
+        clients[name] = client
+        return client
+    }
+
+    /// What a client has open ends with it.
+    private func forgetClient(_ name: String) {
+        guard let client = clients.removeValue(forKey: name) else { return }
+        sessions = sessions.filter { $0.value.owner != name }
+        searches = searches.filter { $0.value.owner != name }
+        for (number, prompt) in prompts where prompt.owner == name {
+            prompts[number] = nil
+            question?.leave(.prompt(number))
+        }
+        question?.leave(.search(name))
+        if !clients.values.contains(where: { memoryKey($0) == memoryKey(client) }),
+            case .process = memoryKey(client)
+        {
+            memories[memoryKey(client)] = nil
+        }
+        if !clients.values.contains(where: { $0.process == client.process }) {
+            views.removeValue(forKey: client.process)?.close()
+            viewsByUse.removeAll { $0 == client.process }
+        }
+    }
+
+    /// - Throws: `.tooMany`; `.denied` for a client that has gone: nothing would ever end what it has.
+    func checkLimits(_ client: ServiceClient) throws(ServiceRefusal) {
+        guard clients[client.name] != nil else { throw .denied }
+        let own = sessions.values.count { $0.owner == client.name } + prompts.values.count { $0.owner == client.name }
+        guard own < SecretService.limits.ofOne, sessions.count + prompts.count < SecretService.limits.ofAll else {
+            throw .tooMany("there are too many sessions and prompts")
+        }
+    }
+}
+
+/// A connection of the bus that has called.
+struct ServiceClient: Sendable {
+    let name: String
+    let process: DoorClient
+    /// Whether it has asked for properties among which the whole lists are.
+    var looksAtLists = false
+
+    var isSandboxed: Bool { process.sandbox != nil }
+}

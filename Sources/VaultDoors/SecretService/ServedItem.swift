@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultBus
+
+/// An item as programs see it.
+struct ServedItem: Sendable {
+    let item: Item
+    let record: ItemRecord
+    let collection: CollectionName
+    let attributes: ItemAttributes
+    let properties: [(name: String, value: BusValue)]
+
+    /// Nil: it is none that is served.
+    init?(_ item: Item) {
+        guard let record = item.record, ServedItem.classes.contains(item.itemClass) else { return nil }
+        let group = item[.accessGroup]?.text ?? ""
+        guard ServedItem.isServed(group: group), item[.service]?.text != CollectionRecord.service else { return nil }
+        (self.item, self.record, collection) = (item, record, .group(group))
+        let attributes = ItemAttributes(of: item)
+        self.attributes = attributes
+        properties = [
+            ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)),
+            ("Label", .text(item[.label]?.text ?? "")), ("Type", .text(attributes.type)),
+            ("Created", .longNumber(record.created.wholeSeconds)),
+            ("Modified", .longNumber(record.modified.wholeSeconds)),
+        ]
+    }
+
+    static let classes = [ItemClass.genericPassword, .internetPassword]
+
+    /// The device's identifiers and what systemd gets are no programs' business.
+    static func isServed(group: String) -> Bool { !["device-identifiers", "systemd", ""].contains(group) }
+
+    var id: UUID { record.id }
+    var object: ServiceObject { .item(collection, record.id) }
+    var label: String { item[.label]?.text ?? "" }
+    var contentType: String { item.userAttributes[ItemAttributes.contentType] ?? "text/plain" }
+
+    /// Of an item that nothing may be said of.
+    static let lockedProperties: [(name: String, value: BusValue)] = [
+        ("Locked", .flag(true)), ("Attributes", .texts([:])), ("Label", .text("")), ("Type", .text("")),
+        ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
+    ]
+}
+
+extension Date {
+    /// Since 1970; 0 for what is before it.
+    var wholeSeconds: UInt64 { UInt64(max(0, min(timeIntervalSince1970, 1e15))) }
+}
+
+/// What a collection has beside its items, kept in an item of its group that is not served.
+struct CollectionRecord {
+    static let service = "org.freedesktop.Secret.Collection"
+
+    /// Of the item; nil: it has not been stored.
+    let id: UUID?
+    let label: String
+    let aliases: [String]
+    let created: UInt64
+    let modified: UInt64
+
+    private static let aliasesName = "vault.aliases"
+
+    init(_ item: Item) {
+        id = item.record?.id
+        label = item[.label]?.text ?? ""
+        aliases = (item.userAttributes[CollectionRecord.aliasesName] ?? "").split(separator: "\n").map(String.init)
+        created = item.record?.created.wholeSeconds ?? 0
+        modified = item.record?.modified.wholeSeconds ?? 0
+    }
+
+    static func item(_ group: String, label: String, aliases: [String]) -> Item {
+        Item(
+            .genericPassword(service: service),
+            attributes: [.accessGroup: .string(group), .label: .string(label)],
+            userAttributes: [aliasesName: aliases.joined(separator: "\n")])
+    }
+
+    /// Of one group, or of all.
+    static func query(_ group: String? = nil) -> Query {
+        var query = Query(.genericPassword, service: service)
+        if let group { query.attributes[.accessGroup] = .string(group) }
+        ItemAttributes.complete(&query)
+        return query
+    }
+}

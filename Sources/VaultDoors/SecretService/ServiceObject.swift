@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+
+/// What a collection of the Secret Service is here.
+enum CollectionName: Hashable, Sendable {
+    /// Memory of this process.
+    case session
+    /// An access group.
+    case group(String)
+
+    /// Where items go when nothing else is said, for a client that sees all groups.
+    static let login = CollectionName.group("default")
+
+    var isStored: Bool { self != .session }
+}
+
+/// An object of the Secret Service, as its path names it. Programs keep paths: an item's is the same for ever.
+enum ServiceObject: Hashable, Sendable {
+    case service
+    case collection(CollectionName)
+    case alias(String)
+    case item(CollectionName, UUID)
+    /// What stands for a search that nobody has answered yet: see ``LockedSearch``.
+    case search(CollectionName, Int)
+    case session(Int)
+    case prompt(Int)
+
+    static let root = "/org/freedesktop/secrets"
+
+    /// Of a path, in bytes: what is kept of a client's is not what it could send.
+    private static let longest = 4096
+
+    /// Nil: no object can have this path.
+    init?(_ path: String) {
+        guard path != ServiceObject.root else {
+            self = .service
+            return
+        }
+        guard path.utf8.count <= ServiceObject.longest, path.hasPrefix(ServiceObject.root + "/") else { return nil }
+        let parts = path.dropFirst(ServiceObject.root.count + 1)
+            .split(separator: "/", omittingEmptySubsequences: false)
+        switch (parts.first, parts.count) {
+        case ("session", 2):
+            guard let number = ServiceObject.number(parts[1], after: "s") else { return nil }
+            self = .session(number)
+        case ("prompt", 2):
+            guard let number = ServiceObject.number(parts[1], after: "p") else { return nil }
+            self = .prompt(number)
+        case ("aliases", 2):
+            guard let name = PathElement.decoded(parts[1]), PathElement.encoded(name) == parts[1] else { return nil }
+            self = .alias(name)
+        case ("collection", 2):
+            guard let collection = CollectionName(parts[1]) else { return nil }
+            self = .collection(collection)
+        case ("collection", 3):
+            guard let collection = CollectionName(parts[1]) else { return nil }
+            if let id = ServiceObject.identifier(parts[2]) {
+                self = .item(collection, id)
+            } else if let number = ServiceObject.number(parts[2], after: "locked_") {
+                self = .search(collection, number)
+            } else {
+                return nil
+            }
+        default: return nil
+        }
+    }
+
+    var path: String {
+        switch self {
+        case .service: ServiceObject.root
+        case .collection(let name): "\(ServiceObject.root)/collection/\(name.element)"
+        case .alias(let name): "\(ServiceObject.root)/aliases/\(PathElement.encoded(name))"
+        case .item(let name, let id):
+            "\(ServiceObject.root)/collection/\(name.element)/i\(ServiceObject.digits(id))"
+        case .search(let name, let number): "\(ServiceObject.root)/collection/\(name.element)/locked_\(number)"
+        case .session(let number): "\(ServiceObject.root)/session/s\(number)"
+        case .prompt(let number): "\(ServiceObject.root)/prompt/p\(number)"
+        }
+    }
+
+    private static func number(_ text: Substring, after prefix: String) -> Int? {
+        guard text.hasPrefix(prefix), let number = Int(text.dropFirst(prefix.count)), number > 0,
+            text.count == prefix.count + String(number).count
+        else { return nil }
+        return number
+    }
+
+    /// `i` and 32 digits.
+    private static func identifier(_ text: Substring) -> UUID? {
+        let digits = Array(text.utf8)
+        guard digits.count == 33, digits[0] == UInt8(ascii: "i") else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 1, to: 33, by: 2) {
+            guard let high = PathElement.digit(digits[index]), let low = PathElement.digit(digits[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        let b = bytes
+        return UUID(
+            uuid: (b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15])
+        )
+    }
+
+    private static func digits(_ id: UUID) -> String {
+        var digits: [UInt8] = []
+        digits.reserveCapacity(32)
+        for character in id.uuidString.utf8 where character != UInt8(ascii: "-") {
+            digits.append(character >= UInt8(ascii: "A") ? character | 0x20 : character)
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+}
+
+extension CollectionName {
+    /// The part of a path. The group `default` is `login`, which programs have written down; a group with a name that
+    /// means something here is spelled otherwise.
+    var element: String {
+        switch self {
+        case .session: "session"
+        case .group("default"): "login"
+        case .group(let name): PathElement.encoded(name, reserved: ["login", "session", "default"])
+        }
+    }
+
+    /// Nil: no collection has it.
+    init?(_ element: Substring) {
+        switch element {
+        case "session": self = .session
+        case "login": self = .login
+        default:
+            guard let name = PathElement.decoded(element) else { return nil }
+            self = .group(name)
+            guard self.element == element else { return nil }
+        }
+    }
+}
+
+/// A part of an object's path made of any text, as sd_bus_path_encode(3) does it: `_` and two digits for each byte
+/// that is no letter or digit, and `_` alone for nothing.
+enum PathElement {
+    /// - Parameter reserved: texts that get another spelling.
+    static func encoded(_ text: String, reserved: Set<String> = []) -> String {
+        guard !text.isEmpty else { return "_" }
+        var element: [UInt8] = []
+        for (index, byte) in text.utf8.enumerated() {
+            let isPlain =
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                    index > 0 || !reserved.contains(text)
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): index > 0
+                default: false
+                }
+            element += isPlain ? [byte] : [UInt8(ascii: "_"), character(byte >> 4), character(byte & 15)]
+        }
+        return String(decoding: element, as: UTF8.self)
+    }
+
+    /// Nil: it is the encoding of no text. More than one element may be that of a text: the caller compares.
+    static func decoded(_ element: Substring) -> String? {
+        guard element != "_" else { return "" }
+        let characters = Array(element.utf8)
+        var (bytes, index): ([UInt8], Int) = ([], 0)
+        while index < characters.count {
+            guard characters[index] == UInt8(ascii: "_") else {
+                bytes.append(characters[index])
+                index += 1
+                continue
+            }
+            guard index + 2 < characters.count, let high = digit(characters[index + 1]),
+                let low = digit(characters[index + 2])
+            else { return nil }
+            bytes.append(high << 4 | low)
+            index += 3
+        }
+        guard !bytes.isEmpty, !bytes.contains(0) else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func character(_ digit: UInt8) -> UInt8 { digit + (digit < 10 ? 48 : 87) }
+
+    static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - 48
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - 87
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import VaultBus
+internal import VaultCrypto
+
+/// Whose items: a sandbox has a memory of its own, and one of which nothing is known as long as its process lives.
+enum MemoryKey: Hashable {
+    case user
+    case application(String)
+    case process(DoorClient)
+}
+
+/// Items that live as long as this process: the collection `session`, which cannot be locked.
+struct SessionCollection {
+    struct Entry {
+        var label: String
+        var attributes: ItemAttributes
+        var secret: Secret
+        var contentType: String
+        let created: UInt64
+        var modified: UInt64
+
+        var properties: [(name: String, value: BusValue)] {
+            [
+                ("Locked", .flag(false)), ("Attributes", .texts(attributes.values)), ("Label", .text(label)),
+                ("Type", .text(attributes.type)), ("Created", .longNumber(created)),
+                ("Modified", .longNumber(modified)),
+            ]
+        }
+    }
+
+    /// Of secrets and attributes together, in bytes.
+    static let limit = 16 << 20
+    /// What an item takes at least.
+    private static let overhead = 256
+
+    private(set) var entries: [UUID: Entry] = [:]
+    /// In the order of their creation.
+    private(set) var order: [UUID] = []
+
+    private func size(of entry: Entry) -> Int {
+        entry.attributes.values.reduce(SessionCollection.overhead + entry.secret.count + entry.label.utf8.count) {
+            $0 + $1.key.utf8.count + $1.value.utf8.count
+        }
+    }
+
+    private var size = 0
+
+    func search(_ attributes: ItemAttributes) -> [UUID] {
+        order.filter { entries[$0]?.attributes.matches(attributes) == true }
+    }
+
+    /// The newest with exactly these attributes.
+    func same(as attributes: ItemAttributes) -> UUID? {
+        order.last { entries[$0]?.attributes.isSame(as: attributes) == true }
+    }
+
+    /// - Throws: `.tooMany` when there is no room for it.
+    mutating func set(_ entry: Entry, for id: UUID) throws(ServiceRefusal) {
+        let old = entries[id].map(size) ?? 0
+        guard size - old + size(of: entry) <= SessionCollection.limit else {
+            throw .tooMany("the session's collection has at most 16 MiB")
+        }
+        size += size(of: entry) - old
+        if entries.updateValue(entry, forKey: id) == nil { order.append(id) }
+    }
+
+    mutating func remove(_ id: UUID) {
+        guard let old = entries.removeValue(forKey: id) else { return }
+        size -= size(of: old)
+        order.removeAll { $0 == id }
+    }
+}

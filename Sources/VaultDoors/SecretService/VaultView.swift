@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultAgent
+
+/// What a client, or all of them, see of the vault: a connection to the agent, and what was read through it. It belongs
+/// to the service's queue.
+final class VaultView {
+    /// Whose it is; nil: every client's.
+    let client: DoorClient?
+    let agent: AgentClient
+    /// The group that is this client's `default` collection: a sandbox has one of its own.
+    let home: String
+    /// Whether there are groups that it does not see.
+    let isConfined: Bool
+    var isUnlocked: Bool
+    /// The served items; nil: not read yet, or locked.
+    private(set) var list: ItemList?
+    /// Counted up with each lock and whenever all may be different, so that what was read before does not come into a
+    /// list or the cache after it.
+    private(set) var epoch = 0
+    private var changes = 0
+    private(set) var isClosed = false
+    var watching: Task<Void, Never>?
+    private var cache: [UUID: ServedItem] = [:]
+    private var cached: [UUID] = []
+    private var missed: [(inout ItemList) -> Void] = []
+
+    private static let cacheLimit = 4096
+
+    init(_ agent: AgentClient, client: DoorClient?) {
+        (self.agent, self.client) = (agent, client)
+        let (groups, sandbox) = (agent.greeting.groups, client?.sandbox)
+        home =
+            if let groups { groups.contains("default") ? "default" : groups.first ?? "default" } else {
+                // The agent did not see the sandbox; its connection has that one group.
+                agent.greeting.hasRules ? "default" : sandbox ?? "default"
+            }
+        isConfined = groups != nil || sandbox != nil
+        isUnlocked = agent.greeting.state == .unlocked
+    }
+
+    /// What an item that is read is of.
+    struct Moment: Equatable {
+        fileprivate let epoch: Int
+        /// How many items have been changed or deleted.
+        fileprivate let changes: Int
+    }
+
+    var moment: Moment { Moment(epoch: epoch, changes: changes) }
+
+    func forget() {
+        epoch += 1
+        (cache, cached, list, missed) = ([:], [], nil, [])
+    }
+
+    /// Enters a change in the list, or keeps it for one that is being read.
+    func note(_ change: @escaping (inout ItemList) -> Void) {
+        if var known = list.take() {
+            change(&known)
+            list = known
+        } else {
+            missed.append(change)
+        }
+    }
+
+    /// - Parameter list: read since ``epoch`` was what it is.
+    func set(_ list: ItemList) {
+        var list = list
+        for change in missed { change(&list) }
+        (self.list, missed) = (list, [])
+    }
+
+    func close() {
+        isClosed = true
+        forget()
+        watching?.cancel()
+    }
+
+    subscript(_ id: UUID) -> ServedItem? { cache[id] }
+
+    /// - Parameter moment: of the view when the item was asked for.
+    func keep(_ item: ServedItem, as moment: Moment) {
+        guard moment == self.moment, isUnlocked else { return }
+        if cache.updateValue(item, forKey: item.id) == nil { cached.append(item.id) }
+        guard cached.count > 2 * VaultView.cacheLimit || cache.count > VaultView.cacheLimit else { return }
+        for old in cached.prefix(VaultView.cacheLimit / 4) { cache[old] = nil }
+        cached.removeFirst(VaultView.cacheLimit / 4)
+    }
+
+    /// It has been changed: what was read of it before is not kept.
+    func drop(_ id: UUID) {
+        cache[id] = nil
+        changes += 1
+    }
+}
+
+/// Which items there are, collection by collection.
+struct ItemList {
+    private(set) var collections: [String: [UUID]] = [:]
+    private var places: [UUID: (group: String, itemClass: ItemClass)] = [:]
+    var records: [String: CollectionRecord] = [:]
+
+    var groups: [String] { Set(collections.keys).union(records.keys).sorted() }
+
+    func group(of id: UUID) -> String? { places[id]?.group }
+
+    func itemClass(of id: UUID) -> ItemClass? { places[id]?.itemClass }
+
+    func ids(in group: String) -> [UUID] { collections[group] ?? [] }
+
+    var hasInternetPasswords: Bool { internetPasswords > 0 }
+    private var internetPasswords = 0
+
+    mutating func insert(_ id: UUID, _ itemClass: ItemClass, _ group: String) {
+        let old = places.updateValue((group, itemClass), forKey: id)
+        if old?.group != group {
+            if let old { collections[old.group]?.removeAll { $0 == id } }
+            collections[group, default: []].append(id)
+        }
+        if old == nil, itemClass == .internetPassword { internetPasswords += 1 }
+    }
+
+    /// An item, or what a collection has beside its items.
+    mutating func remove(_ id: UUID) {
+        if let group = records.first(where: { $0.value.id == id })?.key { records[group] = nil }
+        guard let old = places.removeValue(forKey: id) else { return }
+        collections[old.group]?.removeAll { $0 == id }
+        if collections[old.group]?.isEmpty == true { collections[old.group] = nil }
+        if old.itemClass == .internetPassword { internetPasswords -= 1 }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `vault sync` beside an agent that cannot do it.
+struct FleetAgentTests {
+    private static let start = """
+        chmod 600 pass; mkdir share; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+        vault remote add file://$PWD/share --name laptop --passphrase-file pass >/dev/null 2>&1
+
+        """
+
+    @Test func `beside an agent that is older a sync takes the passphrase, as ever`() throws {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "older.py").path()
+        let result = try Shell().run(
+            Self.start + """
+                vault unlock --passphrase-file pass 2>/dev/null
+                coproc OLDER { exec python3 \(script) $HOME/sock $XDG_RUNTIME_DIR/vault/agent.sock; }
+                read -r line <&"${OLDER[0]}"
+                export VAULT_AGENT_SOCK=$HOME/sock
+                vault sync; echo $?
+                vault find mail >/dev/null 2>&1; echo $?
+                VAULT_PASSPHRASE_FILE=pass vault sync >/dev/null; echo $?
+                kill -9 $OLDER_PID
+                """)
+        #expect(result.output == "4\n10\n0\n", "\(result.error)")
+        #expect(result.error.contains("the agent has the vault open, but this takes the vault's keys"))
+    }
+
+    /// Whether a user namespace may mount what it likes, which some systems forbid.
+    static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
+
+    @Test(.enabled(if: mayMount)) func `a folder that the agent's service sees read-only is written by the command`()
+        throws
+    {
+        let shell = try Shell()
+        let mount = "mount --bind share share && mount -o remount,ro,bind share && vault agent --passphrase-file pass"
+        let result = try shell.run(
+            Self.start + """
+                unshare -Urm sh -c '\(mount)'; echo x | vault add mail
+                vault sync; echo $?
+                VAULT_PASSPHRASE_FILE=pass vault sync; echo $?
+                vault sync; echo $?
+                """)
+        let remote = "file://\(shell.home.path.string)/share"
+        #expect(result.output == "30\n\(remote): told 0, heard 0\n0\n\(remote): told 0, heard 0\n0\n")
+        #expect(result.error.contains("vault: error: cannot use the remote: read-only file system"))
+        #expect(result.error.contains("vault: note: the agent's service may not write there: 'systemctl --user edit"))
+    }
+}

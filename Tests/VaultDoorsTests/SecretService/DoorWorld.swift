@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+import VaultBus
+
+@testable import VaultDoors
+
+/// The command itself, with an agent and doors of their own: the release, if one was built for these tests.
+final class DoorWorld {
+    let bus: PrivateBus
+    let pinentry: FakePinentry
+    let doors = Process()
+
+    private static let command: String = {
+        if let release = ProcessInfo.processInfo.environment["VAULT_RELEASE"] { return release + "/vault" }
+        let path =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
+        let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
+        return URL(filePath: bundle).deletingLastPathComponent().path() + "vault"
+    }()
+
+    /// - Parameter pin: shell, by which the person answers; nil: with the passphrase.
+    init(_ passphrase: String, pin: String? = nil) throws {
+        bus = try PrivateBus()
+        pinentry = try FakePinentry(pin: pin ?? "echo 'D \(passphrase)'; echo OK")
+        try bus.directory.write(Array((passphrase + "\n").utf8), to: "pass")
+        try FileManager.default.createDirectory(
+            atPath: bus.directory.path.appending("run").string, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+        try run("init", "--kdf", "interactive", "--passphrase-file", bus.directory.path.appending("pass").string)
+        try start(doors, ["doors", "--secret-service"])
+        let client = try client()
+        let names = BusNames(on: client.connection)
+        while try names.owner(of: "org.freedesktop.secrets") == nil, doors.isRunning {}
+    }
+
+    deinit {
+        if doors.isRunning {
+            kill(doors.processIdentifier, SIGTERM)
+            doors.waitUntilExit()
+        }
+        _ = try? run("agent", "--stop")
+    }
+
+    func client() throws -> BusClient { try BusClient(bus.address) }
+
+    private func start(_ process: Process, _ arguments: [String]) throws {
+        let directory = bus.directory.path
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        // As many descriptors as systemd gives.
+        let shell = ["/bin/bash", "-c", "ulimit -Sn 1024; exec \"$0\" \"$@\""]
+        process.arguments = ["--default-signal"] + shell + [Self.command] + arguments
+        process.environment = [
+            "PATH": "/usr/bin:/bin", "HOME": directory.string, "XDG_RUNTIME_DIR": directory.appending("run").string,
+            "DBUS_SESSION_BUS_ADDRESS": bus.address, "VAULT_PINENTRY": pinentry.program, "DISPLAY": ":7",
+        ]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    private func run(_ arguments: String...) throws {
+        let process = Process()
+        try start(process, arguments)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(arguments)")
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+import VaultAgentServer
+import VaultBus
+import VaultCrypto
+
+@testable import VaultDoors
+
+/// How many tests with a bus, an agent and a service of their own run at once: what each waits for has its time.
+private let places = DispatchSemaphore(value: 4)
+
+/// Runs a test that waits for answers: not on one of the few threads on which all tasks run.
+func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
+    let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
+        Thread {
+            places.wait()
+            let result = Result(catching: body)
+            places.signal()
+            continuation.resume(returning: result)
+        }.start()
+    }
+    try result.get()
+}
+
+/// A message bus of a test's own, which ends with the value.
+final class PrivateBus {
+    let directory: TemporaryDirectory
+    private let process = Process()
+
+    var address: String { "unix:path=\(directory.path.string)/bus" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let output = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/dbus-daemon")
+        process.arguments = ["--session", "--nofork", "--nopidfile", "--address=\(address)", "--print-address=1"]
+        process.environment = ["PATH": "/usr/bin:/bin", "HOME": directory.path.string]
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        // It listens when it says where.
+        #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
+    }
+
+    func end() {
+        guard process.isRunning else { return }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    deinit { end() }
+
+    static let isThere = access("/usr/bin/dbus-daemon", X_OK) == 0
+}
+
+/// What a person would do, and what the agent is.
+final class TestHouse: DoorHouse {
+    enum Person {
+        case absent
+        case types, dismisses
+        /// Says nothing until the question is ended.
+        case hesitates
+    }
+
+    private struct State {
+        var person = Person.absent
+        var asked: [String] = []
+        var whenFound: (@Sendable () -> Void)?
+    }
+
+    private let directory: FilePath
+    private let passphrase: Passphrase
+    private let state = Mutex(State())
+    private let begun = DispatchSemaphore(value: 0)
+    private let given = DispatchSemaphore(value: 0)
+
+    init(_ directory: FilePath) throws {
+        self.directory = directory
+        passphrase = try .of("pass")
+    }
+
+    var path: FilePath { directory.appending("v.vault") }
+    var address: FilePath { directory.appending("run").appending("agent.sock") }
+
+    var environment: VaultEnvironment {
+        var environment = VaultEnvironment.system
+        environment.stateDirectory = directory.appending("state")
+        return environment
+    }
+
+    /// Waits until a person is asked.
+    func hasBegun() { #expect(begun.wait(timeout: .now() + 60) == .success) }
+
+    /// Waits until a person is not asked any more.
+    func hasGiven() { #expect(given.wait(timeout: .now() + 60) == .success) }
+
+    func isAsked(to person: Person) { state.withLock { $0.person = person } }
+
+    /// For which programs a person was asked.
+    var asked: [String] { state.withLock { $0.asked } }
+
+    var hasVault: Bool { FileManager.default.fileExists(atPath: path.string) }
+
+    var canAsk: Bool { state.withLock { $0.person != .absent } }
+
+    func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? {
+        guard hasVault else { return nil }
+        let groups = client?.sandbox.map { AccessGroups([$0]) } ?? ["default", "*"]
+        let agent = try AgentClient(at: address, vault: path, accessGroups: groups)
+        state.withLock { $0.whenFound.take() }?()
+        return agent
+    }
+
+    /// Runs once, between the agent's greeting and what the service makes of it.
+    func whenFound(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenFound = body } }
+
+    func makeVault() throws {
+        try Vault.create(at: path, passphrase: passphrase, cost: .weakest, environment: environment).close()
+    }
+
+    func unlockNow() throws {
+        let client = try #require(try AgentClient(at: address, vault: path, accessGroups: ["default", "*"]))
+        try client.unlock(with: .passphrase(passphrase))
+    }
+
+    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        answer(client, stop) { try unlockNow() }
+    }
+
+    func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        answer(client, stop) {
+            try makeVault()
+            try unlockNow()
+        }
+    }
+
+    private func answer(_ client: DoorClient, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {
+        let person = state.withLock { state in
+            state.asked.append(client.program)
+            return state.person
+        }
+        begun.signal()
+        defer { given.signal() }
+        switch person {
+        case .absent: return .unavailable
+        case .dismisses: return .dismissed
+        case .types: return (try? done()) != nil ? .done : .failed
+        case .hesitates:
+            var waiting = pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)
+            return poll(&waiting, 1, 60_000) == 1 && stop.isStopped ? .dismissed : .failed
+        }
+    }
+}
+
+/// A vault, its agent, a bus and the service on it.
+final class ServiceWorld {
+    let bus: PrivateBus
+    let house: TestHouse
+    private(set) var server: AgentServer
+    private(set) var service: SecretService?
+    let ended = DispatchSemaphore(value: 0)
+    private var socket: AgentSocket?
+
+    init(hasVault: Bool = true, isUnlocked: Bool = true, portal: Bool = false) throws {
+        bus = try PrivateBus()
+        house = try TestHouse(bus.directory.path)
+        if hasVault { try house.makeVault() }
+        server = try Self.agent(of: house)
+        let socket = try AgentSocket.make(house.address)
+        try server.start(on: socket.descriptor)
+        self.socket = consume socket
+        if hasVault, isUnlocked { try house.unlockNow() }
+        let ended = ended
+        service = try SecretService.start(
+            portal ? [.secretService, .portal] : .secretService, at: bus.address, house: house
+        ) { _ in ended.signal() }
+    }
+
+    deinit {
+        service = nil
+        server.stop()
+    }
+
+    private static func agent(of house: TestHouse) throws -> AgentServer {
+        var settings = AgentSettings(vault: house.path, version: "test")
+        settings.environment = house.environment
+        return try AgentServer(settings)
+    }
+
+    /// Ends the agent, and starts another one, which is locked.
+    func restartAgent() throws {
+        server.stop()
+        socket = nil
+        server = try Self.agent(of: house)
+        let socket = try AgentSocket.make(house.address)
+        try server.start(on: socket.descriptor)
+        self.socket = consume socket
+    }
+
+    func client() throws -> BusClient { try BusClient(bus.address) }
+
+    /// Adds an item past the service.
+    func keep(_ item: Item) throws { try store().add(item) }
+
+    /// Deletes items past the service.
+    func remove(_ query: Query) throws { try store().delete(matching: query) }
+
+    /// The vault's items, past the service.
+    func store() throws -> AgentClient { try #require(try house.agent(for: nil)) }
+}
