@@ -60,7 +60,7 @@ extension SecItemTests {
         @Test func `first calls of many threads agree on one identifier`() throws {
             try bindEmptyVault()
             let found = Found()
-            DispatchQueue.concurrentPerform(iterations: 16) { _ in found.insert(DeviceIdentifier.current()) }
+            try atOnce(16) { _ in found.insert(DeviceIdentifier.current()) }
             #expect(found.count == 1)
         }
 

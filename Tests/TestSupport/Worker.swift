@@ -23,3 +23,10 @@ package final class Worker<R: Sendable>: Sendable {
         return try result.withLock { $0 }?.get() ?? { throw CancellationError() }()
     }
 }
+
+/// Runs a body so many times at once. Each has a thread of its own: Dispatch's own way would take those that all tests
+/// share, and what the body waits for may need one.
+package func atOnce(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
+    let workers = (0..<count).map { number in Worker { try body(number) } }
+    for worker in workers { try worker.value() }
+}
