@@ -80,6 +80,32 @@ long clinux_is_unix_listener(int descriptor) {
     return listens && domain == AF_UNIX;
 }
 
+// The address of a socket, or of its peer: up to `capacity` bytes of it, an abstract one with its zero byte.
+long clinux_unix_name(int descriptor, int of_peer, void *name, size_t capacity) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    int result = of_peer ? getpeername(descriptor, (struct sockaddr *)&address, &length)
+                         : getsockname(descriptor, (struct sockaddr *)&address, &length);
+    if (result != 0) return -(long)errno;
+    if (address.sun_family != AF_UNIX || length < offsetof(struct sockaddr_un, sun_path)) return -EAFNOSUPPORT;
+    size_t count = length - offsetof(struct sockaddr_un, sun_path);
+    if (count > sizeof address.sun_path) count = sizeof address.sun_path;
+    // That of a file ends with a zero byte, or where it may.
+    if (count > 0 && address.sun_path[0] != 0) count = strnlen(address.sun_path, count);
+    if (count > capacity) return -ENAMETOOLONG;
+    memcpy(name, address.sun_path, count);
+    return (long)count;
+}
+
+// accept4 is a GNU extension. The descriptor waits for so long when it sends.
+long clinux_accept(int descriptor, long seconds) {
+    int client = accept4(descriptor, NULL, NULL, SOCK_CLOEXEC);
+    if (client < 0) return -(long)errno;
+    struct timeval patience = {seconds, 0};
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    return client;
+}
+
 // struct ucred is a GNU extension.
 long clinux_peer(int descriptor, int32_t *process, uint32_t *user) {
     struct ucred peer;

@@ -28,7 +28,9 @@ public enum CommandLineTool {
             Output.fail(.usage("an argument is not UTF-8"))
             exit(ExitStatus.usage.rawValue)
         }
-        exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+        let arguments = HelperAccess.arguments(
+            Array(CommandLine.arguments.dropFirst()), startedAs: CommandLine.arguments.first ?? "")
+        exit(run(arguments).rawValue)
     }
 
     /// Bytes that are no text would be repaired, and two different names become the same.
@@ -187,6 +189,9 @@ struct VaultCommand: ParsableCommand {
             CommandGroup(
                 name: "For programs",
                 subcommands: [Read.self, Run.self, Inject.self, Defaults.self, DeviceID.self, Forget.self]),
+            CommandGroup(
+                name: "For other programs",
+                subcommands: [GitCredential.self, DockerCredential.self, CargoCredential.self, Credential.self]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
             CommandGroup(
                 name: "Copies",

@@ -15,11 +15,11 @@ final class PassphraseDialog {
     private var pinentry: Pinentry?
     private var error: String?
 
-    /// For this command. Nil: there is no such place.
-    init?(asksFor path: FilePath) {
+    /// For a command of this process. Nil: there is no such place.
+    init?(asksFor path: FilePath, _ command: String = "vault unlock") {
         let place = PromptPlace(ProcessEnvironment.variable)
         guard place.isSomewhere else { return nil }
-        (self.path, asker, stop) = (path, "for 'vault unlock' (process \(getpid()))", nil)
+        (self.path, asker, stop) = (path, "for '\(command)' (process \(getpid()))", nil)
         prompter = PassphraseDialog.prompter(place)
     }
 

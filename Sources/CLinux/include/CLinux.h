@@ -58,6 +58,8 @@ long clinux_connect_unix(const char *path, long seconds);
 void clinux_set_patience(int descriptor, long seconds);
 long clinux_bind_unix(const char *path);
 long clinux_is_unix_listener(int descriptor);
+long clinux_unix_name(int descriptor, int of_peer, void *name, size_t capacity);
+long clinux_accept(int descriptor, long seconds);
 long clinux_peer(int descriptor, int32_t *process, uint32_t *user);
 long clinux_peer_process(int descriptor);
 long clinux_process(int32_t number);

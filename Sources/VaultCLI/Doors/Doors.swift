@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import CLinux
 internal import Glibc
+internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoors
@@ -24,6 +25,10 @@ struct Doors: ParsableCommand {
             there is no vault yet, the first program that stores something has one made. 'vault doors --here' tells \
             doors that serve already to ask where that command is: at $DISPLAY or $WAYLAND_DISPLAY, else at $GPG_TTY \
             or the terminal of its input.
+
+            --credentials is for the units of systemd: LoadCredential=ID:SOCKET gives a unit the secret of the access \
+            group systemd whose service is the unit, its template such as x@.service, or *, and whose account is ID. \
+            A unit whose credential is not there, or locked, does not start.
             """,
         subcommands: [DoorsEnable.self, DoorsDisable.self, DoorsStatus.self])
 
@@ -34,6 +39,12 @@ struct Doors: ParsableCommand {
 
     @Flag(help: "Serve the portal's secrets of Flatpak applications on the session bus.")
     var portal = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Serve systemd's LoadCredential=ID:SOCKET at this socket, with the items of the access group systemd.",
+            valueName: "socket"), completion: .file())
+    var credentials: String?
 
     @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
     var here = false
@@ -51,13 +62,14 @@ struct Doors: ParsableCommand {
 
     private func open() throws {
         if let parent, clinux_end_with(parent) == 0 { return }
-        var names: SecretService.Names = []
-        if secretService { names.insert(.secretService) }
-        if portal { names.insert(.portal) }
-        guard here == names.isEmpty else {
+        var doors = ServedDoors()
+        if secretService { doors.names.insert(.secretService) }
+        if portal { doors.names.insert(.portal) }
+        doors.credentials = credentials.map { FilePath($0) }
+        guard here == doors.isEmpty else {
             throw CommandError.usage(
                 here ? "--here opens no door" : "there is no door to open",
-                hint: "--secret-service, --portal, --here, or 'vault help doors'")
+                hint: "--secret-service, --portal, --credentials SOCKET, --here, or 'vault help doors'")
         }
         guard !here else { return try Doors.handOver() }
         // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
@@ -66,7 +78,7 @@ struct Doors: ParsableCommand {
         // What ps(1) and top(1) call it.
         unsafe clinux_set_name("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
-        try DoorsServe().run(names, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
+        try DoorsServe().run(doors, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
     }
 
     private static func handOver() throws {

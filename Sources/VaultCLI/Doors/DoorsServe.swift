@@ -3,9 +3,20 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoors
+
+/// Which doors a process serves, and where.
+struct ServedDoors {
+    /// On the session bus.
+    var names: SecretService.Names = []
+    /// The socket where units get their credentials.
+    var credentials: FilePath?
+
+    var isEmpty: Bool { names.isEmpty && credentials == nil }
+}
 
 /// A process that serves doors until it is told to end, or its bus goes away.
 final class DoorsServe: Sendable {
@@ -13,20 +24,32 @@ final class DoorsServe: Sendable {
     private let failure = Mutex<DoorError?>(nil)
 
     /// - Parameter isOpen: called once programs are served.
-    func run(_ names: SecretService.Names, _ house: VaultHouse, _ isOpen: () -> Void) throws {
+    func run(_ doors: ServedDoors, _ house: VaultHouse, _ isOpen: () -> Void) throws {
         let signals = DoorSignals { [end] in end.signal() }
-        let service: SecretService
-        do throws(DoorError) {
-            service = try SecretService.start(names, house: house) { [self] in finish($0) }
-        } catch { throw CommandError(error) }
-        let places = DoorsServe.hear(house)
+        let credentials = try doors.credentials.map { try DoorsServe.credentials($0, house) }
+        let service = try doors.names.isEmpty ? nil : service(doors.names, house)
+        let places = service.flatMap { _ in DoorsServe.hear(house) }
         isOpen()
         end.wait()
         // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
-        service.close()
-        withExtendedLifetime((signals, service)) {}
+        service?.close()
+        withExtendedLifetime((signals, service, credentials)) {}
         places?.end()
         if let failure = failure.withLock({ $0 }) { throw CommandError(failure) }
+    }
+
+    private func service(_ names: SecretService.Names, _ house: VaultHouse) throws -> SecretService {
+        do throws(DoorError) {
+            return try SecretService.start(names, house: house) { [self] in finish($0) }
+        } catch { throw CommandError(error) }
+    }
+
+    private static func credentials(_ path: FilePath, _ house: VaultHouse) throws -> (DoorSocket, CredentialSocket) {
+        let socket = try DoorSocket(path)
+        guard let door = CredentialSocket(socket.descriptor, house: house, report: { Output.note($0) }) else {
+            throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'")
+        }
+        return (socket, door)
     }
 
     /// Listens for where people are to be asked. Doors without a place for the socket ask where they were started.

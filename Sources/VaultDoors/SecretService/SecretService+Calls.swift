@@ -183,7 +183,7 @@ extension SecretService {
         of objects: [ServiceObject], _ client: ServiceClient, _ session: ServiceSession, _ sessionPath: String
     ) async throws(ServiceRefusal) -> ([(path: String, secret: TransferredSecret)], () -> Bool) {
         let view = try? await view(for: client)
-        let epoch = view?.epoch
+        let era = view?.era
         var secrets: [(path: String, secret: TransferredSecret)] = []
         var size = 0
         for object in objects {
@@ -197,7 +197,7 @@ extension SecretService {
                     try session.sealed(found.secret, contentType: found.contentType, path: sessionPath)
                 ))
         }
-        return (secrets, { view?.epoch == epoch })
+        return (secrets, { view?.era == era })
     }
 
     /// Nil: there is no such item, or it may not be read now.

@@ -38,10 +38,9 @@ extension SecretService {
         view.watching = Task { [weak view] in
             guard let agent = view?.agent else { return }
             let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
-            // What changed before the watch began is not told by it: what was read until now may be of before that.
-            view?.forget()
-            if let view, await state(of: view) == .unlocked {
-                if !view.isUnlocked { noteUnlocked(view) }
+            // What happened before the watch began is not told by it: what was read until now may be of before that.
+            if let view {
+                view.turn(isUnlocked: view.isUnlocked)
                 _ = try? await list(view)
             }
             for await change in changes {
@@ -55,8 +54,10 @@ extension SecretService {
     private func heard(_ change: ItemChange, _ view: VaultView) async {
         switch change.kind {
         // What is heard may have been undone since, and the service have noticed.
-        case .locked, .unlocked:
-            if await state(of: view) == .unlocked, !view.isUnlocked { noteUnlocked(view) }
+        case .locked:
+            let wasUnlocked = view.isUnlocked
+            if await isUnlockedNow(view), wasUnlocked { noteUnlocked(view) }
+        case .unlocked: _ = await isUnlockedNow(view)
         // The watch has ended with it.
         case .failed: return
         case .many:
@@ -92,7 +93,7 @@ extension SecretService {
 
     private func heard(of id: UUID, _ itemClass: ItemClass, isNew: Bool, _ view: VaultView) async {
         if !isNew { view.drop(id) }
-        var (epoch, moment) = (view.epoch, view.moment)
+        var (era, moment) = (view.era, view.moment)
         var served = view[id]
         if served == nil {
             var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
@@ -100,11 +101,11 @@ extension SecretService {
             var items: [Item] = []
             // What a client deletes while it is read does not come back.
             for _ in 0..<8 {
-                (epoch, moment) = (view.epoch, view.moment)
+                (era, moment) = (view.era, view.moment)
                 items = (try? await view.agent.copyMatching(query)) ?? []
                 if moment == view.moment { break }
             }
-            guard epoch == view.epoch else { return }
+            guard era == view.era else { return }
             if let record = items.first, record[.service]?.text == CollectionRecord.service {
                 let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))
                 view.note { $0.records[group] = record }
@@ -113,7 +114,7 @@ extension SecretService {
             served = items.first.flatMap { ServedItem($0) }
             if let served { view.keep(served, as: moment) }
         }
-        guard let served, case .group(let group) = served.collection, epoch == view.epoch else { return }
+        guard let served, case .group(let group) = served.collection, era == view.era else { return }
         let old = view.list?.group(of: id)
         view.note { $0.insert(id, itemClass, group) }
         let collection = ServiceObject.collection(served.collection)
@@ -136,8 +137,7 @@ extension SecretService {
     func noteLocked(_ view: VaultView) {
         guard view.isUnlocked else { return }
         let groups = view.list?.groups ?? []
-        view.isUnlocked = false
-        view.forget()
+        view.turn(isUnlocked: false)
         for group in Set(groups + [view.home]) {
             signalProperties([("Locked", .flag(true))], of: .collection(.group(group)), view)
         }
@@ -145,7 +145,7 @@ extension SecretService {
     }
 
     func noteUnlocked(_ view: VaultView) {
-        view.isUnlocked = true
+        view.turn(isUnlocked: true)
         // What is asked has been answered elsewhere.
         question?.stop.stop()
         Task {
@@ -164,25 +164,32 @@ extension SecretService {
     func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
         for _ in 0..<8 {
             if let list = view.list { return list }
-            let (epoch, moment) = (view.epoch, view.moment)
-            var list = ItemList()
-            for record in try await records(view) {
-                list.records[record[.accessGroup]?.text ?? ""] = CollectionRecord(record)
-            }
-            for itemClass in ServedItem.classes {
-                var query = Query(itemClass)
-                ItemAttributes.complete(&query)
-                for item in try await items(query, view) {
-                    guard case .group(let group) = item.collection else { continue }
-                    list.insert(item.id, itemClass, group)
-                    view.keep(item, as: moment)
-                }
-            }
-            guard await state(of: view) == .unlocked else { throw .isLocked }
+            let (era, moment) = (view.era, view.moment)
+            let list = try await readList(view, as: moment)
+            guard await isUnlockedNow(view) else { throw .isLocked }
             // What came meanwhile is told by the watch, which began before.
-            if epoch == view.epoch, view.list == nil { view.set(list) }
+            if era == view.era { return view.keep(list, as: moment) }
         }
-        throw .failed("the vault changes all the time")
+        throw .isLocked
+    }
+
+    private func readList(
+        _ view: VaultView, as moment: VaultView.Moment
+    ) async throws(ServiceRefusal) -> ItemList {
+        var list = ItemList()
+        for record in try await records(view) {
+            list.records[record[.accessGroup]?.text ?? ""] = CollectionRecord(record)
+        }
+        for itemClass in ServedItem.classes {
+            var query = Query(itemClass)
+            ItemAttributes.complete(&query)
+            for item in try await items(query, view) {
+                guard case .group(let group) = item.collection else { continue }
+                list.insert(item.id, itemClass, group)
+                view.keep(item, as: moment)
+            }
+        }
+        return list
     }
 
     private func records(_ view: VaultView) async throws(ServiceRefusal) -> [Item] {
@@ -205,12 +212,12 @@ extension SecretService {
             lists.waiting.remove(key)
             guard let view, !view.isClosed else { return lists.sent[key] = nil }
             lists.sent[key] = .now
-            sendLists(view)
+            await sendLists(view)
         }
     }
 
-    private func sendLists(_ view: VaultView) {
-        guard view.isUnlocked, let list = view.list else {
+    private func sendLists(_ view: VaultView) async {
+        guard view.isUnlocked, let list = try? await list(view) else {
             signalProperties([("Items", .paths([]))], of: .collection(.group(view.home)), view, isList: true)
             return
         }

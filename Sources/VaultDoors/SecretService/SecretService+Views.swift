@@ -63,6 +63,11 @@ extension SecretService {
     /// Whether the vault is unlocked: what was not a moment ago is asked for.
     func isUnlocked(_ view: VaultView) async -> Bool {
         if view.isUnlocked { return true }
+        return await isUnlockedNow(view)
+    }
+
+    /// Whether the agent says that the vault is unlocked.
+    func isUnlockedNow(_ view: VaultView) async -> Bool {
         guard await state(of: view) == .unlocked else { return false }
         if !view.isUnlocked { noteUnlocked(view) }
         return true
@@ -102,17 +107,16 @@ extension SecretService {
         _ attributes: ItemAttributes, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
         for attempt in 0..<8 {
-            let epoch = view.epoch
+            let era = view.era
             var (found, isAll) = try await findOnce(attributes, in: group, view)
-            if !isAll, await state(of: view) == .unlocked {
-                if !view.isUnlocked { noteUnlocked(view) }
+            if !isAll, await isUnlockedNow(view) {
                 // What was found may be of the moment before that.
                 guard attempt > 0 else { continue }
                 isAll = true
             }
             // It may have been locked between the question and its answer: what was found is not served any more, and
             // nothing found means nothing.
-            if epoch == view.epoch { return (found, isAll) }
+            if era == view.era { return (found, isAll) }
         }
         return ([], false)
     }
@@ -189,19 +193,18 @@ extension SecretService {
         case .item(let collection, let id):
             for attempt in 0..<8 {
                 if let item = view[id], item.collection == collection { return item }
-                let (epoch, moment) = (view.epoch, view.moment)
+                let (era, moment) = (view.era, view.moment)
                 let (found, isAll) = try await item(id, in: collection, view)
                 // What was read before the vault was locked is not served after it.
-                guard epoch == view.epoch else { continue }
+                guard era == view.era else { continue }
                 if let found {
                     view.keep(found, as: moment)
                     return found
                 }
-                guard await state(of: view) == .unlocked else { throw .isLocked }
-                if !view.isUnlocked { noteUnlocked(view) }
+                guard await isUnlockedNow(view) else { throw .isLocked }
                 guard !isAll, attempt == 0 else { throw .noSuchObject }
             }
-            throw .failed("the vault changes all the time")
+            throw .isLocked
         case .search(_, let number):
             guard let search = searches[number], search.owner == client.name else { throw .noSuchObject }
             let found = try await find(search.attributes, in: search.group, view)

@@ -13,12 +13,13 @@ final class VaultView {
     let home: String
     /// Whether there are groups that it does not see.
     let isConfined: Bool
-    var isUnlocked: Bool
+    private(set) var isUnlocked: Bool
     /// The served items; nil: not read yet, or locked.
     private(set) var list: ItemList?
-    /// Counted up with each lock and whenever all may be different, so that what was read before does not come into a
-    /// list or the cache after it.
-    private(set) var epoch = 0
+    /// Counted up with each lock and unlock: what was read before is not served after it, for a part of it may have
+    /// been read locked.
+    private(set) var era = 0
+    private var epoch = 0
     private var changes = 0
     private(set) var isClosed = false
     var watching: Task<Void, Never>?
@@ -40,8 +41,9 @@ final class VaultView {
         isUnlocked = agent.greeting.state == .unlocked
     }
 
-    /// What an item that is read is of.
+    /// What is read is of: it is kept when nothing came between.
     struct Moment: Equatable {
+        /// How often all may have become different.
         fileprivate let epoch: Int
         /// How many items have been changed or deleted.
         fileprivate let changes: Int
@@ -49,9 +51,17 @@ final class VaultView {
 
     var moment: Moment { Moment(epoch: epoch, changes: changes) }
 
+    /// All may be different.
     func forget() {
         epoch += 1
         (cache, cached, list, missed) = ([:], [], nil, [])
+    }
+
+    /// The vault has been locked or unlocked, or both, one after the other.
+    func turn(isUnlocked: Bool) {
+        self.isUnlocked = isUnlocked
+        era += 1
+        forget()
     }
 
     /// Enters a change in the list, or keeps it for one that is being read.
@@ -64,11 +74,16 @@ final class VaultView {
         }
     }
 
-    /// - Parameter list: read since ``epoch`` was what it is.
-    func set(_ list: ItemList) {
+    /// Keeps a list that was read since, and what has been noted meanwhile.
+    ///
+    /// - Returns: what the list is now.
+    func keep(_ list: ItemList, as moment: Moment) -> ItemList {
+        guard moment.epoch == epoch else { return list }
+        if let known = self.list { return known }
         var list = list
         for change in missed { change(&list) }
         (self.list, missed) = (list, [])
+        return list
     }
 
     func close() {

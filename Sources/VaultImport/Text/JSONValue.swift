@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import VaultCrypto
+package import VaultCrypto
 internal import VaultFormat
 
 /// A value of a JSON text (RFC 8259) that stays in locked memory: Foundation's decoder would make a `String` of each
@@ -34,7 +34,7 @@ package struct JSONValue {
     }
 
     /// A member of an object, which is no null.
-    subscript(key: String) -> JSONValue? {
+    package subscript(key: String) -> JSONValue? {
         guard case .object(let members) = node.kind, let member = members.first(where: { $0.key == key }) else {
             return nil
         }
@@ -43,31 +43,31 @@ package struct JSONValue {
     }
 
     /// The elements of an array; none of anything else.
-    var elements: [JSONValue] {
+    package var elements: [JSONValue] {
         guard case .array(let elements) = node.kind else { return [] }
         return elements.map { JSONValue(document, $0) }
     }
 
     /// The members of an object; none of anything else.
-    var members: [(key: String, value: JSONValue)] {
+    package var members: [(key: String, value: JSONValue)] {
         guard case .object(let members) = node.kind else { return [] }
         return members.map { ($0.key, JSONValue(document, $0.value)) }
     }
 
-    var isObject: Bool { if case .object = node.kind { true } else { false } }
-    var isArray: Bool { if case .array = node.kind { true } else { false } }
-    var isString: Bool { if case .string = node.kind { true } else { false } }
+    package var isObject: Bool { if case .object = node.kind { true } else { false } }
+    package var isArray: Bool { if case .array = node.kind { true } else { false } }
+    package var isString: Bool { if case .string = node.kind { true } else { false } }
 
     /// Where a string lies between its quotes, as it is written.
     var stringRange: Range<Int>? { isString ? node.range : nil }
 
-    var boolean: Bool? { if case .boolean(let value) = node.kind { value } else { nil } }
+    package var boolean: Bool? { if case .boolean(let value) = node.kind { value } else { nil } }
 
     /// A number that is an integer of 64 bits.
-    var integer: Int? { if case .number = node.kind { Int(document.text(node.range)) } else { nil } }
+    package var integer: Int? { if case .number = node.kind { Int(document.text(node.range)) } else { nil } }
 
     /// A string, or a number or a truth as it is written; for what is no secret.
-    var text: String? {
+    package var text: String? {
         switch node.kind {
         case .string:
             document.bytes.withBytes { bytes in
@@ -79,7 +79,7 @@ package struct JSONValue {
     }
 
     /// A string, as a secret; a number or a truth as it is written. Nil for what is neither, and for an empty string.
-    func secret() throws(ImportError) -> Secret? {
+    package func secret() throws(ImportError) -> Secret? {
         switch node.kind {
         case .string:
             guard !node.range.isEmpty else { return nil }

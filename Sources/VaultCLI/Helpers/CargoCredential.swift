@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultImport
+
+struct CargoCredential: HelperCommand {
+    static let link = "cargo-credential-vault"
+    /// What cargo starts every provider with.
+    static let option = "--cargo-plugin"
+    static let configuration = CommandConfiguration(
+        commandName: "cargo-credential",
+        abstract: "Keep cargo's tokens.",
+        discussion: """
+            A credential provider of cargo 1.74 or newer: global-credential-providers = ["vault"] below [registry] in \
+            ~/.cargo/config.toml. The token of a registry is the secret of the service cargo:INDEX-URL.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Flag(help: "Speak cargo's protocol on standard input and output.")
+    var cargoPlugin = false
+
+    /// The most bytes of a request.
+    private static let limit = 1 << 20
+
+    /// What cargo knows by its kind.
+    private struct Refusal: Error {
+        let kind: String
+        var message: String?
+
+        static func other(_ message: String) -> Refusal { Refusal(kind: "other", message: message) }
+    }
+
+    func run() throws {
+        guard cargoPlugin else {
+            throw CommandError.usage(
+                "cargo starts this with \(CargoCredential.option)", hint: "see 'vault help cargo-credential'")
+        }
+        try Output.line(#"{"v":[1]}"#)
+        var lines = SecretLines(STDIN_FILENO, limit: CargoCredential.limit)
+        while let line = try lines.next() {
+            let answer: Secret
+            do { answer = try self.answer(to: line) } catch let refusal as Refusal {
+                answer = try CargoCredential.text(of: refusal)
+            } catch {
+                guard let failure = CommandLineTool.failure(error) else { throw error }
+                answer = try CargoCredential.text(of: .other(failure.message))
+            }
+            try HelperAccess.write(answer)
+        }
+    }
+
+    private static func text(of refusal: Refusal) throws -> Secret {
+        var json = try JSONWriter()
+        try json.begin("{")
+        try json.name("Err")
+        try json.begin("{")
+        try json.member("kind", refusal.kind)
+        if let message = refusal.message {
+            try json.member("message", message)
+            try json.member("caused-by", raw: "[]")
+        }
+        try json.end("}")
+        try json.end("}")
+        return try json.text()
+    }
+
+    private func answer(to line: Secret) throws -> Secret {
+        guard let request = try? JSONValue(try Document(line)), request.isObject else {
+            throw Refusal.other("the request is no JSON object")
+        }
+        guard request["v"]?.integer == 1 else { throw Refusal.other("the request is of another version") }
+        guard let index = request["registry"]?["index-url"]?.text, JSONValue.isPlain(index) else {
+            throw Refusal(kind: "url-not-supported")
+        }
+        let key = ItemKey.genericPassword(service: "cargo:\(index)")
+        switch request["kind"]?.text {
+        case "get":
+            let token = try access { vault -> Secret? in
+                var query = Query(key)
+                query.attributes[.account] = nil
+                query.synchronizableAny = true
+                return try vault.allMatching(query).newest?.openedSecret()
+            }
+            guard let token else { throw Refusal(kind: "not-found") }
+            return try CargoCredential.done("get", token: token)
+        case "login":
+            guard let token = try request["token"]?.secret() ?? typed(request) else {
+                throw Refusal.other("there is no token, and no terminal to ask at")
+            }
+            let name = request["registry"]?["name"]?.text ?? index
+            try access { vault in
+                _ = try vault.set(Item(key, attributes: [.label: .string("cargo \(name)")], secret: token))
+            }
+            return try CargoCredential.done("login")
+        case "logout":
+            let count = try access { vault in
+                var query = Query(key)
+                query.attributes[.account] = nil
+                query.synchronizableAny = true
+                return try vault.deleteAll(query)
+            }
+            guard count > 0 else { throw Refusal(kind: "not-found") }
+            return try CargoCredential.done("logout")
+        default: throw Refusal(kind: "operation-not-supported")
+        }
+    }
+
+    private func access<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+        try HelperAccess.withVault(vault, for: "cargo", onlyReads: true, body)
+    }
+
+    /// A token that a person types or pastes.
+    private func typed(_ request: JSONValue) throws -> Secret? {
+        guard let terminal = Terminal() else { return nil }
+        let name = request["registry"]?["name"]?.text ?? request["registry"]?["index-url"]?.text ?? ""
+        if let page = request["login-url"]?.text { terminal.write("The token is made at \(page.printable)\n") }
+        let token = try terminal.readSecret("Token for \(name.printable): ")
+        return token.count > 0 ? Secret(token) : nil
+    }
+
+    private static func done(_ kind: String, token: Secret? = nil) throws -> Secret {
+        var json = try JSONWriter()
+        try json.begin("{")
+        try json.name("Ok")
+        try json.begin("{")
+        try json.member("kind", kind)
+        if let token {
+            try json.member("token", token)
+            // Until this process of cargo's ends; the same for reading and for publishing.
+            try json.member("cache", "session")
+            try json.member("operation_independent", raw: "true")
+        }
+        try json.end("}")
+        try json.end("}")
+        return try json.text()
+    }
+}
+
+/// Lines that come one after the other, each in locked memory.
+private struct SecretLines: ~Copyable {
+    private let descriptor: Int32
+    private let limit: Int
+
+    init(_ descriptor: Int32, limit: Int) { (self.descriptor, self.limit) = (descriptor, limit) }
+
+    /// The next one without its newline; nil: the end. What does not end with a newline is a line as well.
+    mutating func next() throws -> Secret? {
+        var text = try SecretBuffer()
+        var byte = try SecretBytes(zeroed: 1)
+        while true {
+            let count = byte.withMutableBytes { bytes in
+                unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, 1) }
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return text.count > 0 ? Secret(try text.bytes()) : nil }
+            let isEnd = byte.withBytes { $0[0] == 0x0a }
+            if isEnd, text.count == 0 { continue }
+            if isEnd { return Secret(try text.bytes()) }
+            guard text.count < limit else { throw CommandError(.failure, "cargo says more than 1 MiB in a line") }
+            try byte.withBytes { bytes throws(CryptoError) in try text.append(bytes) }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Vault
+internal import VaultCrypto
+internal import VaultImport
+
+struct Credential: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "credential",
+        abstract: "Print a credential as a cloud's own tools want it.",
+        subcommands: [CredentialAWS.self, CredentialKubernetes.self])
+}
+
+struct CredentialAWS: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "aws",
+        abstract: "Print the keys of an AWS profile.",
+        discussion: """
+            For ~/.aws/config: credential_process = vault credential aws PROFILE. The item is the secret key of the \
+            service aws and the account PROFILE, with the attribute aws_access_key_id, the field aws_session_token \
+            where there is one, and aws_expiration, such as 2030-01-31T12:00:00Z: 'vault import plaintext' makes it \
+            of ~/.aws/credentials.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "The profile.")
+    var profile: String
+
+    func run() throws {
+        let text = try CloudItem.withItem(vault, "aws", profile) { item in
+            guard let key = item.userAttributes["aws_access_key_id"], let secret = try item.openedSecret() else {
+                throw CommandError(
+                    .notFound, "the item has no access key",
+                    hint: "vault update aws PROFILE --attr aws_access_key_id=ID")
+            }
+            let expiry = item.userAttributes["aws_expiration"]
+            try CloudItem.check(expiry)
+            var json = try JSONWriter()
+            try json.begin("{")
+            try json.member("Version", raw: "1")
+            try json.member("AccessKeyId", key)
+            try json.member("SecretAccessKey", secret)
+            if let token = try item.openedSecret(field: "aws_session_token") { try json.member("SessionToken", token) }
+            if let expiry { try json.member("Expiration", expiry) }
+            try json.end("}")
+            return try json.text()
+        }
+        try HelperAccess.write(text)
+    }
+}
+
+struct CredentialKubernetes: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kubernetes",
+        abstract: "Print a token for kubectl.",
+        discussion: """
+            For the users of a kubeconfig: exec, with command vault, args [credential, kubernetes, NAME] and \
+            apiVersion client.authentication.k8s.io/v1. The item is the token of the service kubernetes and the \
+            account NAME, with the attribute expiration where it has an end, such as 2030-01-31T12:00:00Z. A \
+            certificate is in its fields client-certificate and client-key, both PEM.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "The account of the item.")
+    var name: String
+
+    private static let version = "client.authentication.k8s.io/v1"
+    private static let versions = [version, version + "beta1"]
+
+    func run() throws {
+        let version = try CredentialKubernetes.wantedVersion()
+        let text = try CloudItem.withItem(vault, "kubernetes", name) { item in
+            let expiry = item.userAttributes["expiration"]
+            try CloudItem.check(expiry)
+            let (certificate, key) = (
+                try item.openedSecret(field: "client-certificate"), try item.openedSecret(field: "client-key")
+            )
+            guard (certificate == nil) == (key == nil) else {
+                throw CommandError(.notFound, "the item has a certificate without its key, or a key alone")
+            }
+            let token = try item.openedSecret()
+            guard token != nil || key != nil else { throw CommandError(.notFound, "the item has no token") }
+            var json = try JSONWriter()
+            try json.begin("{")
+            try json.member("apiVersion", version)
+            try json.member("kind", "ExecCredential")
+            try json.name("status")
+            try json.begin("{")
+            if let token { try json.member("token", token) }
+            if let certificate { try json.member("clientCertificateData", certificate) }
+            if let key { try json.member("clientKeyData", key) }
+            if let expiry { try json.member("expirationTimestamp", expiry) }
+            try json.end("}")
+            try json.end("}")
+            return try json.text()
+        }
+        try HelperAccess.write(text)
+    }
+
+    /// As kubectl says it in its variable.
+    private static func wantedVersion() throws -> String {
+        guard let text = ProcessEnvironment.variable("KUBERNETES_EXEC_INFO") else { return version }
+        let info = try? JSONValue(try Document(Secret(copying: text)))
+        guard let wanted = info?["apiVersion"]?.text, versions.contains(wanted) else {
+            throw CommandError(
+                .unsupported, "$KUBERNETES_EXEC_INFO asks for another version of the answer", hint: "\(version)")
+        }
+        return wanted
+    }
+}
+
+/// The item of a cloud's credential.
+private enum CloudItem {
+    static func withItem(
+        _ options: VaultOptions, _ service: String, _ account: String, _ body: (Item) throws -> Secret
+    ) throws -> Secret {
+        try HelperAccess.withVault(options, for: "vault credential", onlyReads: true) { vault in
+            var query = Query(.genericPassword, service: service, account: account)
+            query.synchronizableAny = true
+            return try body(try vault.copyMatching(query).only())
+        }
+    }
+
+    /// A credential that has ended would only be refused elsewhere.
+    static func check(_ expiry: String?) throws {
+        guard let expiry else { return }
+        guard let end = try? Date(expiry, strategy: .iso8601) else {
+            throw CommandError(.failure, "the end of the credential is no time such as 2030-01-31T12:00:00Z")
+        }
+        guard end > Date() else { throw CommandError(.notFound, "the credential has ended", hint: "store a new one") }
+    }
+}

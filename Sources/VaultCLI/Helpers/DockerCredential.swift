@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultImport
+
+struct DockerCredential: HelperCommand {
+    static let link = "docker-credential-vault"
+    static let configuration = CommandConfiguration(
+        commandName: "docker-credential",
+        abstract: "Keep docker's credentials.",
+        discussion: """
+            A credential helper of docker, podman, buildah and skopeo: "credsStore": "vault" in ~/.docker/config.json, \
+            where this command is installed as docker-credential-vault as well. The items are those of docker's own \
+            helper for the Secret Service, so that both see the same.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "get, store, erase or list, which docker says; the rest comes from standard input.")
+    var action: String
+
+    /// What docker knows by its words, on standard output.
+    private struct Answer: Error {
+        let words: String
+
+        static let notFound = Answer(words: "credentials not found in native keychain")
+        static let noServer = Answer(words: "no credentials server URL")
+        static let noUser = Answer(words: "no credentials username")
+    }
+
+    private static let attributes = ["xdg:schema": "io.docker.Credentials", "label": "Docker Credentials"]
+    private static let limit = 1 << 20
+
+    func run() throws {
+        do { try perform() } catch {
+            let words =
+                (error as? Answer)?.words
+                ?? CommandLineTool.failure(error).map { $0.message + ($0.hint.map { " (\($0))" } ?? "") }
+            guard let words else { throw error }
+            try Output.line(words)
+            throw CommandError(.failure, words)
+        }
+    }
+
+    private func perform() throws {
+        switch action {
+        case "version": try Output.line("\(DockerCredential.link) (vault) v\(VaultCommand.configuration.version)")
+        case "list": try list()
+        case "get": try get()
+        case "store": try store()
+        case "erase":
+            let server = try DockerCredential.server()
+            try access { vault in
+                for query in DockerCredential.queries(server) { _ = try vault.deleteAll(query) }
+            }
+        default: throw Answer(words: "Unknown credential action `\(action.printable)`")
+        }
+    }
+
+    private func access<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+        try HelperAccess.withVault(vault, for: "docker", onlyReads: true, body)
+    }
+
+    private func get() throws {
+        let server = try DockerCredential.server()
+        let text = try access { vault in
+            for query in DockerCredential.queries(server) {
+                guard let item = try vault.allMatching(query).newest, let secret = try item.openedSecret() else {
+                    continue
+                }
+                var json = try JSONWriter()
+                try json.begin("{")
+                try json.member("ServerURL", server)
+                try json.member("Username", item.dockerUser)
+                try json.member("Secret", secret)
+                try json.end("}")
+                return try json.text()
+            }
+            throw Answer.notFound
+        }
+        try HelperAccess.write(text)
+    }
+
+    private func store() throws {
+        let text = try DockerCredential.input()
+        guard let value = try? JSONValue(try Document(text)), value.isObject else {
+            throw Answer(words: "the credentials are no JSON object")
+        }
+        guard let server = value["ServerURL"]?.text, !server.isEmpty else { throw Answer.noServer }
+        guard let user = value["Username"]?.text, !user.isEmpty else { throw Answer.noUser }
+        guard JSONValue.isPlain(server), JSONValue.isPlain(user) else {
+            throw Answer(words: "the server URL or the username has a control character")
+        }
+        let secret = try value["Secret"]?.secret() ?? Secret(try SecretBytes(zeroed: 0))
+        try access { vault in
+            // Another user for a server comes in the place of the first.
+            let known = try DockerCredential.queries(server).flatMap { try vault.allMatching($0) }
+            let others = known.filter { $0.account != user || $0.service != server }.compactMap(\.record)
+            let attributes = DockerCredential.attributes.merging([
+                "server": server, "username": user, "docker_cli": "1",
+            ]) { $1 }
+            try vault.store(
+                [
+                    Item(
+                        .genericPassword(service: server, account: user),
+                        attributes: [.label: .string("Docker Credentials")], userAttributes: attributes, secret: secret)
+                ], replacing: true, deleting: others.map { Query(persistentReference: $0.persistentReference) })
+        }
+    }
+
+    private func list() throws {
+        let users = try access { vault in
+            var query = Query(.genericPassword, userAttributes: ["docker_cli": "1"])
+            query.synchronizableAny = true
+            return try vault.allMatching(query).map { ($0.userAttributes["server"] ?? $0.service ?? "", $0.dockerUser) }
+        }
+        try Output.json(Dictionary(users) { $1 })
+    }
+
+    /// What docker's helper for the Secret Service has made, or this.
+    private static func queries(_ server: String) -> [Query] {
+        [server, server.hasSuffix("/") ? String(server.dropLast()) : server + "/"].map { server in
+            var query = Query(.genericPassword, userAttributes: ["docker_cli": "1", "server": server])
+            query.synchronizableAny = true
+            return query
+        }
+    }
+
+    private static func input() throws -> Secret {
+        Secret(
+            try SecretReader.read(
+                STDIN_FILENO, limit: limit, tooLong: Answer(words: "the credentials have more than 1 MiB")))
+    }
+
+    /// The one that docker says; a newline at its end is not a part of it.
+    private static func server() throws -> String {
+        let text = try input().withBytes { bytes in String(validating: bytes.array(0..<bytes.count), as: UTF8.self) }
+        guard let text else { throw Answer(words: "the server URL is not UTF-8") }
+        var server = Substring(text)
+        if server.utf8.last == 0x0a { server = Substring(server.unicodeScalars.dropLast()) }
+        if server.utf8.last == 0x0d { server = Substring(server.unicodeScalars.dropLast()) }
+        guard !server.isEmpty else { throw Answer.noServer }
+        guard JSONValue.isPlain(String(server)) else { throw Answer(words: "the server URL has a control character") }
+        return String(server)
+    }
+}
+
+extension Item {
+    fileprivate var dockerUser: String { userAttributes["username"] ?? account ?? "" }
+}
+
+extension [Item] {
+    /// The one that was changed last.
+    var newest: Item? {
+        self.max { ($0.record?.modified ?? .distantPast) < ($1.record?.modified ?? .distantPast) }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import Vault
+internal import VaultCrypto
+internal import VaultDoors
+
+struct GitCredential: HelperCommand {
+    static let link = "git-credential-vault"
+    static let configuration = CommandConfiguration(
+        commandName: "git-credential",
+        abstract: "Keep git's credentials.",
+        discussion: """
+            A credential helper (gitcredentials(7)): 'git config --global credential.helper vault' where this command \
+            is installed as git-credential-vault as well, else credential.helper '!vault git-credential'. A credential \
+            is an internet password of its host, port and protocol, and of its path where git says one. Tokens with an \
+            end, their refresh tokens, and credentials of other schemes than a password are kept as git says them.
+
+            A locked vault is unlocked by asking at the terminal, or by pinentry. Where nobody can be asked nothing is \
+            answered, and git goes on to its next helper.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(help: "get, store or erase, which git says; the rest comes from standard input.")
+    var action: String
+
+    func run() throws {
+        // As git wants of what is not known.
+        guard ["get", "store", "erase"].contains(action) else { return }
+        let tooLong = GitCredential.failure(.tooLong)
+        let text = try SecretReader.read(STDIN_FILENO, limit: GitRecord.limit, tooLong: tooLong)
+        let record: GitRecord
+        do throws(GitRecord.Flaw) { record = try GitRecord(Secret(text)) } catch { throw GitCredential.failure(error) }
+        do {
+            let isQuestion = action == "get"
+            let answer = try HelperAccess.withVault(vault, for: "git", onlyReads: true) { vault in
+                let logins = GitLogins(vault, now: Int64(Date().timeIntervalSince1970))
+                switch action {
+                case "store": try logins.keep(record)
+                case "erase": try logins.erase(record)
+                default: break
+                }
+                return isQuestion ? try logins.answer(to: record) : nil
+            }
+            if let answer { try HelperAccess.write(Secret(try answer.text())) }
+        } catch let error as CommandError where error.status == .locked {
+            // git asks its next helper, and then the person for the password itself.
+            Output.note("the vault is locked: 'vault unlock' lets git have its credentials")
+        }
+    }
+
+    private static func failure(_ flaw: GitRecord.Flaw) -> CommandError {
+        switch flaw {
+        case .tooLong: CommandError(.failure, "git says more than 1 MiB")
+        case .zeroByte: CommandError(.failure, "there is a zero byte in what git says")
+        case .cutLine: CommandError(.failure, "what git says ends in the middle of a line")
+        case .noEquals: CommandError(.failure, "there is a line that is not KEY=VALUE in what git says")
+        case .notText: CommandError(.failure, "what git says is not UTF-8")
+        case .noMemory: CommandError(.resources, "not enough memory")
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+
+/// Where systemd gets the credentials of units: a socket that `LoadCredential=ID:SOCKET` names.
+package final class CredentialSocket {
+    private let source: any DispatchSourceRead
+
+    /// What systemd takes ends before this, in bytes.
+    private static let limit = 1 << 20
+    /// The most that are answered at once.
+    private static let mostClients = 64
+    /// For one that does not read, in seconds: the unit waits as well.
+    private static let patience = 5
+
+    /// Listens.
+    ///
+    /// - Parameters:
+    ///   - descriptor: bound. It is closed with the value.
+    ///   - report: hears what was refused, and why, for the journal.
+    package init?(_ descriptor: Int32, house: any DoorHouse, report: @escaping @Sendable (String) -> Void) {
+        guard listen(descriptor, SOMAXCONN) == 0 else {
+            close(descriptor)
+            return nil
+        }
+        let queue = DispatchQueue(label: "vault.credentials")
+        let places = DispatchSemaphore(value: CredentialSocket.mostClients)
+        source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+        source.setEventHandler {
+            let accepted = clinux_accept(descriptor, CredentialSocket.patience)
+            guard accepted >= 0 else { return }
+            let client = Int32(accepted)
+            places.wait()
+            DispatchQueue(label: "vault.credential").async {
+                CredentialSocket.serve(client, house, report)
+                close(client)
+                places.signal()
+            }
+        }
+        source.setCancelHandler(handler: { close(descriptor) })
+        source.activate()
+    }
+
+    deinit { source.cancel() }
+
+    private static func serve(_ client: Int32, _ house: any DoorHouse, _ report: (String) -> Void) {
+        do throws(CredentialRefusal) {
+            let secret = try secret(for: client, house)
+            secret.withBytes { bytes in
+                // They are there as long as the call takes.
+                _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(client, $0.baseAddress, $0.count, 0) }
+            }
+        } catch {
+            report(error.text)
+            // To close without a byte would start the unit with an empty credential; so much is refused by systemd.
+            let zeros = [UInt8](repeating: 0, count: limit + 1)
+            _ = unsafe clinux_send(client, zeros, zeros.count, 0)
+        }
+    }
+
+    private static func secret(for client: Int32, _ house: any DoorHouse) throws(CredentialRefusal) -> Secret {
+        let request = try request(of: client)
+        let found: Result<Secret, CredentialRefusal.Reason>
+        do throws(VaultError) { found = try find(request, house) } catch {
+            switch error {
+            case .locked: found = .failure(.locked)
+            case .accessGroupDenied, .agent(.refused): found = .failure(.notAllowed)
+            case .agent(.notRunning): found = .failure(.noAgent)
+            default: found = .failure(.failed(error))
+            }
+        }
+        do throws(CredentialRefusal.Reason) { return try found.get() } catch { throw CredentialRefusal(request, error) }
+    }
+
+    private static func find(
+        _ request: CredentialRequest, _ house: any DoorHouse
+    ) throws(VaultError) -> Result<Secret, CredentialRefusal.Reason> {
+        guard let agent = try house.agent(for: nil) else { return .failure(.noAgent) }
+        guard agent.greeting.access == .full else { return .failure(.notAllowed) }
+        for service in request.services {
+            var query = Query(.genericPassword, service: service, account: request.id)
+            query.attributes[.accessGroup] = .string(CredentialRequest.group)
+            query.synchronizableAny = true
+            query.returnsSecrets = true
+            guard let item = try agent.allMatching(query).first else { continue }
+            guard let secret = try item.openedSecret(), secret.count > 0 else { return .failure(.empty) }
+            return secret.count < limit ? .success(secret) : .failure(.tooLong)
+        }
+        return .failure(.absent)
+    }
+
+    /// Every process may bind the name that systemd does: what root says is believed, and what the own user says, who
+    /// could ask the agent as well.
+    private static func request(of client: Int32) throws(CredentialRefusal) -> CredentialRequest {
+        var (process, user): (Int32, UInt32) = (0, 0)
+        guard unsafe clinux_peer(client, &process, &user) == 0, user == 0 || user == geteuid() else {
+            throw CredentialRefusal(nil, .notSystemd)
+        }
+        var name = [UInt8](repeating: 0, count: 256)
+        let count = unsafe clinux_unix_name(client, 1, &name, name.count)
+        guard count > 0, let request = CredentialRequest(Array(name[..<count])) else {
+            throw CredentialRefusal(nil, .notSystemd)
+        }
+        return request
+    }
+}
+
+/// Why a unit does not get its credential.
+private struct CredentialRefusal: Error {
+    enum Reason: Error {
+        case notSystemd, noAgent, locked, absent, empty, tooLong, notAllowed
+        case failed(VaultError)
+    }
+
+    let request: CredentialRequest?
+    let reason: Reason
+
+    init(_ request: CredentialRequest?, _ reason: Reason) { (self.request, self.reason) = (request, reason) }
+
+    /// For the journal: names of systemd's own, in which nothing is that a terminal obeys.
+    var text: String {
+        let what = request.map { "the credential \($0.id) of \($0.unit)" } ?? "a credential"
+        return "\(what) is refused: \(why)"
+    }
+
+    private var why: String {
+        switch reason {
+        case .notSystemd: "it is not systemd that asks"
+        case .noAgent: "no agent is running"
+        case .locked: "the vault is locked"
+        case .absent: "there is no such item in the access group \(CredentialRequest.group)"
+        case .empty: "the item has no secret, or an empty one"
+        case .tooLong: "systemd takes less than 1 MiB"
+        case .notAllowed: "the agent's policy does not let this process read it"
+        case .failed(let error): "\(error)"
+        }
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+package import Vault
+internal import VaultCrypto
+
+/// The internet passwords of a store, as git asks for them.
+package struct GitLogins {
+    private let store: any ItemStore
+    /// In seconds since 1970.
+    private let now: Int64
+
+    /// Names of user attributes, and of a field.
+    private enum Names {
+        static let authenticationType = "git.authtype"
+        static let expiry = "git.password-expiry-utc"
+        static let refreshToken = "git.oauth-refresh-token"
+    }
+
+    /// What a state begins with that this helper has said.
+    private static let state = "vault:"
+
+    package init(_ store: any ItemStore, now: Int64) { (self.store, self.now) = (store, now) }
+
+    // MARK: get
+
+    /// The answer to a question. Nil: there is none.
+    package func answer(to record: GitRecord) throws(VaultError) -> GitRecord? {
+        guard let place = GitPlace(record) else { return nil }
+        let canTakeTypes = record.capabilities.contains("authtype")
+        var expired: GitRecord?
+        for item in try items(at: place, user: record.user, isExact: false) {
+            let type = item.userAttributes[Names.authenticationType]
+            guard type == nil || canTakeTypes else { continue }
+            var answer = GitRecord()
+            answer.user = item.account.flatMap { $0.isEmpty && type != nil ? nil : $0 }
+            answer.expiry = expiry(of: item)
+            answer.refreshToken = try item.openedSecret(field: Names.refreshToken)
+            guard answer.expiry.map({ $0 > now }) ?? true else {
+                answer.expiry = nil
+                if expired == nil, answer.refreshToken != nil { expired = answer }
+                continue
+            }
+            guard let secret = try item.openedSecret() else { continue }
+            if let type {
+                (answer.authenticationType, answer.credential) = (type, secret)
+                answer.capabilities.append("authtype")
+            } else {
+                answer.password = secret
+            }
+            if record.capabilities.contains("state"), let version = item.record?.version {
+                answer.capabilities.append("state")
+                answer.states = [GitLogins.state + String(version)]
+            }
+            if answer.isSayable { return answer }
+        }
+        return expired.flatMap { $0.isSayable ? $0 : nil }
+    }
+
+    // MARK: store
+
+    /// Keeps what git says was accepted.
+    ///
+    /// - Returns: false when there was nothing to be kept.
+    @discardableResult
+    package func keep(_ record: GitRecord) throws(VaultError) -> Bool {
+        guard let place = GitPlace(record), !record.isEphemeral, record.isSayable else { return false }
+        let type = record.authenticationType
+        guard let secret = type == nil ? record.password : record.credential, type != nil || record.user != nil else {
+            return false
+        }
+        guard record.expiry.map({ $0 > now }) ?? true || record.refreshToken != nil else { return false }
+        let known = try items(at: place, user: record.user ?? "", isExact: true).first {
+            ($0.userAttributes[Names.authenticationType] == nil) == (type == nil)
+        }
+        let expiry = record.expiry.map(String.init)
+        guard let known, let found = known.record else {
+            var attributes: [String: String] = [:]
+            attributes[Names.authenticationType] = type
+            attributes[Names.expiry] = expiry
+            var fields: [String: Secret] = [:]
+            fields[Names.refreshToken] = record.refreshToken
+            try store.set(
+                Item(
+                    place.key(record.user ?? ""), attributes: [.label: .string("Git: \(place.text)")],
+                    userAttributes: attributes, secret: secret, fields: fields))
+            return true
+        }
+        // git says it after each use: what is there is left alone.
+        let (old, token) = (try known.openedSecret(), try known.openedSecret(field: Names.refreshToken))
+        let isSame =
+            known.userAttributes[Names.authenticationType] == type && known.userAttributes[Names.expiry] == expiry
+            && GitLogins.isSame(old, secret) && GitLogins.isSame(token, record.refreshToken)
+        guard !isSame else { return true }
+        var changes = ItemChanges(secret: secret)
+        changes.userAttributes.updateValue(type, forKey: Names.authenticationType)
+        changes.userAttributes.updateValue(expiry, forKey: Names.expiry)
+        changes.fields.updateValue(record.refreshToken, forKey: Names.refreshToken)
+        try store.update(matching: Query(persistentReference: found.persistentReference), with: changes)
+        return true
+    }
+
+    private static func isSame(_ one: Secret?, _ other: Secret?) -> Bool {
+        guard let one, let other else { return one == nil && other == nil }
+        return one.withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
+
+    // MARK: erase
+
+    /// Deletes what git says was refused, and nothing that has been changed since git had it.
+    ///
+    /// - Returns: how many items, 0 or more.
+    @discardableResult
+    package func erase(_ record: GitRecord) throws(VaultError) -> Int {
+        guard let place = GitPlace(record) else { return 0 }
+        var count = 0
+        for item in try items(at: place, user: record.user, isExact: false) where try isMeant(item, record) {
+            guard let found = item.record else { continue }
+            count += try store.deleteAll(Query(persistentReference: found.persistentReference))
+        }
+        return count
+    }
+
+    private func isMeant(_ item: Item, _ record: GitRecord) throws(VaultError) -> Bool {
+        let own = record.states.filter { $0.hasPrefix(GitLogins.state) }
+        let version = item.record.map { GitLogins.state + String($0.version) }
+        guard own.isEmpty || version.map(own.contains) == true else { return false }
+        let isTyped = item.userAttributes[Names.authenticationType] != nil
+        guard let said = record.credential ?? record.password else { return true }
+        let secret = try item.openedSecret()
+        return isTyped == (record.credential != nil) && GitLogins.isSame(secret, said)
+    }
+
+    // MARK: Finding
+
+    /// The items of a place, those that fit best and the newest first.
+    ///
+    /// - Parameter isExact: whether a place without a path is not one with any.
+    private func items(at place: GitPlace, user: String?, isExact: Bool) throws(VaultError) -> [Item] {
+        var query = Query(.internetPassword, account: user, server: place.server)
+        query.synchronizableAny = true
+        let fits = try store.allMatching(query).compactMap { item in
+            place.fit(item, isExact: isExact).map { (fit: $0, item: item) }
+        }
+        return fits.sorted { a, b in
+            if a.fit != b.fit { return a.fit > b.fit }
+            return (a.item.record?.modified ?? .distantPast) > (b.item.record?.modified ?? .distantPast)
+        }.map(\.item)
+    }
+
+    private func expiry(of item: Item) -> Int64? { item.userAttributes[Names.expiry].flatMap { Int64($0) } }
+}
+
+/// Where a credential is for: never another host, nor the same by another protocol or port.
+struct GitPlace {
+    private let protocolName: String
+    let server: String
+    /// Nil: the protocol's own.
+    private let port: Int?
+    /// As git says it, without the slash that it begins with.
+    private let path: String?
+
+    private static let ports = ["http": 80, "https": 443, "ftp": 21, "ftps": 990]
+
+    /// Nil: it is for no place that a credential could be kept for.
+    init?(_ record: GitRecord) {
+        protocolName = record.protocolName.lowercased()
+        path = record.path.flatMap { $0.isEmpty ? nil : $0 }
+        let isName = protocolName.utf8.allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || "0123456789+-.".utf8.contains(byte)
+        }
+        guard !protocolName.isEmpty, isName else { return nil }
+        guard let (host, port) = GitPlace.parts(of: record.host.lowercased()) else { return nil }
+        // The passphrase of a certificate is a file's, on no host.
+        guard !host.isEmpty || protocolName == "cert" && path != nil else { return nil }
+        server = host
+        self.port = port == GitPlace.ports[protocolName] ? nil : port
+    }
+
+    /// Nil: it is no host, or its port is no number.
+    private static func parts(of host: String) -> (String, Int?)? {
+        let bytes = host.utf8
+        let isOne = bytes.allSatisfy { $0 > 0x20 && $0 != 0x7f && !"/\\@?#".utf8.contains($0) }
+        guard isOne, bytes.count <= 1024 else { return nil }
+        // A colon between brackets is the address's own (RFC 3986, 3.2.2).
+        let end = bytes.lastIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) } ?? bytes.startIndex
+        guard let colon = bytes[end...].firstIndex(of: UInt8(ascii: ":")) else { return (host, nil) }
+        let digits = bytes[bytes.index(after: colon)...]
+        guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let port = Int(Substring(digits)), (1...65535).contains(port), colon > bytes.startIndex
+        else { return nil }
+        return (String(host[..<colon]), port)
+    }
+
+    var text: String {
+        protocolName + "://" + server + (port.map { ":\($0)" } ?? "") + (path.map { "/" + $0 } ?? "")
+    }
+
+    func key(_ user: String) -> ItemKey {
+        .internetPassword(
+            server: server, account: user, protocol: ProtocolNames.code(protocolName), port: port, path: path)
+    }
+
+    /// How well an item is for this place, the better the larger. Nil: it is for another.
+    func fit(_ item: Item, isExact: Bool) -> Int? {
+        let name = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0).lowercased() }
+        // One that says nothing of a protocol is not sent in clear.
+        guard name == protocolName || name == nil && protocolName == "https" else { return nil }
+        var port: Int?
+        if case .number(let number) = item[.port], number != 0 { port = Int(number) }
+        guard (port == GitPlace.ports[protocolName] ? nil : port) == self.port else { return nil }
+        let text = item[.path]?.text ?? ""
+        let path = text.hasPrefix("/") ? String(text.dropFirst()) : text
+        guard path == self.path ?? "" || !isExact && self.path == nil else { return nil }
+        return (name == nil ? 0 : 2) + (path == self.path ?? "" ? 1 : 0)
+    }
+}
+
+extension GitRecord {
+    /// Whether each part of it can be said in a line.
+    fileprivate var isSayable: Bool {
+        let texts = [user, authenticationType].compactMap { $0 }
+        return texts.allSatisfy { GitRecord.isLine(Array($0.utf8).span) }
+            && [password, credential, refreshToken].allSatisfy { $0?.withBytes(GitRecord.isLine) ?? true }
+    }
+
+    private static func isLine(_ bytes: Span<UInt8>) -> Bool {
+        bytes.indices.allSatisfy { bytes[$0] != 0 && bytes[$0] != 0x0a }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+import VaultAgentServer
+import VaultCrypto
+
+@testable import VaultDoors
+
+/// A vault, its agent, and the socket at which units get their credentials.
+private final class CredentialWorld: @unchecked Sendable {
+    private let directory: TemporaryDirectory
+    let house: TestHouse
+    private let server: AgentServer
+    private var agent: AgentSocket?
+    private var socket: CredentialSocket?
+
+    init(isUnlocked: Bool = true) throws {
+        directory = try TemporaryDirectory()
+        house = try TestHouse(directory.path)
+        try house.makeVault()
+        var settings = AgentSettings(vault: house.path, version: "test")
+        settings.environment = house.environment
+        server = try AgentServer(settings)
+        let agent = try AgentSocket.make(house.address)
+        try server.start(on: agent.descriptor)
+        self.agent = consume agent
+        if isUnlocked { try house.unlockNow() }
+        let listener = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(Self.withAddress(Array(path.utf8)) { bind(listener, $0, $1) } == 0)
+        socket = CredentialSocket(listener, house: house) { _ in }
+        #expect(socket != nil)
+    }
+
+    deinit {
+        socket = nil
+        server.stop()
+    }
+
+    private var path: String { directory.path.appending("credentials.sock").string }
+
+    private static func withAddress(
+        _ name: [UInt8], _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + name.count)
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+
+    func keep(_ service: String, _ id: String, _ secret: Secret?, group: String = "systemd") throws {
+        let store = try #require(
+            try AgentClient(at: house.address, vault: house.path, accessGroups: ["default", "*"]))
+        try store.add(
+            Item(
+                .genericPassword(service: service, account: id), attributes: [.accessGroup: .string(group)],
+                secret: secret))
+    }
+
+    func lock() throws { try #require(try house.agent(for: nil)).lock() }
+
+    /// What a peer that is bound to a name of its choice gets; nil: it is bound to none.
+    func answer(to name: String?) throws -> [UInt8] {
+        let peer = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(peer) }
+        if let name {
+            try #require(Self.withAddress([0] + Array(name.utf8)) { bind(peer, $0, $1) } == 0)
+        }
+        try #require(Self.withAddress(Array(path.utf8)) { connect(peer, $0, $1) } == 0)
+        // As systemd does.
+        shutdown(peer, Int32(SHUT_WR))
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(peer, &part, part.count)
+            guard count > 0 else { return bytes }
+            bytes += part[..<count]
+        }
+    }
+
+    /// What the instance of a unit asks for, by a name that no other test has.
+    func answer(to unit: String, _ id: String) throws -> [UInt8] {
+        let number = String(UInt64.random(in: 1...UInt64.max), radix: 16)
+        return try answer(to: "\(number)/unit/\(unit)/\(id)")
+    }
+}
+
+/// So much is no credential, and the unit fails.
+private let refusal = [UInt8](repeating: 0, count: (1 << 20) + 1)
+
+struct CredentialSocketTests {
+    @Test func `what is no unit's gets what systemd refuses`() async throws {
+        try await aside {
+            let world = try CredentialWorld()
+            try world.keep("*", "api", "s3cret")
+            #expect(try world.answer(to: nil) == refusal)
+            #expect(try world.answer(to: "evil-\(UUID())") == refusal)
+            #expect(try world.answer(to: "1/unit/../\(UUID())") == refusal)
+        }
+    }
+
+    @Test func `an absent, empty, too long or locked credential fails the unit`() async throws {
+        try await aside {
+            let world = try CredentialWorld()
+            try world.keep("a.service", "none", nil)
+            try world.keep("a.service", "empty", Secret(try SecretBytes(zeroed: 0)))
+            try world.keep("a.service", "long", Secret(try SecretBytes(zeroed: 1 << 20)))
+            try world.keep("a.service", "here", "s3cret")
+            try world.keep("a.service", "elsewhere", "s3cret", group: "default")
+            for id in ["absent", "none", "empty", "long", "elsewhere"] {
+                #expect(try world.answer(to: "a.service", id) == refusal, "\(id)")
+            }
+            #expect(try world.answer(to: "b.service", "here") == refusal)
+            try world.lock()
+            #expect(try world.answer(to: "a.service", "here") == refusal)
+        }
+    }
+
+    @Test func `a unit gets its own credential, else its template's, else that of all`() async throws {
+        try await aside {
+            let world = try CredentialWorld()
+            try world.keep("*", "api", "of all")
+            #expect(try world.answer(to: "x@1.service", "api") == Array("of all".utf8))
+            try world.keep("x@.service", "api", "of the template")
+            #expect(try world.answer(to: "x@1.service", "api") == Array("of the template".utf8))
+            try world.keep("x@1.service", "api", "its own")
+            #expect(try world.answer(to: "x@1.service", "api") == Array("its own".utf8))
+            #expect(try world.answer(to: "x@2.service", "api") == Array("of the template".utf8))
+            #expect(try world.answer(to: "y.service", "api") == Array("of all".utf8))
+        }
+    }
+
+    @Test func `the longest and a binary credential arrive whole`() async throws {
+        try await aside {
+            let world = try CredentialWorld()
+            let long = (0..<(1 << 20) - 1).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            try world.keep("a.service", "long", try Secret(bytes: long))
+            #expect(try world.answer(to: "a.service", "long") == long)
+        }
+    }
+
+    @Test func `peers that say and read nothing keep no unit from its credential`() async throws {
+        try await aside {
+            let world = try CredentialWorld()
+            try world.keep("a.service", "api", "s3cret")
+            try atOnce(40) { _ in _ = try world.answer(to: nil) }
+            try atOnce(8) { _ in
+                let answer = try world.answer(to: "a.service", "api")
+                #expect(answer == Array("s3cret".utf8))
+            }
+        }
+    }
+}
