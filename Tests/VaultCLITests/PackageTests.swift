@@ -73,7 +73,8 @@ private let hasRelease =
             grep -E '^(Conflicts|Recommends)' keychain/control/control
             grep -oE '(libc6|libsodium23) \\(>= ' keychain/control/control
             (cd keychain && md5sum --quiet -c control/md5sums && echo sums)
-            tar -tf one/vault-$version-linux-$machine.tar.xz | sed "s/$version/VERSION/" | grep -v '/$'
+            tar -tvf one/vault-$version-linux-$machine.tar.xz | sed "s/.* vault-$version/vault-VERSION/" | grep -v '/$'
+            (cd keychain/usr/bin && readlink *-credential-vault | sort | uniq -c | tr -s ' ')
             """, in: shell)
         #expect(
             result.output == """
@@ -81,6 +82,8 @@ private let hasRelease =
                 ./usr/bin/vault
                 ./usr/lib/systemd/user/vault-agent.service
                 ./usr/lib/systemd/user/vault-agent.socket
+                ./usr/lib/systemd/user/vault-credentials.service
+                ./usr/lib/systemd/user/vault-credentials.socket
                 ./usr/lib/systemd/user/vault-doors.service
                 ./usr/share/bash-completion/completions/vault
                 ./usr/share/doc/vault-keychain/README.md
@@ -95,6 +98,7 @@ private let hasRelease =
                 1
                 1
                 ExecStart=/usr/bin/vault agent --foreground
+                ExecStart=/usr/bin/vault doors --credentials %t/vault/credentials.sock
                 ExecStart=/usr/bin/vault doors --secret-service --portal
                 0
                 1
@@ -106,16 +110,25 @@ private let hasRelease =
                 vault-VERSION/LICENSE
                 vault-VERSION/README.md
                 vault-VERSION/SECURITY.md
+                vault-VERSION/bin/cargo-credential-vault -> vault
+                vault-VERSION/bin/docker-credential-vault -> vault
+                vault-VERSION/bin/git-credential-vault -> vault
                 vault-VERSION/bin/vault
                 vault-VERSION/share/bash-completion/completions/vault
                 vault-VERSION/share/fish/vendor_completions.d/vault.fish
+                vault-VERSION/share/man/man1/cargo-credential-vault.1.gz -> vault.1.gz
+                vault-VERSION/share/man/man1/docker-credential-vault.1.gz -> vault.1.gz
+                vault-VERSION/share/man/man1/git-credential-vault.1.gz -> vault.1.gz
                 vault-VERSION/share/man/man1/vault.1.gz
                 vault-VERSION/share/man/man7/vault.7.gz
                 vault-VERSION/share/systemd/user/vault-agent.service
                 vault-VERSION/share/systemd/user/vault-agent.socket
+                vault-VERSION/share/systemd/user/vault-credentials.service
+                vault-VERSION/share/systemd/user/vault-credentials.socket
                 vault-VERSION/share/systemd/user/vault-doors.service
                 vault-VERSION/share/xdg-desktop-portal/portals/vault.portal
                 vault-VERSION/share/zsh/site-functions/_vault
+                 3 vault
 
                 """, "\(result.output)\(result.error)")
     }
@@ -144,6 +157,8 @@ private let hasRelease =
                 if [ "$1" = configure ] || [ "$1" = abort-remove ] || [ "$1" = abort-upgrade ]; then \
                 pam-auth-update --package; fi
                 if [ "$1" = remove ]; then pam-auth-update --package --remove vault; fi
+                ./usr/lib/systemd/system/vault-system-credentials.service
+                ./usr/lib/systemd/system/vault-system-credentials.socket
                 ./usr/lib/systemd/system/vault-system.service
                 ./usr/lib/sysusers.d/vault-keychain-system.conf
                 ./usr/lib/tmpfiles.d/vault-keychain-system.conf

@@ -111,7 +111,18 @@ enum OverviewManual {
             'vault import secret-service' goes before it. 'vault doors disable' takes back what was changed, and
             'vault doors status' says who serves.
 
-            Under systemd the bus starts vault-doors.service, elsewhere the command itself.
+            Under systemd the bus starts vault-doors.service, elsewhere the command itself. vault-credentials.socket is
+            for units: LoadCredential=ID:%t/vault/credentials.sock gives one the secret of the access group systemd,
+            the service UNIT and the account ID.
+            """
+        ),
+        (
+            "OTHER PROGRAMS",
+            """
+            Links to the command that others start: git-credential-vault ('git config credential.helper vault'),
+            docker-credential-vault ("credsStore": "vault"), cargo-credential-vault. 'vault credential aws' and 'vault
+            credential kubernetes' print what the tools of clouds want. While the vault is locked a person is asked, at
+            the terminal or by pinentry.
             """
         ),
         (

@@ -156,7 +156,6 @@ struct GitPlace {
     let server: String
     /// Nil: the protocol's own.
     private let port: Int?
-    /// As git says it, without the slash that it begins with.
     private let path: String?
 
     private static let ports = ["http": 80, "https": 443, "ftp": 21, "ftps": 990]
@@ -192,7 +191,8 @@ struct GitPlace {
     }
 
     var text: String {
-        protocolName + "://" + server + (port.map { ":\($0)" } ?? "") + (path.map { "/" + $0 } ?? "")
+        protocolName + "://" + server + (port.map { ":\($0)" } ?? "")
+            + (path.map { "/" + GitPlace.withoutSlash($0) } ?? "")
     }
 
     func key(_ user: String) -> ItemKey {
@@ -208,10 +208,14 @@ struct GitPlace {
         var port: Int?
         if case .number(let number) = item[.port], number != 0 { port = Int(number) }
         guard (port == GitPlace.ports[protocolName] ? nil : port) == self.port else { return nil }
-        let text = item[.path]?.text ?? ""
-        let path = text.hasPrefix("/") ? String(text.dropFirst()) : text
-        guard path == self.path ?? "" || !isExact && self.path == nil else { return nil }
-        return (name == nil ? 0 : 2) + (path == self.path ?? "" ? 1 : 0)
+        let isSame = GitPlace.withoutSlash(item[.path]?.text ?? "") == GitPlace.withoutSlash(path ?? "")
+        guard isSame || !isExact && path == nil else { return nil }
+        return (name == nil ? 0 : 2) + (isSame ? 1 : 0)
+    }
+
+    /// git leaves out the slash that the path of a URL begins with.
+    private static func withoutSlash(_ path: String) -> String {
+        path.hasPrefix("/") ? String(path.dropFirst()) : path
     }
 }
 
