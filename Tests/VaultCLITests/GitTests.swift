@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+import Testing
+
+/// git itself, with the command as its helper, and a server that asks who it is.
+struct GitTests {
+    /// Runs a script with a repository at `$url`, which takes the user ada and the password s3cret alone.
+    private func run(_ script: String) throws -> Shell.Result {
+        let server = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "gitserver.py").path()
+        return try Shell().run(
+            """
+            export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_NOSYSTEM=1 VAULT_PASSPHRASE_FILE=~/pass
+            chmod 600 pass; vault init --kdf interactive 2>/dev/null
+            git config --global credential.helper '!vault git-credential'
+            git config --global user.name ada; git config --global user.email ada@example.com
+            git init -q --bare repo.git; git -C repo.git config http.receivepack true
+            exec 3< <(exec /usr/bin/python3 '\(server)' "$PWD" ada:s3cret); server=$!
+            trap 'kill $server' EXIT
+            read -r port <&3
+            url=http://127.0.0.1:$port/repo.git
+            approve() { printf 'protocol=http\\nhost=%s\\nusername=ada\\npassword=%s\\n' "$1" "$2" | git credential approve; }
+            \(script)
+            """)
+    }
+
+    @Test func `a server that asks gets nothing that is another's`() throws {
+        let result = try run(
+            """
+            approve localhost:$port s3cret; approve 127.0.0.1:1 s3cret; approve 127.0.0.1 s3cret
+            git clone -q $url one 2>/dev/null || echo refused
+            sort -u requests
+            """)
+        #expect(result.output == "refused\n/repo.git/info/refs no\n", "\(result)")
+    }
+
+    @Test func `git clones and pushes with what the vault has`() throws {
+        let result = try run(
+            """
+            approve 127.0.0.1:$port s3cret
+            git clone -q $url one 2>/dev/null; cd one; git commit -q --allow-empty -m first; git push -q origin HEAD; cd ..
+            git clone -q $url two; git -C two log --format=%s
+            vault history 127.0.0.1 --class internet 2>/dev/null; vault find --class internet | cut -f2
+            """)
+        #expect(result.output == "first\nada\n", "\(result)")
+    }
+
+    @Test func `what the server refuses is forgotten`() throws {
+        let result = try run(
+            """
+            approve 127.0.0.1:$port wrong
+            git clone -q $url one 2>/dev/null || echo refused
+            vault find --class internet; echo "$?"
+            """)
+        #expect(result.output.hasPrefix("refused\n") && !result.output.contains("127.0.0.1"), "\(result)")
+    }
+
+    @Test func `a vault that is locked lets git go on to its next helper`() throws {
+        let result = try run(
+            """
+            unset VAULT_PASSPHRASE_FILE
+            git config --global --add credential.helper '!f() { printf "username=ada\\npassword=s3cret\\n"; }; f'
+            git clone -q $url one 2>errors && grep -c 'the vault is locked' errors
+            """)
+        #expect(result.status == 0 && Int(result.output.filter(\.isNumber)) ?? 0 >= 1, "\(result)")
+    }
+}
