@@ -15,9 +15,10 @@ struct GitTests {
             git config --global credential.helper '!vault git-credential'
             git config --global user.name ada; git config --global user.email ada@example.com
             git init -q --bare repo.git; git -C repo.git config http.receivepack true
-            exec 3< <(exec /usr/bin/python3 '\(server)' "$PWD" ada:s3cret); server=$!
-            trap 'kill $server' EXIT
-            read -r port <&3
+            # What is left behind keeps the test from its end, and other signals may be blocked.
+            mkfifo port; /usr/bin/python3 '\(server)' "$PWD" ada:s3cret >port & server=$!
+            trap 'kill -KILL $server' EXIT
+            read -r port <port
             url=http://127.0.0.1:$port/repo.git
             approve() { printf 'protocol=http\\nhost=%s\\nusername=ada\\npassword=%s\\n' "$1" "$2" | git credential approve; }
             \(script)
@@ -40,9 +41,9 @@ struct GitTests {
             approve 127.0.0.1:$port s3cret
             git clone -q $url one 2>/dev/null; cd one; git commit -q --allow-empty -m first; git push -q origin HEAD; cd ..
             git clone -q $url two; git -C two log --format=%s
-            vault history 127.0.0.1 --class internet 2>/dev/null; vault find --class internet | cut -f2
+            vault history 127.0.0.1 --class internet | grep -c ^version; vault find --class internet | cut -f2
             """)
-        #expect(result.output == "first\nada\n", "\(result)")
+        #expect(result.output == "first\n1\nada\n", "\(result)")
     }
 
     @Test func `what the server refuses is forgotten`() throws {
