@@ -20,7 +20,9 @@ struct GitTests {
             trap 'kill -KILL $server' EXIT
             read -r port <port
             url=http://127.0.0.1:$port/repo.git
-            approve() { printf 'protocol=http\\nhost=%s\\nusername=ada\\npassword=%s\\n' "$1" "$2" | git credential approve; }
+            approve() {
+                printf 'protocol=http\\nhost=%s\\nusername=ada\\npassword=%s\\n' "$1" "$2" | git credential approve
+            }
             \(script)
             """)
     }
@@ -39,7 +41,8 @@ struct GitTests {
         let result = try run(
             """
             approve 127.0.0.1:$port s3cret
-            git clone -q $url one 2>/dev/null; cd one; git commit -q --allow-empty -m first; git push -q origin HEAD; cd ..
+            git clone -q $url one 2>/dev/null
+            git -C one commit -q --allow-empty -m first; git -C one push -q origin HEAD
             git clone -q $url two; git -C two log --format=%s
             vault history 127.0.0.1 --class internet | grep -c ^version; vault find --class internet | cut -f2
             """)

@@ -223,7 +223,8 @@ extension CommandError {
         case .directory:
             self.init(
                 .inputOutput, "the directory of the \(owner)'s socket is not the user's own", hint: "chmod 700 it")
-        case .inTheWay: self.init(
+        case .inTheWay:
+            self.init(
                 .inputOutput, "something that is no socket of the user's lies in the place of the \(owner)'s")
         case .system(let errno):
             self.init(.inputOutput, "cannot make the \(owner)'s socket: \(errno.description.lowercased())")
