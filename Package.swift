@@ -6,6 +6,8 @@ var settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
+    // What an actor awaits runs on its own thread: the few that all tasks share may be taken for long by others.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 // Scripts/check and Scripts/test ask for it; a newer compiler with more to say must not keep a user from building.

@@ -232,3 +232,60 @@ final class BusClient {
         return (isDismissed, paths)
     }
 }
+
+extension BusClient {
+    /// Sends a call and does not wait for the answer.
+    func send(
+        _ interface: String, _ method: String, at path: String = root,
+        _ write: (BusMessage) throws(BusError) -> Void
+    ) throws(BusError) {
+        let member = BusMember(interface: Self.service + interface, name: method)
+        let call = try connection.newCall(member, at: path, of: "org.freedesktop.secrets")
+        try write(call)
+        try connection.send(call)
+    }
+
+    /// The types of the next answers.
+    func answers(_ count: Int) throws(BusError) -> [String] {
+        var signatures: [String] = []
+        _ = try connection.signal(until: .now + .seconds(60)) { message throws(BusError) in
+            if message.member.isEmpty { signatures.append(message.signature) }
+            return signatures.count == count
+        }
+        return signatures
+    }
+
+    /// The signals of the service that have come until now.
+    func signals() throws(BusError) -> [String] {
+        // What was sent before comes before its answer.
+        try call("DBus.Introspectable", "Introspect")
+        var names: [String] = []
+        while true {
+            switch try connection.next() {
+            case .message(let message):
+                if message.interface?.hasPrefix("org.freedesktop.DBus") != true || message.member == "PropertiesChanged"
+                {
+                    names.append(message.member)
+                }
+            case .progress: continue
+            case .nothing: return names
+            }
+        }
+    }
+
+    /// Nil: it tells of something else.
+    func tellsOfLock(_ message: BusMessage) throws(BusError) -> Bool? {
+        guard message.member == "PropertiesChanged", message.objectPath == BusClient.login else { return nil }
+        var isLocked: Bool?
+        _ = try message.text()
+        try message.dictionary(of: "sv") { () throws(BusError) in
+            guard try message.text() == "Locked" else { return try message.skip("v") }
+            try message.variant(of: "b") { () throws(BusError) in isLocked = try message.flag() }
+        }
+        return isLocked
+    }
+
+    func listenToAll() throws(BusError) {
+        try connection.match("type='signal',sender='org.freedesktop.secrets'")
+    }
+}
