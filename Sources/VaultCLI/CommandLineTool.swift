@@ -28,7 +28,16 @@ public enum CommandLineTool {
             Output.fail(.usage("an argument is not UTF-8"))
             exit(ExitStatus.usage.rawValue)
         }
-        exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+        exit(run(arguments(CommandLine.arguments)).rawValue)
+    }
+
+    /// A manifest for browsers names a program and no arguments: that is a link to this one. What browsers say is never
+    /// an option.
+    static func arguments(_ all: [String]) -> [String] {
+        let rest = Array(all.dropFirst())
+        let name = all.first?.split(separator: "/").last
+        return name == BrowserManifest.hostName[...]
+            ? [BrowserHost.configuration.commandName ?? "", "--"] + rest : rest
     }
 
     /// Bytes that are no text would be repaired, and two different names become the same.
@@ -173,7 +182,7 @@ struct VaultCommand: ParsableCommand {
             Exit codes: 'vault help exit-codes'.
             """,
         version: "0.1.0",
-        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self],
+        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self],
         groupedSubcommands: [
             CommandGroup(
                 name: "Every day",
@@ -197,7 +206,7 @@ struct VaultCommand: ParsableCommand {
                 name: "The vault",
                 subcommands: [
                     Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self,
-                    Doors.self, Audit.self,
+                    Doors.self, Browsers.self, Audit.self,
                     Completion.self,
                 ]),
         ])

@@ -38,7 +38,7 @@ package enum BitwardenExport {
         }
         try json.end("]")
         try json.end("}")
-        return try json.text()
+        return try json.line()
     }
 
     /// A UUID that is always the same for a name.
@@ -141,83 +141,4 @@ package enum BitwardenExport {
 
 extension Secret {
     var isUTF8: Bool { withBytes { (try? UTF8Span(validating: $0)) != nil } }
-}
-
-/// JSON (RFC 8259) that is put together in locked memory.
-private struct JSONWriter: ~Copyable {
-    private var buffer: SecretBuffer
-    private var needsComma = false
-
-    init() throws(CryptoError) { buffer = try SecretBuffer(capacity: 65_536) }
-
-    private mutating func part() throws(CryptoError) {
-        if needsComma { try buffer.append(UInt8(ascii: ",")) }
-        needsComma = true
-    }
-
-    mutating func begin(_ bracket: String) throws(CryptoError) {
-        try part()
-        try buffer.append(bracket)
-        needsComma = false
-    }
-
-    mutating func end(_ bracket: String) throws(CryptoError) {
-        try buffer.append(bracket)
-        needsComma = true
-    }
-
-    mutating func name(_ name: String) throws(CryptoError) {
-        try part()
-        try string(Array(name.utf8).span)
-        try buffer.append(UInt8(ascii: ":"))
-        needsComma = false
-    }
-
-    mutating func member(_ name: String, _ text: String) throws(CryptoError) {
-        try self.name(name)
-        try string(Array(text.utf8).span)
-        needsComma = true
-    }
-
-    mutating func member(_ name: String, _ secret: Secret?) throws(CryptoError) {
-        try self.name(name)
-        if let secret {
-            try secret.withBytes { bytes throws(CryptoError) in try string(bytes) }
-        } else {
-            try buffer.append("null")
-        }
-        needsComma = true
-    }
-
-    mutating func member(_ name: String, raw text: String) throws(CryptoError) {
-        try self.name(name)
-        try buffer.append(text)
-        needsComma = true
-    }
-
-    /// A value that is JSON already.
-    mutating func member(_ name: String, raw secret: Secret?) throws(CryptoError) {
-        guard let secret else { return try member(name, raw: "null") }
-        try self.name(name)
-        try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
-        needsComma = true
-    }
-
-    mutating func text() throws(CryptoError) -> Secret {
-        try buffer.append(0x0a)
-        return Secret(try buffer.take())
-    }
-
-    private mutating func string(_ bytes: Span<UInt8>) throws(CryptoError) {
-        try buffer.append(UInt8(ascii: "\""))
-        for index in bytes.indices {
-            switch bytes[index] {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): try buffer.append([UInt8(ascii: "\\"), bytes[index]])
-            case 0x0a: try buffer.append("\\n")
-            case let byte where byte < 0x20 || byte == 0x7f: try buffer.append("\\u00" + hexadecimal([byte]))
-            case let byte: try buffer.append(byte)
-            }
-        }
-        try buffer.append(UInt8(ascii: "\""))
-    }
 }

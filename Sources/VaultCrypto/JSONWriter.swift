@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// JSON (RFC 8259) that is put together in locked memory.
+package struct JSONWriter: ~Copyable {
+    private var buffer: SecretBuffer
+    private var needsComma = false
+
+    /// - Parameter capacity: how many bytes are likely.
+    package init(capacity: Int = 65_536) throws(CryptoError) { buffer = try SecretBuffer(capacity: capacity) }
+
+    private mutating func part() throws(CryptoError) {
+        if needsComma { try buffer.append(UInt8(ascii: ",")) }
+        needsComma = true
+    }
+
+    package mutating func begin(_ bracket: String) throws(CryptoError) {
+        try part()
+        try buffer.append(bracket)
+        needsComma = false
+    }
+
+    package mutating func end(_ bracket: String) throws(CryptoError) {
+        try buffer.append(bracket)
+        needsComma = true
+    }
+
+    package mutating func name(_ name: String) throws(CryptoError) {
+        try part()
+        try string(Array(name.utf8).span)
+        try buffer.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func member(_ name: String, _ text: String) throws(CryptoError) {
+        try self.name(name)
+        try string(Array(text.utf8).span)
+        needsComma = true
+    }
+
+    /// - Parameter secret: UTF-8.
+    package mutating func member(_ name: String, _ secret: Secret?) throws(CryptoError) {
+        try self.name(name)
+        if let secret {
+            try secret.withBytes { bytes throws(CryptoError) in try string(bytes) }
+        } else {
+            try buffer.append("null")
+        }
+        needsComma = true
+    }
+
+    package mutating func member(_ name: String, raw text: String) throws(CryptoError) {
+        try self.name(name)
+        try buffer.append(text)
+        needsComma = true
+    }
+
+    /// A value that is JSON already.
+    package mutating func member(_ name: String, raw secret: Secret?) throws(CryptoError) {
+        guard let secret else { return try member(name, raw: "null") }
+        try self.name(name)
+        try secret.withBytes { bytes throws(CryptoError) in try buffer.append(bytes) }
+        needsComma = true
+    }
+
+    /// How many bytes there are by now.
+    package var count: Int { buffer.count }
+
+    /// What was written, as a line; the writer is empty afterwards.
+    package mutating func line() throws(CryptoError) -> Secret {
+        try buffer.append(0x0a)
+        return Secret(try take())
+    }
+
+    /// What was written; the writer is empty afterwards.
+    package mutating func take() throws(CryptoError) -> SecretBytes {
+        needsComma = false
+        return try buffer.take()
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    private mutating func string(_ bytes: Span<UInt8>) throws(CryptoError) {
+        try buffer.append(UInt8(ascii: "\""))
+        for index in bytes.indices {
+            switch bytes[index] {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): try buffer.append([UInt8(ascii: "\\"), bytes[index]])
+            case 0x0a: try buffer.append("\\n")
+            case let byte where byte < 0x20 || byte == 0x7f:
+                try buffer.append("\\u00")
+                try buffer.append([JSONWriter.digits[Int(byte >> 4)], JSONWriter.digits[Int(byte & 15)]])
+            case let byte: try buffer.append(byte)
+            }
+        }
+        try buffer.append(UInt8(ascii: "\""))
+    }
+}
