@@ -18,6 +18,11 @@ package final class NativeHost: Sendable {
     private let door: BrowserDoor
     private let stream: NativeStream
     private let stop: PromptStop
+    /// One for each action: extensions up to 1.8 take an answer for that of the oldest request of its action.
+    private let queues = Dictionary(
+        uniqueKeysWithValues: BrowserAction.allCases.map {
+            ($0, DispatchQueue(label: "vault.browser.\($0.rawValue)"))
+        })
     /// Requests that wait for a person, or for the vault, at once; the next wait in the pipe.
     private let places = DispatchSemaphore(value: mostRequests)
     private static let mostRequests = 16
@@ -59,7 +64,7 @@ package final class NativeHost: Sendable {
 
     private func perform(_ request: BrowserRequest) {
         places.wait()
-        DispatchQueue(label: "vault.browser.work").async { [self] in
+        queues[request.action]?.async { [self] in
             // A browser that does not listen any more has closed the other end as well.
             try? send(door.answer(request))
             places.signal()
@@ -83,36 +88,34 @@ package final class NativeHost: Sendable {
 
     // MARK: Signals
 
-    /// Tells the extension from now on when the vault was locked or unlocked, by which process ever.
+    /// Tells the extension when the vault is locked or unlocked after this, by any process.
     package func follow(_ house: AgentBrowserHouse) {
+        let isUnlocked = house.openStore() != nil
         DispatchQueue(label: "vault.browser.watch").async { [self] in
-            let lastState = Mutex<Bool?>(nil)
-            @Sendable func tell(_ isUnlocked: Bool) {
-                let isNews = lastState.withLock { last in
-                    defer { last = isUnlocked }
-                    return last != nil && last != isUnlocked
-                }
-                if isNews { try? send(BrowserAnswer.signal(isUnlocked: isUnlocked)) }
+            let state = SignalledState(isUnlocked) { [self] isUnlocked in
+                try? send(BrowserAnswer.signal(isUnlocked: isUnlocked))
             }
             while !stop.isStopped {
                 if let (agent, _) = house.agent() {
                     let changes = agent.changes(matching: nil, from: nil)
                     // What happened before the watch began is not told by it.
-                    tell(house.openStore() != nil)
+                    state.note(house.openStore() != nil)
                     NativeHost.read(changes) { kind in
                         switch kind {
-                        case .locked: tell(false)
-                        case .unlocked: tell(true)
+                        case .locked: state.note(false)
+                        case .unlocked: state.note(true)
                         default: break
                         }
                     }
                 }
-                tell(false)
-                // There is no agent, which nothing tells: it is looked for.
-                guard !stop.isStopped, !stop.waits(milliseconds: 2000) else { return }
+                state.note(house.openStore() != nil)
+                // An agent that is not there yet, or has never been unlocked, tells nothing: it is looked for.
+                guard !stop.waits(milliseconds: NativeHost.lookAgain) else { return }
             }
         }
     }
+
+    private static let lookAgain: Int32 = 2000
 
     /// Waits for changes until there are none any more.
     private static func read(_ changes: ChangeSequence, _ heard: @escaping @Sendable (ItemChange.Kind) -> Void) {
@@ -122,5 +125,24 @@ package final class NativeHost: Sendable {
             end.signal()
         }
         end.wait()
+    }
+}
+
+/// Whether the vault is unlocked, as the extension was told last.
+private final class SignalledState: Sendable {
+    private let last: Mutex<Bool>
+    private let tell: @Sendable (Bool) -> Void
+
+    init(_ last: Bool, _ tell: @escaping @Sendable (Bool) -> Void) {
+        self.last = Mutex(last)
+        self.tell = tell
+    }
+
+    func note(_ isUnlocked: Bool) {
+        let isNews = last.withLock { last in
+            defer { last = isUnlocked }
+            return last != isUnlocked
+        }
+        if isNews { tell(isUnlocked) }
     }
 }
