@@ -168,7 +168,8 @@ let package = Package(
                 "VaultCommand", "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["Transcripts", "logind.py", "chip.py", "older.py", "login.c"], swiftSettings: testSettings),
+            exclude: ["Transcripts", "logind.py", "chip.py", "older.py", "firefox.py", "login.c"],
+            swiftSettings: testSettings),
     ]
 )
 

@@ -21,7 +21,8 @@ public struct PeerBox: ~Copyable, Sendable {
     public func seal(_ secret: borrowing SecretBytes, nonce: BoxNonce) -> [UInt8] {
         var box: [UInt8] = []
         box.reserveCapacity(secret.count + PeerBox.tagLength)
-        secret.withBytes { SecretBox.seal($0, nonce: nonce.bytes.span, key: key, appendingTo: &box) }
+        let number = nonce.bytes
+        secret.withBytes { SecretBox.seal($0, nonce: number.span, key: key, appendingTo: &box) }
         return box
     }
 
@@ -29,7 +30,8 @@ public struct PeerBox: ~Copyable, Sendable {
     ///
     /// - Throws: `.authenticationFailed` for another key or nonce, an altered byte or a box shorter than its tag.
     public func open(_ box: Span<UInt8>, nonce: BoxNonce) throws(CryptoError) -> SecretBytes {
-        try SecretBox.open(box, nonce: nonce.bytes.span, key: key)
+        let number = nonce.bytes
+        return try SecretBox.open(box, nonce: number.span, key: key)
     }
 }
 
@@ -60,12 +62,20 @@ extension BoxKeyPair {
 
 /// A number of 24 bytes that is used once.
 public struct BoxNonce: Hashable, Sendable {
-    public let bytes: [UInt8]
+    // A million of them are remembered in 24 MB.
+    private let low: UInt64
+    private let middle: UInt64
+    private let high: UInt64
 
     /// Nil for another length.
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == PeerBox.nonceLength else { return nil }
-        self.bytes = bytes
+        self.init(known: bytes)
+    }
+
+    /// 24 bytes.
+    public var bytes: [UInt8] {
+        [low, middle, high].flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
     }
 
     /// The next one, little-endian; behind the last is the first. The corresponding C function is `sodium_increment`.
@@ -78,5 +88,9 @@ public struct BoxNonce: Hashable, Sendable {
         return BoxNonce(known: bytes)
     }
 
-    private init(known bytes: [UInt8]) { self.bytes = bytes }
+    /// - Parameter bytes: 24 of them.
+    private init(known bytes: [UInt8]) {
+        func word(_ start: Int) -> UInt64 { bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+        (low, middle, high) = (word(0), word(8), word(16))
+    }
 }

@@ -278,8 +278,8 @@ struct AgentTests {
             .standardized.path()
         let result = try shell.run(
             """
-            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f |
-                sort && bin/vault --version
+            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix &&
+                find . ! -type d | sort && bin/vault --version
             for page in 1 7; do grep -c '^\\.SH NAME' share/man/man$page/vault.$page; done
             bash -n share/bash-completion/completions/vault
             if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null
@@ -292,11 +292,12 @@ struct AgentTests {
                 systemd-analyze security --offline=yes ./vault-doors.service 2>/dev/null |
                     grep -q 'exposure level.*: [0-6]\\.' || echo exposed
             fi
-            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" -type f
+            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" ! -type d
             """)
         #expect(
             result.output == """
                 ./bin/vault
+                ./bin/vault-browser-host
                 ./share/bash-completion/completions/vault
                 ./share/fish/vendor_completions.d/vault.fish
                 ./share/man/man1/vault.1

@@ -63,7 +63,7 @@ private let hasRelease =
         let result = try run(
             """
             dpkg-deb -c one/vault-keychain_*.deb | grep -vc ' root/root '
-            (cd keychain && find . -type f ! -path './control/*' | LC_ALL=C sort)
+            (cd keychain && find . ! -type d ! -path './control/*' | LC_ALL=C sort)
             keychain/usr/bin/vault --version | grep -cx "$version"
             # No name of a function or a source is left in it.
             nm keychain/usr/bin/vault 2>&1 | grep -c 'no symbols'
@@ -79,6 +79,7 @@ private let hasRelease =
             result.output == """
                 0
                 ./usr/bin/vault
+                ./usr/bin/vault-browser-host
                 ./usr/lib/systemd/user/vault-agent.service
                 ./usr/lib/systemd/user/vault-agent.socket
                 ./usr/lib/systemd/user/vault-doors.service
@@ -107,6 +108,7 @@ private let hasRelease =
                 vault-VERSION/README.md
                 vault-VERSION/SECURITY.md
                 vault-VERSION/bin/vault
+                vault-VERSION/bin/vault-browser-host
                 vault-VERSION/share/bash-completion/completions/vault
                 vault-VERSION/share/fish/vendor_completions.d/vault.fish
                 vault-VERSION/share/man/man1/vault.1.gz

@@ -30,7 +30,8 @@ struct DoorsEnable: ParsableCommand {
             and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
             secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
             vault. browser: the extension KeePassXC-Browser gets logins from the vault, by a file for each browser; \
-            one of KeePassXC's gives way until 'disable'. With --system the files for the bus and the portal alone, for all users. A line for each change; \
+            one of KeePassXC's gives way until 'disable'. With --system the files for the bus and the portal alone, \
+            for all users. A line for each change; \
             what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
             nothing, when a file of another program is in the way.
             """)

@@ -17,7 +17,7 @@ final class BrowserChannel: Sendable {
     private let box: PeerBox
     private let state = Mutex(State())
 
-    /// How many numbers are remembered, some 30 MB: those of half a million messages. A browser that has used them up
+    /// How many numbers are remembered, some 40 MB: those of half a million messages. A browser that has used them up
     /// makes new keys.
     static let nonceLimit = 1 << 20
 

@@ -85,6 +85,13 @@ struct BrowserReply {
     var logins: [String] { entries.compactMap { $0["login"] as? String } }
 }
 
+/// The boxes of a channel, which have no copies.
+private final class Channel {
+    let box: PeerBox
+
+    init(_ box: consuming PeerBox) { self.box = box }
+}
+
 /// What an extension does, without a browser.
 final class BrowserClient {
     let house: TestBrowserHouse
@@ -94,7 +101,7 @@ final class BrowserClient {
     let idKey: [UInt8]
     var session: BrowserSession
     var id = ""
-    private var box: PeerBox?
+    private var channel: Channel?
     private let random: SeededRandom
 
     init(_ house: TestBrowserHouse, seed: String = "client", now: UInt64 = 59) throws {
@@ -114,7 +121,10 @@ final class BrowserClient {
         return client
     }
 
-    func nonce() -> BoxNonce { BoxNonce(random.bytes(24))! }
+    func nonce() -> BoxNonce {
+        guard let nonce = BoxNonce(random.bytes(24)) else { return nonce() }
+        return nonce
+    }
 
     /// What comes back for a frame's bytes.
     func raw(_ bytes: [UInt8]) throws -> [String: Any] {
@@ -139,14 +149,14 @@ final class BrowserClient {
             "clientID": base64(random.bytes(24)),
         ])
         if let text = reply["publicKey"] as? String, let key = Data(base64Encoded: text) {
-            box = try pair.box(with: Array(key).span)
+            channel = Channel(try pair.box(with: Array(key).span))
             #expect(reply["nonce"] as? String == base64(nonce.next.bytes))
         }
         return reply
     }
 
     func sealed(_ inner: [UInt8], _ nonce: BoxNonce) throws -> String {
-        base64(box!.seal(try SecretBytes(copying: inner.span), nonce: nonce))
+        base64(try #require(channel).box.seal(SecretBytes(copying: inner.span), nonce: nonce))
     }
 
     /// A message as the extension sends it.
@@ -165,7 +175,8 @@ final class BrowserClient {
             return BrowserReply(outer: reply, inner: [:])
         }
         #expect(reply["nonce"] as? String == base64(nonce.next.bytes))
-        let plain = try box!.open(Array(data).span, nonce: nonce.next).exposed
+        let channel = try #require(channel)
+        let plain = try channel.box.open(Array(data).span, nonce: nonce.next).exposed
         let opened = try #require(try JSONSerialization.jsonObject(with: Data(plain)) as? [String: Any])
         #expect(opened["nonce"] as? String == base64(nonce.next.bytes))
         #expect(opened["success"] as? String == "true" && opened["version"] as? String == "2.7.9")

@@ -1,6 +1,6 @@
 # Firefox by its Marionette protocol (JSON over TCP), with an extension from a directory, on a page of this process.
 # Arguments: the extension's directory, an empty profile's.
-import http.server, json, os, socket, subprocess, sys, threading, time, urllib.parse
+import http.server, json, os, socket, subprocess, sys, threading, time
 
 extension, profile = sys.argv[1:]
 EXTENSION = "keepassxc-browser@keepassxc.org"
@@ -113,20 +113,28 @@ try:
             driver.call("WebDriver:SwitchToWindow", {"handle": handle}) or True)
             and driver.page("return location.href").startswith("moz-extension:")), None))
 
-    def ask(action, *arguments):
+    def ask(action, *arguments, whole=None):
+        # A page that was left has its own world again only after a moment.
+        found = wait("the extension's page", lambda: once(action, whole or list(arguments)))
+        if "error" in found:
+            sys.exit(f"browser-trial: {action}: {found['error']}")
+        return found
+
+    def once(action, arguments):
         driver.call("WebDriver:SwitchToWindow", {"handle": options})
         driver.call("Marionette:SetContext", {"value": "content"})
         return driver.call("WebDriver:ExecuteAsyncScript", {"script": """
             const done = arguments[arguments.length - 1];
+            if (typeof browser === "undefined") { done(null); return; }
             browser.runtime.sendMessage({ action: arguments[0], args: arguments[1] })
                 .then(found => done({ found: found === undefined ? null : found }), e => done({ error: String(e) }))
-            """, "args": [action, list(arguments)]})
+            """, "args": [action, arguments]})
 
     wait("the host", lambda: ask("is_connected").get("found"))
-    print("associate:", ask("associate"))
+    print("associate:", ask("associate").get("found"))
     settings = ask("load_settings")["found"]
     settings["autoFillSingleEntry"] = True
-    ask("save_settings", settings)
+    ask("save_settings", whole=settings)
     print("hash:", len(ask("get_database_hash").get("found") or ""))
     print("generate:", len((ask("generate_password").get("found") or "")))
     print("groups:", ask("get_database_groups").get("found"))
@@ -146,8 +154,9 @@ try:
     print("logins:", [entry["login"] for entry in found])
     grace = next(entry for entry in found if entry["login"] == "grace")
     print("update:", ask("update_credentials", grace["uuid"], "grace", "newer", url, "", "").get("found"))
-    print("lock:", ask("lock_database").get("found"))
+    print("lock:", ask("lock_database")["found"]["error"])
     print("locked:", repr(ask("get_database_hash").get("found")))
+    print("unlocked:", len(ask("get_database_hash", False, True).get("found") or ""))
 finally:
     firefox.terminate()
     firefox.wait()
