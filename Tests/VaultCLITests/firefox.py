@@ -108,21 +108,21 @@ try:
             triggeringPrincipal: Services.scriptSecurityManager.getSystemPrincipal() });
         gBrowser.selectedTab = tab;
         done(true)""", f"moz-extension://{host}/options/options.html")
-    options = wait("the options", lambda: next(
-        (handle for handle in driver.call("WebDriver:GetWindowHandles") if (
-            driver.call("WebDriver:SwitchToWindow", {"handle": handle}) or True)
-            and driver.page("return location.href").startswith("moz-extension:")), None))
 
     def ask(action, *arguments, whole=None):
-        # A page that was left has its own world again only after a moment.
         found = wait("the extension's page", lambda: once(action, whole or list(arguments)))
-        if "error" in found:
+        if "error" in found and action != "reconnect":
             sys.exit(f"browser-trial: {action}: {found['error']}")
         return found
 
     def once(action, arguments):
-        driver.call("WebDriver:SwitchToWindow", {"handle": options})
-        driver.call("Marionette:SetContext", {"value": "content"})
+        # A tab's handle is another one when its process is.
+        for handle in driver.call("WebDriver:GetWindowHandles"):
+            driver.call("WebDriver:SwitchToWindow", {"handle": handle})
+            if (driver.page("return location.href") or "").startswith("moz-extension:"):
+                break
+        else:
+            return None
         return driver.call("WebDriver:ExecuteAsyncScript", {"script": """
             const done = arguments[arguments.length - 1];
             if (typeof browser === "undefined") { done(null); return; }
@@ -130,7 +130,7 @@ try:
                 .then(found => done({ found: found === undefined ? null : found }), e => done({ error: String(e) }))
             """, "args": [action, arguments]})
 
-    wait("the host", lambda: ask("is_connected").get("found"))
+    wait("the host", lambda: ask("is_connected").get("found") or (ask("reconnect") and False))
     print("associate:", ask("associate").get("found"))
     settings = ask("load_settings")["found"]
     settings["autoFillSingleEntry"] = True
