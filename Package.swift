@@ -170,7 +170,9 @@ let package = Package(
                 "VaultCommand", "vault-torture", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "login.c"],
+            exclude: [
+                "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "login.c",
+            ],
             swiftSettings: testSettings),
     ]
 )

@@ -28,9 +28,7 @@ public enum CommandLineTool {
             Output.fail(.usage("an argument is not UTF-8"))
             exit(ExitStatus.usage.rawValue)
         }
-        let arguments = HelperAccess.arguments(
-            Array(CommandLine.arguments.dropFirst()), startedAs: CommandLine.arguments.first ?? "")
-        exit(run(arguments).rawValue)
+        exit(run(HelperAccess.arguments(CommandLine.arguments)).rawValue)
     }
 
     /// Bytes that are no text would be repaired, and two different names become the same.
@@ -175,7 +173,7 @@ struct VaultCommand: ParsableCommand {
             Exit codes: 'vault help exit-codes'.
             """,
         version: "0.1.0",
-        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self],
+        subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self],
         groupedSubcommands: [
             CommandGroup(
                 name: "Every day",
@@ -202,7 +200,7 @@ struct VaultCommand: ParsableCommand {
                 name: "The vault",
                 subcommands: [
                     Status.self, Doctor.self, Verify.self, Compact.self, Passwd.self, Slot.self, Rekey.self, Agent.self,
-                    Doors.self, Audit.self,
+                    Doors.self, Browsers.self, Audit.self,
                     Completion.self,
                 ]),
         ])

@@ -17,22 +17,10 @@ struct Generator: ~Copyable {
     ///
     /// - Parameter symbols: ASCII that is no letter and no digit; may be empty.
     static func characters(_ length: Int, symbols: String) throws -> Generator {
-        let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8) + symbols.utf8
-        var secret = try SecretBytes(zeroed: length)
-        for index in 0..<length {
-            let chosen = alphabet[try choice(of: alphabet.count)]
-            secret.withMutableBytes { $0[index] = chosen }
-        }
-        return Generator(secret: secret, entropyBits: Double(length) * log2(Double(alphabet.count)))
-    }
-
-    /// A number below `count`, each equally likely, of bytes that are in locked memory and nowhere else.
-    private static func choice(of count: Int) throws -> Int {
-        let limit = 65_536 - 65_536 % count
-        while true {
-            let drawn = try SecretBytes(random: 2).withBytes { Int($0[0]) << 8 | Int($0[1]) }
-            if drawn < limit { return drawn % count }
-        }
+        let alphabet = RandomText.lettersAndDigits + symbols.utf8
+        return Generator(
+            secret: try RandomText.characters(length, of: alphabet),
+            entropyBits: Double(length) * log2(Double(alphabet.count)))
     }
 
     /// Words of ``WordList``, joined by hyphens.
@@ -41,7 +29,7 @@ struct Generator: ~Copyable {
         var text = try SecretBuffer(capacity: count * 12)
         for index in 0..<count {
             if index > 0 { try text.append(UInt8(ascii: "-")) }
-            try text.append(words[choice(of: words.count)].utf8)
+            try text.append(words[RandomText.choice(of: words.count)].utf8)
         }
         return Generator(secret: try text.bytes(), entropyBits: Double(count) * log2(Double(words.count)))
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSodium
 
-/// An X25519 key to which senders without a name seal small secrets, as libsodium's `crypto_box_seal`.
+/// An X25519 key to which senders without a name seal small secrets, as libsodium's `crypto_box_seal`; with another key
+/// it makes a ``PeerBox``.
 public struct BoxKeyPair: ~Copyable, Sendable {
     public static let seedLength = 32
     public static let publicKeyLength = 32
@@ -71,5 +72,9 @@ public struct BoxKeyPair: ~Copyable, Sendable {
         Sodium.wipeStack()
         guard isOpened else { throw .authenticationFailed }
         return plain
+    }
+
+    func withSecretKey<R>(_ body: (UnsafeMutablePointer<UInt8>) -> R) -> R {
+        unsafe secretKey.withPointer { unsafe body($0) }
     }
 }

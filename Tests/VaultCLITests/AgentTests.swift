@@ -278,31 +278,39 @@ struct AgentTests {
             .standardized.path()
         let result = try shell.run(
             """
-            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix && find . -type f |
-                sort && bin/vault --version
+            \(script) --prefix "$HOME/prefix" --binary "$(command -v vault)" >/dev/null && cd prefix &&
+                find . ! -type d | sort && bin/vault --version
             for page in 1 7; do grep -c '^\\.SH NAME' share/man/man$page/vault.$page; done
             bash -n share/bash-completion/completions/vault
             if command -v man >/dev/null; then man --warnings -l share/man/man1/vault.1 2>&1 >/dev/null
             man --warnings -l share/man/man7/vault.7 2>&1 >/dev/null; fi
             if command -v systemd-analyze >/dev/null; then cd share/systemd/user
                 systemd-analyze verify --user --man=no ./vault-agent.socket ./vault-agent.service \
-                    ./vault-doors.service 2>&1
-                systemd-analyze security --offline=yes ./vault-agent.service 2>/dev/null |
-                    grep -q 'exposure level.*: [01]\\.' || echo exposed
+                    ./vault-doors.service ./vault-credentials.socket ./vault-credentials.service 2>&1
+                for unit in vault-agent vault-credentials; do
+                    systemd-analyze security --offline=yes ./$unit.service 2>/dev/null |
+                        grep -q 'exposure level.*: [01]\\.' || echo exposed
+                done
                 systemd-analyze security --offline=yes ./vault-doors.service 2>/dev/null |
                     grep -q 'exposure level.*: [0-6]\\.' || echo exposed
             fi
-            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" -type f
+            \(script) --prefix "$HOME/prefix" --uninstall >/dev/null; find "$HOME/prefix" ! -type d
             """)
         #expect(
             result.output == """
+                ./bin/cargo-credential-vault
+                ./bin/docker-credential-vault
+                ./bin/git-credential-vault
                 ./bin/vault
+                ./bin/vault-browser-host
                 ./share/bash-completion/completions/vault
                 ./share/fish/vendor_completions.d/vault.fish
                 ./share/man/man1/vault.1
                 ./share/man/man7/vault.7
                 ./share/systemd/user/vault-agent.service
                 ./share/systemd/user/vault-agent.socket
+                ./share/systemd/user/vault-credentials.service
+                ./share/systemd/user/vault-credentials.socket
                 ./share/systemd/user/vault-doors.service
                 ./share/zsh/site-functions/_vault
                 0.1.0

@@ -63,7 +63,7 @@ private let hasRelease =
         let result = try run(
             """
             dpkg-deb -c one/vault-keychain_*.deb | grep -vc ' root/root '
-            (cd keychain && find . -type f ! -path './control/*' | LC_ALL=C sort)
+            (cd keychain && find . ! -type d ! -path './control/*' | LC_ALL=C sort)
             keychain/usr/bin/vault --version | grep -cx "$version"
             # No name of a function or a source is left in it.
             nm keychain/usr/bin/vault 2>&1 | grep -c 'no symbols'
@@ -74,12 +74,15 @@ private let hasRelease =
             grep -oE '(libc6|libsodium23) \\(>= ' keychain/control/control
             (cd keychain && md5sum --quiet -c control/md5sums && echo sums)
             tar -tvf one/vault-$version-linux-$machine.tar.xz | sed "s/.* vault-$version/vault-VERSION/" | grep -v '/$'
-            (cd keychain/usr/bin && readlink *-credential-vault | sort | uniq -c | tr -s ' ')
             """, in: shell)
         #expect(
             result.output == """
                 0
+                ./usr/bin/cargo-credential-vault
+                ./usr/bin/docker-credential-vault
+                ./usr/bin/git-credential-vault
                 ./usr/bin/vault
+                ./usr/bin/vault-browser-host
                 ./usr/lib/systemd/user/vault-agent.service
                 ./usr/lib/systemd/user/vault-agent.socket
                 ./usr/lib/systemd/user/vault-credentials.service
@@ -91,6 +94,10 @@ private let hasRelease =
                 ./usr/share/doc/vault-keychain/changelog.gz
                 ./usr/share/doc/vault-keychain/copyright
                 ./usr/share/fish/vendor_completions.d/vault.fish
+                ./usr/share/man/man1/cargo-credential-vault.1.gz
+                ./usr/share/man/man1/docker-credential-vault.1.gz
+                ./usr/share/man/man1/git-credential-vault.1.gz
+                ./usr/share/man/man1/vault-browser-host.1.gz
                 ./usr/share/man/man1/vault.1.gz
                 ./usr/share/man/man7/vault.7.gz
                 ./usr/share/xdg-desktop-portal/portals/vault.portal
@@ -114,11 +121,13 @@ private let hasRelease =
                 vault-VERSION/bin/docker-credential-vault -> vault
                 vault-VERSION/bin/git-credential-vault -> vault
                 vault-VERSION/bin/vault
+                vault-VERSION/bin/vault-browser-host -> vault
                 vault-VERSION/share/bash-completion/completions/vault
                 vault-VERSION/share/fish/vendor_completions.d/vault.fish
                 vault-VERSION/share/man/man1/cargo-credential-vault.1.gz -> vault.1.gz
                 vault-VERSION/share/man/man1/docker-credential-vault.1.gz -> vault.1.gz
                 vault-VERSION/share/man/man1/git-credential-vault.1.gz -> vault.1.gz
+                vault-VERSION/share/man/man1/vault-browser-host.1.gz -> vault.1.gz
                 vault-VERSION/share/man/man1/vault.1.gz
                 vault-VERSION/share/man/man7/vault.7.gz
                 vault-VERSION/share/systemd/user/vault-agent.service
@@ -128,7 +137,6 @@ private let hasRelease =
                 vault-VERSION/share/systemd/user/vault-doors.service
                 vault-VERSION/share/xdg-desktop-portal/portals/vault.portal
                 vault-VERSION/share/zsh/site-functions/_vault
-                 3 vault
 
                 """, "\(result.output)\(result.error)")
     }

@@ -9,6 +9,10 @@ struct DoorChange {
         case file(String)
         /// A unit that systemd does not start: what 'systemctl --user mask' does.
         case mask
+        /// A file in a place that another program has files in as well: what is there is put back later.
+        case manifest(String)
+        /// A link of the door's own to this command.
+        case link(String)
         /// A key in a file of another program, of which a new one begins with `start`.
         case setting(DoorSetting, start: String, mode: UInt32)
     }
@@ -17,6 +21,15 @@ struct DoorChange {
     let kind: Kind
 
     static let masked = PathContent.link(to: "/dev/null")
+
+    /// What is to be there, where the whole of it is the door's.
+    var wanted: PathContent? {
+        switch kind {
+        case .file(let text), .manifest(let text): .text(text)
+        case .link(let target): .link(to: target)
+        case .mask, .setting: nil
+        }
+    }
 }
 
 /// A key in a file of groups and keys.
@@ -34,34 +47,39 @@ extension DoorPlaces {
     ///
     /// - Parameter enabled: the doors of this process, which serves all of them.
     func changes(for door: Door, enabled: Set<Door>) -> [DoorChange] {
-        let activation = DoorChange(
-            path: data.appending(FilePath(door.activationFile).components),
-            kind: .file(activationText(of: door, enabled: enabled)))
+        let activation = activations(of: door, enabled: enabled)
         switch door {
-        case .secretService: return otherKeyrings + [activation]
+        case .browser: return browserChanges
+        case .secretService: return otherKeyrings + activation
         case .portal:
             let portal = DoorChange(
                 path: data.appending("xdg-desktop-portal/portals/vault.portal"), kind: .file(DoorPlaces.portal))
-            return [portal, activation] + preferences
+            return [portal] + activation + preferences
         }
     }
 
     /// Of the portal's back end. Its version 1.16, Debian 12's, knows `UseIn` alone.
     static let portal = """
         [portal]
-        DBusName=\(Door.portal.busName)
+        DBusName=\(Door.portalName)
         Interfaces=org.freedesktop.impl.portal.Secret;
         UseIn=gnome;ubuntu;unity;budgie;cinnamon;x-cinnamon;mate;xfce;lxde;lxqt;kde;\
         pantheon;sway;hyprland;wlroots;cosmic;i3;
 
         """
 
+    private func activations(of door: Door, enabled: Set<Door>) -> [DoorChange] {
+        guard let name = door.busName, let file = door.activationFile else { return [] }
+        let text = activationText(of: door, name, enabled: enabled)
+        return [DoorChange(path: data.appending(FilePath(file).components), kind: .file(text))]
+    }
+
     /// Which file says how a name gets its program.
-    func activationText(of door: Door, enabled: Set<Door>) -> String {
-        let options = Door.allCases.filter { $0 == door || enabled.contains($0) }.map(\.option)
+    private func activationText(of door: Door, _ name: String, enabled: Set<Door>) -> String {
+        let options = Door.onBus.filter { $0 == door || enabled.contains($0) }.map(\.option)
         var text = """
             [D-BUS Service]
-            Name=\(door.busName)
+            Name=\(name)
             Exec=\(DoorPlaces.quoted(command)) doors \(options.joined(separator: " "))
 
             """
@@ -73,12 +91,13 @@ extension DoorPlaces {
     /// Whether a text is one that some vault has written for a door, wherever the command was.
     static func isActivation(_ text: String, of door: Door) -> Bool {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard lines.count == 4 || lines.count == 5 && lines[3] == "SystemdService=vault-doors.service",
-            lines[0] == "[D-BUS Service]", lines[1] == "Name=\(door.busName)", lines[lines.count - 1].isEmpty,
+        guard let name = door.busName,
+            lines.count == 4 || lines.count == 5 && lines[3] == "SystemdService=vault-doors.service",
+            lines[0] == "[D-BUS Service]", lines[1] == "Name=\(name)", lines[lines.count - 1].isEmpty,
             lines[2].hasPrefix("Exec="), let end = lines[2].ranges(of: " doors --").last
         else { return false }
         return lines[2][end.lowerBound...].dropFirst(7).split(separator: " ").allSatisfy { option in
-            Door.allCases.contains { $0.option == option }
+            Door.onBus.contains { $0.option == option }
         }
     }
 

@@ -10,6 +10,8 @@ struct DoorPlaces {
     var data: FilePath
     /// `~/.config`. Nil: what other programs do is each user's own affair.
     var configuration: FilePath?
+    /// Whose directory Firefox has its own in. Nil: as with `configuration`.
+    var home: FilePath?
     /// Where it is written down what was changed.
     var record: FilePath
     /// Where systemd's manager of the user looks for units.
@@ -38,7 +40,7 @@ struct DoorPlaces {
             throw CommandError(.inputOutput, "the home directory is another user's", hint: "run it as that user")
         }
         return DoorPlaces(
-            data: data, configuration: configuration, record: state.appending("vault/doors"),
+            data: data, configuration: configuration, home: base("HOME", ""), record: state.appending("vault/doors"),
             units: [configuration.appending("systemd/user"), data.appending("systemd/user")] + machineUnits,
             command: try ownCommand(), hiddenPortals: hidden(in: data))
     }

@@ -15,9 +15,12 @@ struct DoorSetup {
         let action: DoorAction
     }
 
-    /// Whether the bus would start the vault for the door's name, as far as these places say.
+    /// Whether the bus, or a browser, would start the vault for the door, as far as these places say.
     func isEnabled(_ door: Door) -> Bool {
-        let path = places.data.appending(FilePath(door.activationFile).components)
+        guard let file = door.activationFile else {
+            return places.manifests.contains { (try? PathContent.at($0.path)).map(BrowserManifest.isOwn) ?? false }
+        }
+        let path = places.data.appending(FilePath(file).components)
         guard let text = PathContent.behind(path) else { return false }
         return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
     }
@@ -70,11 +73,15 @@ struct DoorSetup {
         // What was there before the first time stays in the record, also when what was made is gone meanwhile.
         let before = old.flatMap { now.isNothing || now.isSame(as: $0.after) ? $0.before : nil } ?? now
         switch change.kind {
-        case .file(let text):
-            let wanted = PathContent.text(text)
+        case .manifest(let text):
+            return look(at: .text(text), path, now, before: old?.before ?? now, door)
+        case .file, .link:
+            guard let wanted = change.wanted else { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
             if now.isSame(as: wanted) { return (entry, nil) }
-            let isOwn = old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
+            let isOwn =
+                old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
+                || isHostLink(now, change)
             guard isOwn else {
                 throw CommandError(
                     .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
@@ -89,6 +96,26 @@ struct DoorSetup {
         case .setting(let setting, let start, let mode):
             return try look(at: setting, start: start, mode: mode, path, now, before, old, door)
         }
+    }
+
+    /// - Parameter before: what was there before the first time.
+    private func look(
+        at wanted: PathContent, _ path: FilePath, _ now: PathContent, before: PathContent, _ door: Door
+    ) -> (DoorRecord.Entry?, DoorAction?) {
+        // One that is not the vault's is put back later, whenever it came.
+        let replaced = BrowserManifest.isOwn(now) || now.isNothing ? before : now
+        let entry = DoorRecord.Entry(
+            path: path.string, before: BrowserManifest.isOwn(replaced) ? .nothing : replaced, after: wanted)
+        guard !now.isSame(as: wanted) else { return (entry, nil) }
+        let isForeign = !now.isNothing && !BrowserManifest.isOwn(now)
+        let detail = "in the place of KeePassXC's or another one, which 'vault doors disable browser' puts back"
+        return (entry, DoorAction(.wrote, door, path.string, isForeign ? detail : nil))
+    }
+
+    /// Whether it is a link that some vault has made, wherever the command was.
+    private func isHostLink(_ content: PathContent, _ change: DoorChange) -> Bool {
+        guard case .link = change.kind, case .link(let target) = content else { return false }
+        return target.hasSuffix("/vault")
     }
 
     private func isActivation(_ content: PathContent, _ door: Door) -> Bool {
@@ -182,8 +209,9 @@ struct DoorSetup {
     /// Without a record a file is the door's by what is in it alone.
     private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
         places.changes(for: door, enabled: []).compactMap { change in
-            guard case .file(let text) = change.kind, let now = try? PathContent.at(change.path),
-                now.isSame(as: .text(text)) || isActivation(now, door)
+            guard let wanted = change.wanted, let now = try? PathContent.at(change.path),
+                now.isSame(as: wanted) || isActivation(now, door) || BrowserManifest.isOwn(now)
+                    || isHostLink(now, change)
             else { return nil }
             return DoorRecord.Entry(path: change.path.string, before: .nothing, after: now)
         }

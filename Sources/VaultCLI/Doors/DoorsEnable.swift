@@ -3,7 +3,7 @@ internal import ArgumentParser
 
 /// Which doors, and whose.
 struct DoorSelection: ParsableArguments {
-    @Argument(help: ArgumentHelp("The doors: secret-service, portal.", valueName: "door"))
+    @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser.", valueName: "door"))
     var names: [Door]
 
     @Flag(help: "For all users of the machine, below /usr/local/share; takes root.")
@@ -13,20 +13,25 @@ struct DoorSelection: ParsableArguments {
     var json = false
 
     func setup() throws -> DoorSetup {
-        DoorSetup(places: system ? try DoorPlaces.ofMachine() : try DoorPlaces.ofUser())
+        guard !system || !names.contains(.browser) else {
+            throw CommandError.usage("the browser's door is each user's own", hint: "without --system, as that user")
+        }
+        return DoorSetup(places: system ? try DoorPlaces.ofMachine() : try DoorPlaces.ofUser())
     }
 }
 
 struct DoorsEnable: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "enable",
-        abstract: "Make the session ask the vault for secrets.",
+        abstract: "Make programs of the session ask the vault for secrets.",
         discussion: """
             secret-service: the bus starts 'vault doors' for org.freedesktop.secrets, and gnome-keyring and KWallet \
             are kept from taking that name: gnome-keyring's units are masked, its start with the session is hidden, \
             and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
             secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
-            vault. With --system the files for the bus and the portal alone, for all users. A line for each change; \
+            vault. browser: the extension KeePassXC-Browser gets logins from the vault, by a file for each browser; \
+            one of KeePassXC's gives way until 'disable'. With --system the files for the bus and the portal alone, \
+            for all users. A line for each change; \
             what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
             nothing, when a file of another program is in the way.
             """)
@@ -39,11 +44,11 @@ struct DoorsEnable: ParsableCommand {
         SessionBus.reload()
         let state = DoorsState()
         if selection.names.contains(.secretService), let owner = state[.secretService].owner, !owner.isVault {
-            Output.note("\(owner.text) serves \(Door.secretService.busName) until it ends: log out and in again")
+            Output.note("\(owner.text) serves \(Door.secretServiceName) until it ends: log out and in again")
         }
         // One that is started for the others would want its name as well.
         if let server = state.doors.lazy.compactMap(\.server).first,
-            state.doors.contains(where: { $0.isEnabled && $0.owner == nil })
+            state.doors.contains(where: { $0.isEnabled && $0.busName != nil && $0.owner == nil })
         {
             Output.note("\(server.text) serves what it was started for until it ends: log out and in again")
         }

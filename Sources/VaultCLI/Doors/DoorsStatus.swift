@@ -21,12 +21,12 @@ struct DoorsStatus: ParsableCommand {
         let state = DoorsState()
         let pinentry = PinentryLook.ofProcess()
         guard json else {
-            var lines = state.doors.flatMap { state.lines(of: $0, DoorsState.activation(of: $0.busName)) }
+            var lines = state.doors.flatMap { state.lines(of: $0) }
             if let flaw = state.bus.flaw { lines.append("bus             \(flaw)") }
             lines.append("pinentry        \(pinentry?.text ?? "none")")
             return try Output.write(lines.map { $0 + "\n" }.joined())
         }
-        let doors = state.doors.map { Row($0, DoorsState.activation(of: $0.busName)) }
+        let doors = state.doors.map { Row($0) }
         try Output.json(Summary(bus: state.bus.state, doors: doors, pinentry: pinentry))
     }
 
@@ -39,13 +39,16 @@ struct DoorsStatus: ParsableCommand {
     private struct Row: Encodable {
         var name: Door
         var enabled: Bool
-        var busName: String
+        var busName: String?
         var owner: SessionBus.Owner?
         var activation: DoorsState.Activation?
+        /// The files by which browsers find it.
+        var manifests: [String]?
 
-        init(_ door: DoorsState.Summary, _ activation: DoorsState.Activation?) {
+        init(_ door: DoorsState.Summary) {
             (name, enabled, busName, owner) = (door.name, door.isEnabled, door.busName, door.owner)
-            self.activation = activation
+            activation = door.busName.flatMap(DoorsState.activation)
+            if door.name == .browser { manifests = DoorsState.manifests }
         }
     }
 }
@@ -58,7 +61,7 @@ struct DoorsState {
         /// Nil: nobody, or nobody knows.
         let owner: SessionBus.Owner?
 
-        var busName: String { name.busName }
+        var busName: String? { name.busName }
 
         /// The vault's process that serves it, whether that was started by the bus, an agent or a person. Nil: none
         /// does, or nobody knows.
@@ -92,15 +95,19 @@ struct DoorsState {
 
     /// What is enabled, and what is served.
     func text(of door: Summary) -> String {
+        guard door.busName != nil else { return door.isEnabled ? "enabled" : "not enabled" }
         let server = door.server.map { "the vault's doors (pid \($0.pid))" } ?? door.owner?.text
         let serving = server.map { ", served by \($0)" } ?? (bus.state == .reachable ? ", not served" : "")
         return (door.isEnabled ? "enabled" : "not enabled") + serving
     }
 
-    func lines(of door: Summary, _ activation: Activation?) -> [String] {
+    func lines(of door: Summary) -> [String] {
         let label = (door.name.rawValue + "                ").prefix(16)
         var lines: [String] = [label + text(of: door)]
-        if let activation {
+        if door.name == .browser {
+            lines += DoorsState.manifests.map { "                started by \($0.printable)" }
+        }
+        if let activation = door.busName.flatMap(DoorsState.activation) {
             lines.append("                started by \(activation.file.printable)")
             lines.append("                as \(activation.command.printable)")
         }
@@ -111,12 +118,19 @@ struct DoorsState {
     private static var enabledDoors: [Door] {
         let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
         return Door.allCases.filter { door in
-            places.contains { data in
-                let file = data.appending(FilePath(door.activationFile).components)
+            guard let name = door.activationFile else { return !manifests.isEmpty }
+            return places.contains { data in
+                let file = data.appending(FilePath(name).components)
                 guard let text = PathContent.behind(file) else { return false }
                 return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
             }
         }
+    }
+
+    /// Those of this user's that name a vault.
+    static var manifests: [String] {
+        let all = (try? DoorPlaces.ofUser())?.manifests ?? []
+        return all.map(\.path).filter { (try? PathContent.at($0)).map(BrowserManifest.isOwn) ?? false }.map(\.string)
     }
 
     /// As the bus looks for it: the first directory that has a file for the name, whatever the file is called. Nil:

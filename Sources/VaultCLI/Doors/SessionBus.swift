@@ -37,8 +37,8 @@ struct SessionBus {
         do throws(BusNames.Failure) {
             let names = try BusNames(patience: patience)
             state = .reachable
-            for door in Door.allCases {
-                guard let owner = try names.owner(of: door.busName) else { continue }
+            for door in Door.onBus {
+                guard let name = door.busName, let owner = try names.owner(of: name) else { continue }
                 owners[door] = Owner(owner.process)
             }
         } catch {

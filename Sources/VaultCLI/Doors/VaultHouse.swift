@@ -80,6 +80,18 @@ final class VaultHouse: DoorHouse {
         }
     }
 
+    func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome {
+        let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
+        do throws(PromptError) {
+            return try prompter.start(until: stop).confirm(question) ? .done : stop.isStopped ? .failed : .dismissed
+        } catch {
+            return error == .unavailable ? .unavailable : .failed
+        }
+    }
+
+    /// The vault's identifier, 16 bytes; nil: there is none, or it cannot be read.
+    var vaultID: [UInt8]? { (try? LockedVault(at: path))?.vaultID }
+
     private func outcome(of ask: () throws -> Void) -> PromptOutcome {
         do {
             try ask()

@@ -8,18 +8,33 @@ internal import VaultImport
 protocol HelperCommand: ParsableCommand {
     /// The name of the link by which they start it.
     static var link: String { get }
+
+    /// Whether nothing that they say is an option.
+    static var hasOptions: Bool { get }
+}
+
+extension HelperCommand {
+    static var hasOptions: Bool { true }
+
+    fileprivate static func arguments(_ said: [String]) -> [String] {
+        [configuration.commandName ?? ""] + (hasOptions ? [] : ["--"]) + said
+    }
 }
 
 /// What commands have in common that answer another program, which has no words for a prompt.
 enum HelperAccess {
-    static let commands: [any HelperCommand.Type] = [GitCredential.self, DockerCredential.self, CargoCredential.self]
+    private static let commands: [any HelperCommand.Type] = [
+        GitCredential.self, DockerCredential.self, CargoCredential.self, BrowserHost.self,
+    ]
 
-    /// The arguments of the command, if another program started it by its link, or as cargo starts every provider.
-    static func arguments(_ arguments: [String], startedAs path: String) -> [String] {
-        let name = path.split(separator: "/").last.map(String.init) ?? ""
-        let isCargo = arguments.first == CargoCredential.option
-        let command = commands.first { $0.link == name } ?? (isCargo ? CargoCredential.self : nil)
-        return (command?.configuration.commandName).map { [$0] + arguments } ?? arguments
+    /// What the command takes, with the name of the helper before it if another program has started that by its link, or
+    /// as cargo starts every provider.
+    ///
+    /// - Parameter all: of the process, with what it was started as.
+    static func arguments(_ all: [String]) -> [String] {
+        let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
+        if let command = commands.first(where: { $0.link == name.map(String.init) }) { return command.arguments(said) }
+        return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said
     }
 
     /// Runs a body on the vault. While that is locked a person is asked: at the terminal if there is one, else by

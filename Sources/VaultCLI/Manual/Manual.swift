@@ -77,7 +77,7 @@ enum CommandManual {
         page.paragraph(command.discussion ?? "")
         page.section("COMMANDS")
         for subcommand in command.subcommands ?? []
-        where subcommand.shouldDisplay ?? true && subcommand.commandName != "help" {
+        where subcommand.isOfPage {
             page.describe(subcommand, below: "vault")
         }
         page.section("EXIT STATUS")
@@ -97,6 +97,12 @@ enum CommandManual {
         var shouldDisplay: Bool?
         var subcommands: [Command]?
         var arguments: [Argument]?
+
+        /// What browsers start is in no list of what people do, but a person who finds it running looks it up.
+        var isOfPage: Bool {
+            commandName != "help"
+                && (shouldDisplay ?? true || commandName == BrowserHost.configuration.commandName)
+        }
 
         func synopsis(below parent: String) -> String {
             let positional = (arguments ?? []).filter { $0.kind == "positional" && $0.shouldDisplay ?? true }.map(

@@ -15,7 +15,7 @@ package struct DoorClient: Hashable, Sendable {
 
 extension DoorClient {
     /// Nil: it has ended.
-    init?(_ process: Int32) {
+    package init?(_ process: Int32) {
         guard let startTime = ProcessTable.startTime(of: process) else { return nil }
         let (program, sandbox) = (DoorClient.program(of: process), ProcessTable.flatpak(of: process))
         // What was read may be of a later process with that number.
@@ -58,4 +58,7 @@ package protocol DoorHouse: Sendable {
 
     /// Asks for a new passphrase and makes the vault.
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
+
+    /// Asks whether something may be done: `.done` is yes, `.dismissed` no.
+    func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome
 }

@@ -27,6 +27,15 @@ package final class PromptStop: Sendable {
 
     package var isStopped: Bool { isSet.load(ordering: .acquiring) }
 
+    /// Waits for the stop.
+    ///
+    /// - Returns: whether it has come.
+    func waits(milliseconds: Int32) -> Bool {
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&waiting, 1, milliseconds)
+        return isStopped
+    }
+
     package func stop() {
         isSet.store(true, ordering: .releasing)
         writing.withLock { end in

@@ -38,7 +38,7 @@ package enum BitwardenExport {
         }
         try json.end("]")
         try json.end("}")
-        return try json.text()
+        return try json.line()
     }
 
     /// A UUID that is always the same for a name.

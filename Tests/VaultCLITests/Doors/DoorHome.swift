@@ -13,6 +13,9 @@ struct DoorHome {
     static let services = "share/dbus-1/services/"
     static let secrets = services + "org.freedesktop.secrets.service"
     static let wallet = "config/kwalletrc"
+    static let firefox = "home/.mozilla/native-messaging-hosts/org.keepassxc.keepassxc_browser.json"
+    static let chromium = "config/chromium/NativeMessagingHosts/org.keepassxc.keepassxc_browser.json"
+    static let host = "share/vault/vault-browser-host"
     static let socket = "config/systemd/user/gnome-keyring-daemon.socket"
 
     /// - Parameter isMachine: the places are those of all users.
@@ -22,6 +25,7 @@ struct DoorHome {
         setup = DoorSetup(
             places: DoorPlaces(
                 data: path.appending("share"), configuration: isMachine ? nil : path.appending("config"),
+                home: isMachine ? nil : path.appending("home"),
                 record: path.appending("state/vault/doors"), units: [path.appending("units")],
                 command: "/opt/vault/bin/vault"))
     }

@@ -140,6 +140,10 @@ final class TestHouse: DoorHouse {
         }
     }
 
+    func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome {
+        state.withLock { $0.person == .types ? .done : $0.person == .absent ? .unavailable : .dismissed }
+    }
+
     private func answer(_ client: DoorClient, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {
         let person = state.withLock { state in
             state.asked.append(client.program)

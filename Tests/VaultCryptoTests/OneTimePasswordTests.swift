@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import TestSupport
 import Testing
-import VaultCrypto
 
-@testable import VaultCLI
+@testable import VaultCrypto
 
 struct OneTimePasswordTests {
     /// Appendix B of RFC 6238: 8 digits, 30 seconds, and for each hash a key of its own length.
@@ -37,7 +36,7 @@ struct OneTimePasswordTests {
         "otpauth://totp/a?secret=GEZDGNBV&digits=x", "otpauth://totp/a?secret=GEZDGNBV&period=0",
         "otpauth://totp/a?secret=GEZDGNBV&algorithm=MD5",
     ]) func `what is none of it is refused`(text: String) throws {
-        #expect(throws: CommandError.self) { _ = try OneTimePassword(Array(text.utf8).span).code(at: 0) }
+        #expect(throws: OneTimePasswordError.self) { _ = try OneTimePassword(Array(text.utf8).span).code(at: 0) }
     }
 
     /// RFC 4648, section 10.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-package import VaultCrypto
-internal import VaultFormat
 
 /// JSON (RFC 8259) that is put together in locked memory.
 package struct JSONWriter: ~Copyable {
     private var buffer: SecretBuffer
     private var needsComma = false
 
-    package init() throws(CryptoError) { buffer = try SecretBuffer(capacity: 1024) }
+    /// - Parameter capacity: how many bytes are likely.
+    package init(capacity: Int = 65_536) throws(CryptoError) { buffer = try SecretBuffer(capacity: capacity) }
 
     private mutating func part() throws(CryptoError) {
         if needsComma { try buffer.append(UInt8(ascii: ",")) }
@@ -38,6 +37,7 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
+    /// - Parameter secret: UTF-8.
     package mutating func member(_ name: String, _ secret: Secret?) throws(CryptoError) {
         try self.name(name)
         if let secret {
@@ -62,10 +62,22 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    package mutating func text() throws(CryptoError) -> Secret {
+    /// How many bytes there are by now.
+    package var count: Int { buffer.count }
+
+    /// What was written, as a line; the writer is empty afterwards.
+    package mutating func line() throws(CryptoError) -> Secret {
         try buffer.append(0x0a)
-        return Secret(try buffer.take())
+        return Secret(try take())
     }
+
+    /// What was written; the writer is empty afterwards.
+    package mutating func take() throws(CryptoError) -> SecretBytes {
+        needsComma = false
+        return try buffer.take()
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
 
     private mutating func string(_ bytes: Span<UInt8>) throws(CryptoError) {
         try buffer.append(UInt8(ascii: "\""))
@@ -73,7 +85,9 @@ package struct JSONWriter: ~Copyable {
             switch bytes[index] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): try buffer.append([UInt8(ascii: "\\"), bytes[index]])
             case 0x0a: try buffer.append("\\n")
-            case let byte where byte < 0x20 || byte == 0x7f: try buffer.append("\\u00" + hexadecimal([byte]))
+            case let byte where byte < 0x20 || byte == 0x7f:
+                try buffer.append("\\u00")
+                try buffer.append([JSONWriter.digits[Int(byte >> 4)], JSONWriter.digits[Int(byte & 15)]])
             case let byte: try buffer.append(byte)
             }
         }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+
+extension BrowserDoor {
+    /// Of logins in no folder.
+    static let rootGroup = "vault"
+    private static let mostGroups = 1000
+
+    /// What extensions call groups are the folders of logins, as an import has made them, below one that has no name
+    /// in the vault.
+    func writeGroups(_ context: BrowserContext, _ answer: inout BrowserAnswer) throws(BrowserError) {
+        let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins() }
+        let folders = Set(logins.map(\.folder)).filter { BrowserDoor.isName($0) }.sorted()
+        try answer.write { json throws(CryptoError) in
+            try json.member("defaultGroup", "")
+            try json.member("defaultGroupAlwaysAllow", raw: "false")
+            try json.name("groups")
+            try json.begin("{")
+            try json.name("groups")
+            try json.begin("[")
+            try json.begin("{")
+            try json.member("name", BrowserDoor.rootGroup)
+            try json.member("uuid", context.groupID(""))
+            try json.name("children")
+            try json.begin("[")
+            for folder in folders.prefix(BrowserDoor.mostGroups) {
+                try json.begin("{")
+                try json.member("name", folder)
+                try json.member("uuid", context.groupID(folder))
+                try json.member("children", raw: "[]")
+                try json.end("}")
+            }
+            try json.end("]")
+            try json.end("}")
+            try json.end("]")
+            try json.end("}")
+        }
+    }
+
+    /// A folder is there when a login is in it: the name is checked, and comes back with the next login.
+    func writeNewGroup(
+        _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
+    ) throws(BrowserError) {
+        guard let name = request.message.text("groupName"), BrowserDoor.isName(name) else { throw .noNewGroup }
+        try answer.member("name", name)
+        try answer.member("uuid", context.groupID(name))
+    }
+
+    /// The folder of a login that is saved; nil: none.
+    static func folder(_ name: String?, _ id: String?, _ context: BrowserContext) -> String? {
+        guard let name, isName(name), id == context.groupID(name) else { return nil }
+        return name
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        (1...255).contains(name.utf8.count)
+            && name.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+
+/// The names under which strangers have names of their own, such as `co.uk` and `github.io`: a login for one of them is
+/// for no page below it.
+struct PublicSuffixes: Sendable {
+    private var rules: Set<String> = []
+    private var exceptions: Set<String> = []
+
+    /// What counts without a list, below a country's own domain of two letters.
+    private static let secondLevels: Set<String> = [
+        "ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "govt", "gv", "ltd", "mil", "ne", "net", "nom", "or",
+        "org", "plc", "sch",
+    ]
+
+    /// - Parameter list: in the format of publicsuffix.org; empty: there is none.
+    init(_ list: String = "") {
+        for line in list.split(whereSeparator: \.isNewline) where !line.hasPrefix("//") {
+            guard let rule = line.split(whereSeparator: \.isWhitespace).first else { continue }
+            let isException = rule.hasPrefix("!")
+            let isWild = rule.hasPrefix("*.")
+            guard let host = WebHost(rule.dropFirst(isException ? 1 : isWild ? 2 : 0)) else { continue }
+            if isException {
+                exceptions.insert(host.text)
+            } else {
+                rules.insert(isWild ? "*." + host.text : host.text)
+            }
+        }
+    }
+
+    /// The list of this machine, if the package publicsuffix is installed.
+    static let ofMachine = PublicSuffixes(
+        FileManager.default.contents(atPath: "/usr/share/publicsuffix/public_suffix_list.dat").flatMap {
+            String(validating: $0, as: UTF8.self)
+        } ?? "")
+
+    /// - Parameter labels: of a host, the most general last.
+    func contains(_ labels: [String]) -> Bool {
+        let name = labels.joined(separator: ".")
+        if exceptions.contains(name) { return false }
+        if rules.contains(name) || rules.contains("*." + labels.dropFirst().joined(separator: ".")) { return true }
+        guard rules.isEmpty, labels.count == 2, labels[1].utf8.count == 2 else { return false }
+        return PublicSuffixes.secondLevels.contains(labels[0])
+    }
+}

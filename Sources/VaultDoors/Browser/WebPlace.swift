@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+
+/// What of a URL (RFC 3986, as browsers read it) says who is asked: a scheme, a host and a port.
+struct WebPlace: Hashable, Sendable {
+    /// In lower case; nil: the text has none.
+    let scheme: String?
+    let host: WebHost
+    /// Nil: that of the scheme.
+    let port: Int?
+
+    static let ports = ["http": 80, "https": 443]
+
+    init(scheme: String?, host: WebHost, port: Int?) { (self.scheme, self.host, self.port) = (scheme, host, port) }
+
+    /// Nil for what names no host.
+    init?(_ text: String) {
+        // By bytes: a character may be a slash with a mark on it. What follows the host says nothing.
+        var rest = Array(text.utf8.prefix(4096))[...]
+        if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
+            guard let scheme = WebPlace.scheme(rest[..<colon]) else { return nil }
+            self.scheme = scheme
+            rest = rest[(colon + 3)...]
+        } else {
+            scheme = nil
+        }
+        // A backslash is a slash to browsers.
+        let authority = rest.prefix { !"/?#\\".utf8.contains($0) }
+        var place = authority
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
+            // Without a scheme it is an address of mail.
+            guard scheme != nil else { return nil }
+            place = authority[(at + 1)...]
+        }
+        var port: Int?
+        let hostEnd = place.first == UInt8(ascii: "[") ? place.lastIndex(of: UInt8(ascii: "]")) : place.startIndex
+        guard let hostEnd else { return nil }
+        if let colon = place[hostEnd...].firstIndex(of: UInt8(ascii: ":")) {
+            let digits = place[(colon + 1)...]
+            if !digits.isEmpty {
+                guard digits.count <= 5, digits.allSatisfy({ (0x30...0x39).contains($0) }),
+                    let number = Int(String(decoding: digits, as: UTF8.self)), number <= 65_535
+                else { return nil }
+                port = number
+            }
+            place = place[..<colon]
+        }
+        guard let name = String(validating: place, as: UTF8.self), let host = WebHost(name) else { return nil }
+        (self.host, self.port) = (host, port)
+    }
+
+    private static func scheme(_ bytes: ArraySlice<UInt8>) -> String? {
+        guard let first = bytes.first, (0x61...0x7a).contains(first | 0x20), bytes.count <= 32 else { return nil }
+        let isScheme = bytes.allSatisfy { byte in
+            (0x61...0x7a).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
+        }
+        return isScheme ? String(decoding: bytes, as: UTF8.self).lowercased() : nil
+    }
+}
+
+/// A page that wants a login.
+struct WebPage: Hashable, Sendable {
+    /// `http` or `https`.
+    let scheme: String
+    let host: WebHost
+    let port: Int
+
+    /// Nil for what is neither http nor https, or names no host.
+    init?(_ url: String) {
+        guard let place = WebPlace(url), let scheme = place.scheme, let usual = WebPlace.ports[scheme] else {
+            return nil
+        }
+        (self.scheme, host, port) = (scheme, place.host, place.port ?? usual)
+    }
+
+    /// Nil: that of the scheme.
+    var unusualPort: Int? { port == WebPlace.ports[scheme] ? nil : port }
+
+    /// Without path and user.
+    var text: String { "\(scheme)://\(host.text)\(unusualPort.map { ":\($0)" } ?? "")" }
+
+    /// Whether a login of a place is for the page. One that names no scheme is for https, and for this machine's own
+    /// pages: an attacker on the way answers for any host over http.
+    func matches(_ place: WebPlace, _ suffixes: PublicSuffixes) -> Bool {
+        guard place.scheme.map({ $0 == scheme }) ?? (scheme == "https" || host.isLoopback) else { return false }
+        guard place.port.map({ $0 == port }) ?? true else { return false }
+        return host.isAtOrBelow(place.host, suffixes)
+    }
+}

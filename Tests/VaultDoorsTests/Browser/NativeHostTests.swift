@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+import VaultAgentServer
+import VaultCrypto
+
+@testable import VaultDoors
+
+/// The host between two pipes.
+struct NativeHostTests {
+    /// A host that runs, and the browser's ends.
+    private final class Running {
+        private let input = Pipe()
+        private let output = Pipe()
+        let stop = PromptStop()
+        private let worker: Worker<NativeFrameError?>
+
+        init(_ house: any BrowserHouse, following agents: AgentBrowserHouse? = nil) {
+            let (read, write) = (input.fileHandleForReading, output.fileHandleForWriting)
+            let host = NativeHost(
+                house, input: read.fileDescriptor, output: write.fileDescriptor, until: stop)
+            if let agents { host.follow(agents) }
+            worker = Worker {
+                // Both ends are the host's, for as long as it runs.
+                defer { withExtendedLifetime((read, write)) { try? write.close() } }
+                do throws(NativeFrameError) {
+                    try host.run()
+                    return nil
+                } catch { return error }
+            }
+        }
+
+        func send(_ bytes: [UInt8]) throws { try input.fileHandleForWriting.write(contentsOf: Data(bytes)) }
+
+        func send(_ text: String) throws { try send(NativeFrames.frame(Array(text.utf8)) ?? []) }
+
+        func receive() throws -> [String: Any] {
+            let head = try #require(try output.fileHandleForReading.read(upToCount: 4))
+            let length = head.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
+            let body = try #require(try output.fileHandleForReading.read(upToCount: Int(length)))
+            return try #require(try JSONSerialization.jsonObject(with: body) as? [String: Any])
+        }
+
+        func close() throws { try input.fileHandleForWriting.close() }
+
+        func end() throws -> NativeFrameError? { try worker.value() }
+
+        /// What is left of the output.
+        func rest() throws -> Int { try output.fileHandleForReading.readToEnd()?.count ?? 0 }
+    }
+
+    @Test func `a frame that is too long ends the host, which says nothing to it`() async throws {
+        try await aside {
+            let running = Running(try TestBrowserHouse(TemporaryDirectory()))
+            try running.send("{}")
+            #expect(try running.receive()["errorCode"] as? String == "12")
+            let length = UInt32(NativeFrames.limit + 1)
+            try running.send(withUnsafeBytes(of: length) { Array($0) })
+            #expect(try running.end() == .tooLong(length))
+            #expect(try running.rest() == 0)
+        }
+    }
+
+    @Test func `the host ends with the browser, in a frame or behind one`() async throws {
+        try await aside {
+            for (bytes, error) in [([], nil), ([1, 0], .truncated), ([9, 0, 0, 0, 1], .truncated)]
+                as [([UInt8], NativeFrameError?)]
+            {
+                let running = Running(try TestBrowserHouse(TemporaryDirectory()))
+                if !bytes.isEmpty { try running.send(bytes) }
+                try running.close()
+                #expect(try running.end() == error)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        [], ["/usr/lib/x.json"], ["/x.json", "evil@example.com"], ["x.json", "keepassxc-browser@keepassxc.org"],
+        ["keepassxc-browser@keepassxc.org"], ["chrome-extension://evil/"],
+        ["chrome-extension://oboonakemofpalcgghocfoadofidjkkk"], ["--help"],
+        ["chrome-extension://oboonakemofpalcgghocfoadofidjkkk/x"],
+    ])
+    func `what another extension starts is refused`(arguments: [String]) {
+        #expect(!NativeHost.isMeant(for: arguments))
+    }
+
+    @Test func `the stock extensions are known`() {
+        #expect(NativeHost.isMeant(for: ["/x.json", "keepassxc-browser@keepassxc.org"]))
+        #expect(NativeHost.isMeant(for: ["chrome-extension://oboonakemofpalcgghocfoadofidjkkk/", "--parent-window=0"]))
+    }
+
+    @Test func `a person who is asked keeps no other message from its answer`() async throws {
+        try await aside {
+            let client = try BrowserClient(TestBrowserHouse(TemporaryDirectory()))
+            let (asked, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            client.house.whenAsked {
+                asked.signal()
+                goOn.wait()
+            }
+            let running = Running(client.house)
+            let key = base64(client.pair.publicKey)
+            let nonce = client.nonce()
+            try running.send(
+                #"{"action":"change-public-keys","publicKey":"\#(key)","nonce":"\#(base64(nonce.bytes))"}"#)
+            let keys = try running.receive()
+            let box = try client.pair.box(
+                with: Array(try #require(Data(base64Encoded: keys["publicKey"] as? String ?? ""))).span)
+            func message(_ action: String, _ inner: String) throws -> String {
+                let nonce = client.nonce()
+                let sealed = box.seal(try SecretBytes(copying: Array(inner.utf8).span), nonce: nonce)
+                let numbers = #""message":"\#(base64(sealed))","nonce":"\#(base64(nonce.bytes))""#
+                return #"{"action":"\#(action)",\#(numbers)}"#
+            }
+            try running.send(message("associate", #"{"key":"\#(key)"}"#))
+            asked.wait()
+            try running.send(message("get-databasehash", "{}"))
+            #expect(try running.receive()["action"] as? String == "get-databasehash")
+            goOn.signal()
+            #expect(try running.receive()["action"] as? String == "associate")
+            try running.close()
+            #expect(try running.end() == nil)
+        }
+    }
+
+    @Test func `locks and unlocks by others are told unasked`() async throws {
+        try await aside {
+            let directory = try TemporaryDirectory()
+            let house = try TestHouse(directory.path)
+            try house.makeVault()
+            var settings = AgentSettings(vault: house.path, version: "test")
+            settings.environment = house.environment
+            let server = try AgentServer(settings)
+            defer { server.stop() }
+            let socket = try AgentSocket.make(house.address)
+            try server.start(on: socket.descriptor)
+            let client = try #require(DoorClient(getpid()))
+            let stop = PromptStop()
+            let agents = AgentBrowserHouse(house, client: client, until: stop) { [UInt8](repeating: 1, count: 16) }
+            #expect(agents.openStore() == nil)
+            let running = Running(agents, following: agents)
+            try running.send("{}")
+            _ = try running.receive()
+            try house.unlockNow()
+            #expect(try running.receive()["action"] as? String == "database-unlocked")
+            try #require(try house.agent(for: nil)).lock()
+            #expect(try running.receive()["action"] as? String == "database-locked")
+            try running.close()
+            #expect(try running.end() == nil)
+        }
+    }
+}
