@@ -80,6 +80,19 @@ final class VaultHouse: DoorHouse {
         }
     }
 
+    func confirm(_ question: [String], until stop: PromptStop) -> PromptOutcome {
+        let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
+        do throws(PromptError) {
+            return try prompter.start(until: stop).confirm(PromptQuestion(question)) ? .done : .dismissed
+        } catch {
+            switch error {
+            case .unavailable: return .unavailable
+            case .dismissed, .timedOut: return .dismissed
+            case .failed: return .failed
+            }
+        }
+    }
+
     private func outcome(of ask: () throws -> Void) -> PromptOutcome {
         do {
             try ask()

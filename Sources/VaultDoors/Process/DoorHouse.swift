@@ -58,4 +58,10 @@ package protocol DoorHouse: Sendable {
 
     /// Asks for a new passphrase and makes the vault.
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
+
+    /// Asks whether something may be done. Waits for a person.
+    ///
+    /// - Parameter question: lines, which say what, and for whom.
+    /// - Returns: `.done`: it may.
+    func confirm(_ question: [String], until stop: PromptStop) -> PromptOutcome
 }
