@@ -186,7 +186,9 @@ struct VaultCommand: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "For programs",
-                subcommands: [Read.self, Run.self, Inject.self, Defaults.self, DeviceID.self, Forget.self]),
+                subcommands: [
+                    Read.self, Run.self, Inject.self, Defaults.self, SSHAdd.self, DeviceID.self, Forget.self,
+                ]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
             CommandGroup(
                 name: "Copies",

@@ -5,12 +5,14 @@ internal import ArgumentParser
 enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
     case secretService = "secret-service"
     case portal
+    case ssh
 
-    /// The name on the session's bus that its clients call.
-    var busName: String {
+    /// The name on the session's bus that its clients call; nil: they come by a socket.
+    var busName: String? {
         switch self {
         case .secretService: "org.freedesktop.secrets"
         case .portal: "org.freedesktop.impl.portal.desktop.vault"
+        case .ssh: nil
         }
     }
 
@@ -18,5 +20,5 @@ enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
     var option: String { "--" + rawValue }
 
     /// Where the bus looks for the program that serves it, below a directory for data.
-    var activationFile: String { "dbus-1/services/\(busName).service" }
+    var activationFile: String? { busName.map { "dbus-1/services/\($0).service" } }
 }

@@ -9,6 +9,8 @@ struct DoorChange {
         case file(String)
         /// A unit that systemd does not start: what 'systemctl --user mask' does.
         case mask
+        /// What 'systemctl --user enable' makes.
+        case link(to: String)
         /// A key in a file of another program, of which a new one begins with `start`.
         case setting(DoorSetting, start: String, mode: UInt32)
     }
@@ -34,22 +36,25 @@ extension DoorPlaces {
     ///
     /// - Parameter enabled: the doors of this process, which serves all of them.
     func changes(for door: Door, enabled: Set<Door>) -> [DoorChange] {
-        let activation = DoorChange(
-            path: data.appending(FilePath(door.activationFile).components),
-            kind: .file(activationText(of: door, enabled: enabled)))
+        let activation = door.activationFile.map { file in
+            DoorChange(
+                path: data.appending(FilePath(file).components), kind: .file(activationText(of: door, enabled: enabled))
+            )
+        }
         switch door {
-        case .secretService: return otherKeyrings + [activation]
+        case .secretService: return otherKeyrings + [activation].compactMap { $0 }
         case .portal:
             let portal = DoorChange(
                 path: data.appending("xdg-desktop-portal/portals/vault.portal"), kind: .file(DoorPlaces.portal))
-            return [portal, activation] + preferences
+            return [portal, activation].compactMap { $0 } + preferences
+        case .ssh: return sshUnits
         }
     }
 
     /// Of the portal's back end. Its version 1.16, Debian 12's, knows `UseIn` alone.
     static let portal = """
         [portal]
-        DBusName=\(Door.portal.busName)
+        DBusName=\(Door.portal.busName ?? "")
         Interfaces=org.freedesktop.impl.portal.Secret;
         UseIn=gnome;ubuntu;unity;budgie;cinnamon;x-cinnamon;mate;xfce;lxde;lxqt;kde;\
         pantheon;sway;hyprland;wlroots;cosmic;i3;
@@ -57,11 +62,13 @@ extension DoorPlaces {
         """
 
     /// Which file says how a name gets its program.
-    func activationText(of door: Door, enabled: Set<Door>) -> String {
-        let options = Door.allCases.filter { $0 == door || enabled.contains($0) }.map(\.option)
+    private func activationText(of served: Door, enabled: Set<Door>) -> String {
+        let options = Door.allCases.filter { door in
+            door.busName != nil && (door == served || enabled.contains(door))
+        }.map(\.option)
         var text = """
             [D-BUS Service]
-            Name=\(door.busName)
+            Name=\(served.busName ?? "")
             Exec=\(DoorPlaces.quoted(command)) doors \(options.joined(separator: " "))
 
             """
@@ -72,13 +79,14 @@ extension DoorPlaces {
 
     /// Whether a text is one that some vault has written for a door, wherever the command was.
     static func isActivation(_ text: String, of door: Door) -> Bool {
+        guard let busName = door.busName else { return text.hasPrefix(sshMark) }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard lines.count == 4 || lines.count == 5 && lines[3] == "SystemdService=vault-doors.service",
-            lines[0] == "[D-BUS Service]", lines[1] == "Name=\(door.busName)", lines[lines.count - 1].isEmpty,
+            lines[0] == "[D-BUS Service]", lines[1] == "Name=\(busName)", lines[lines.count - 1].isEmpty,
             lines[2].hasPrefix("Exec="), let end = lines[2].ranges(of: " doors --").last
         else { return false }
         return lines[2][end.lowerBound...].dropFirst(7).split(separator: " ").allSatisfy { option in
-            Door.allCases.contains { $0.option == option }
+            Door.allCases.contains { $0.busName != nil && $0.option == option }
         }
     }
 

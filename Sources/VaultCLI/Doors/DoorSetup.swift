@@ -15,10 +15,10 @@ struct DoorSetup {
         let action: DoorAction
     }
 
-    /// Whether the bus would start the vault for the door's name, as far as these places say.
+    /// Whether the bus would start the vault for the door's name, or systemd for its socket, as far as these places say.
     func isEnabled(_ door: Door) -> Bool {
-        let path = places.data.appending(FilePath(door.activationFile).components)
-        guard let text = PathContent.behind(path) else { return false }
+        let file = door.activationFile.map { places.data.appending(FilePath($0).components) } ?? places.sshSocketUnit
+        guard let path = file, let text = PathContent.behind(path) else { return false }
         return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
     }
 
@@ -75,20 +75,28 @@ struct DoorSetup {
             let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
             if now.isSame(as: wanted) { return (entry, nil) }
             let isOwn = old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
-            guard isOwn else {
-                throw CommandError(
-                    .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
-                    hint: "move it away, or remove it, and run this again; nothing was changed")
-            }
+            guard isOwn else { throw DoorSetup.inTheWay(path) }
             return (entry, DoorAction(.wrote, door, path.string))
         case .mask:
             // It may have been masked before.
             if now.isSame(as: DoorChange.masked) { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: before, after: DoorChange.masked)
             return (entry, DoorAction(.masked, door, path.string))
+        case .link(let target):
+            let wanted = PathContent.link(to: target)
+            let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
+            if now.isSame(as: wanted) { return (entry, nil) }
+            guard now.isNothing else { throw DoorSetup.inTheWay(path) }
+            return (entry, DoorAction(.wrote, door, path.string))
         case .setting(let setting, let start, let mode):
             return try look(at: setting, start: start, mode: mode, path, now, before, old, door)
         }
+    }
+
+    private static func inTheWay(_ path: FilePath) -> CommandError {
+        CommandError(
+            .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
+            hint: "move it away, or remove it, and run this again; nothing was changed")
     }
 
     private func isActivation(_ content: PathContent, _ door: Door) -> Bool {
@@ -182,9 +190,12 @@ struct DoorSetup {
     /// Without a record a file is the door's by what is in it alone.
     private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
         places.changes(for: door, enabled: []).compactMap { change in
-            guard case .file(let text) = change.kind, let now = try? PathContent.at(change.path),
-                now.isSame(as: .text(text)) || isActivation(now, door)
-            else { return nil }
+            guard let now = try? PathContent.at(change.path) else { return nil }
+            switch change.kind {
+            case .file(let text): guard now.isSame(as: .text(text)) || isActivation(now, door) else { return nil }
+            case .link(let target): guard now.isSame(as: .link(to: target)) else { return nil }
+            case .mask, .setting: return nil
+            }
             return DoorRecord.Entry(path: change.path.string, before: .nothing, after: now)
         }
     }

@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import CLinux
 internal import Glibc
+internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoors
@@ -13,10 +14,10 @@ struct Doors: ParsableCommand {
         discussion: """
             A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
             gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
-            are encrypted with. 'vault doors enable' tells the session to start this by itself, and 'vault doors \
+            are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this by itself, and 'vault doors \
             disable' takes that back.
 
-            It serves until it is ended. A name that another program has is left to it (14); without a bus, and when \
+            It serves until it is ended. A name or a socket that another program has is left to it (14); without a bus, and when \
             the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the program that asks.
 
             While the vault is locked, a program that wants a secret waits until a person was asked for the \
@@ -34,6 +35,14 @@ struct Doors: ParsableCommand {
 
     @Flag(help: "Serve the portal's secrets of Flatpak applications on the session bus.")
     var portal = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Serve the protocol of ssh-agent at a socket, or at the one that systemd hands over.", valueName: "socket"))
+    var ssh: String?
+
+    @Flag(help: "Keep keys that 'ssh-add' sends without a lifetime in the vault; else they are in memory alone.")
+    var sshStore = false
 
     @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
     var here = false
@@ -54,11 +63,12 @@ struct Doors: ParsableCommand {
         var names: SecretService.Names = []
         if secretService { names.insert(.secretService) }
         if portal { names.insert(.portal) }
-        guard here == names.isEmpty else {
+        guard here == (names.isEmpty && ssh == nil) else {
             throw CommandError.usage(
                 here ? "--here opens no door" : "there is no door to open",
-                hint: "--secret-service, --portal, --here, or 'vault help doors'")
+                hint: "--secret-service, --portal, --ssh, --here, or 'vault help doors'")
         }
+        guard !sshStore || ssh != nil else { throw CommandError.usage("--ssh-store is for --ssh") }
         guard !here else { return try Doors.handOver() }
         // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
         // until then. libsystemd gives the connection up when there is no room for one.
@@ -66,7 +76,8 @@ struct Doors: ParsableCommand {
         // What ps(1) and top(1) call it.
         unsafe clinux_set_name("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
-        try DoorsServe().run(names, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
+        let wanted = DoorsServe.Wanted(names: names, ssh: ssh.map { FilePath($0) }, keepsSSHKeys: sshStore)
+        try DoorsServe().run(wanted, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
     }
 
     private static func handOver() throws {
@@ -81,7 +92,8 @@ struct Doors: ParsableCommand {
         guard PromptPlace({ variables[$0] }).isSomewhere else {
             throw CommandError.usage("there is neither a display nor a terminal here", hint: "set DISPLAY or GPG_TTY")
         }
-        guard let path = PlaceSocket.path(ProcessEnvironment.variable), PlaceSocket.tell(variables, at: path) else {
+        let paths = PlaceSocket.paths(ProcessEnvironment.variable)
+        guard paths.map({ PlaceSocket.tell(variables, at: $0) }).contains(true) else {
             throw CommandError(.inputOutput, "no doors are open", hint: "see 'vault doors status'")
         }
         Output.note("people are asked here from now on")

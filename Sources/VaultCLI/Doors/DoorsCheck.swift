@@ -17,7 +17,7 @@ enum DoorsCheck {
     }
 
     private static func owner(of door: DoorsState.Summary, _ bus: SessionBus) -> Finding {
-        let (name, isEnabled) = (door.busName, door.isEnabled)
+        let (name, isEnabled) = (door.busName ?? "", door.isEnabled)
         if let flaw = bus.flaw { return bus.state == .silent ? .warning(flaw) : .good(flaw) }
         if let server = door.server { return .good("this vault's doors serve \(name) (pid \(server.pid))") }
         guard let owner = door.owner else {

@@ -3,6 +3,7 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
+internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 internal import VaultDoors
@@ -12,26 +13,38 @@ final class DoorsServe: Sendable {
     private let end = DispatchSemaphore(value: 0)
     private let failure = Mutex<DoorError?>(nil)
 
+    struct Wanted {
+        let names: SecretService.Names
+        /// Where the agent of ssh is to listen, unless systemd hands a socket over.
+        let ssh: FilePath?
+        let keepsSSHKeys: Bool
+    }
+
     /// - Parameter isOpen: called once programs are served.
-    func run(_ names: SecretService.Names, _ house: VaultHouse, _ isOpen: () -> Void) throws {
+    func run(_ wanted: Wanted, _ house: VaultHouse, _ isOpen: () -> Void) throws {
         let signals = DoorSignals { [end] in end.signal() }
-        let service: SecretService
-        do throws(DoorError) {
-            service = try SecretService.start(names, house: house) { [self] in finish($0) }
-        } catch { throw CommandError(error) }
-        let places = DoorsServe.hear(house)
+        let ssh = try wanted.ssh.map { try SSHServe($0, house, keepsKeys: wanted.keepsSSHKeys) }
+        var service: SecretService?
+        if !wanted.names.isEmpty {
+            do throws(DoorError) {
+                service = try SecretService.start(wanted.names, house: house) { [self] in finish($0) }
+            } catch { throw CommandError(error) }
+        }
+        let places = DoorsServe.hear(house, isOnBus: service != nil)
         isOpen()
         end.wait()
         // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
-        service.close()
+        service?.close()
+        ssh?.close()
         withExtendedLifetime((signals, service)) {}
         places?.end()
         if let failure = failure.withLock({ $0 }) { throw CommandError(failure) }
     }
 
     /// Listens for where people are to be asked. Doors without a place for the socket ask where they were started.
-    private static func hear(_ house: VaultHouse) -> Places? {
-        guard let path = PlaceSocket.path(ProcessEnvironment.variable) else { return nil }
+    private static func hear(_ house: VaultHouse, isOnBus: Bool) -> Places? {
+        let paths = PlaceSocket.paths(ProcessEnvironment.variable)
+        guard let path = isOnBus ? paths.first : paths.last else { return nil }
         do throws(AgentSocketError) { return Places(try AgentSocket.make(path), house) } catch {
             Output.note("'vault doors --here' will not work: \(CommandError(error).message)")
             return nil

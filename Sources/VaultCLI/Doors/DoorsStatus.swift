@@ -21,12 +21,12 @@ struct DoorsStatus: ParsableCommand {
         let state = DoorsState()
         let pinentry = PinentryLook.ofProcess()
         guard json else {
-            var lines = state.doors.flatMap { state.lines(of: $0, DoorsState.activation(of: $0.busName)) }
+            var lines = state.doors.flatMap { state.lines(of: $0, $0.busName.flatMap(DoorsState.activation)) }
             if let flaw = state.bus.flaw { lines.append("bus             \(flaw)") }
             lines.append("pinentry        \(pinentry?.text ?? "none")")
             return try Output.write(lines.map { $0 + "\n" }.joined())
         }
-        let doors = state.doors.map { Row($0, DoorsState.activation(of: $0.busName)) }
+        let doors = state.doors.map { Row($0, $0.busName.flatMap(DoorsState.activation)) }
         try Output.json(Summary(bus: state.bus.state, doors: doors, pinentry: pinentry))
     }
 
@@ -39,13 +39,15 @@ struct DoorsStatus: ParsableCommand {
     private struct Row: Encodable {
         var name: Door
         var enabled: Bool
-        var busName: String
+        var busName: String?
+        /// Of a door without a name on the bus, where programs are listened for.
+        var socket: String?
         var owner: SessionBus.Owner?
         var activation: DoorsState.Activation?
 
         init(_ door: DoorsState.Summary, _ activation: DoorsState.Activation?) {
             (name, enabled, busName, owner) = (door.name, door.isEnabled, door.busName, door.owner)
-            self.activation = activation
+            (self.activation, socket) = (activation, door.socket)
         }
     }
 }
@@ -58,14 +60,17 @@ struct DoorsState {
         /// Nil: nobody, or nobody knows.
         let owner: SessionBus.Owner?
 
-        var busName: String { name.busName }
+        /// Where the door is open, of one without a name on the bus.
+        var socket: String?
+
+        var busName: String? { name.busName }
 
         /// The vault's process that serves it, whether that was started by the bus, an agent or a person. Nil: none
         /// does, or nobody knows.
         var server: SessionBus.Owner? { owner.flatMap { $0.isVault ? $0 : nil } }
 
         /// Whether the vault has something to do with it.
-        var isOpen: Bool { isEnabled || server != nil }
+        var isOpen: Bool { isEnabled || server != nil || socket != nil }
     }
 
     /// Which program the bus starts when a name is called.
@@ -78,20 +83,30 @@ struct DoorsState {
 
     let bus: SessionBus
     private let enabled: [Door]
+    /// Where the agent of ssh is; nil: nobody listens there.
+    private let sshSocket: String?
 
     /// Of this process's user.
-    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors) }
+    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors, sshSocket: SSHUnits.openSocket) }
 
-    init(_ bus: SessionBus, enabled: [Door]) { (self.bus, self.enabled) = (bus, enabled) }
+    init(_ bus: SessionBus, enabled: [Door], sshSocket: String? = nil) {
+        (self.bus, self.enabled, self.sshSocket) = (bus, enabled, sshSocket)
+    }
 
     var doors: [Summary] { Door.allCases.map { self[$0] } }
 
     subscript(_ door: Door) -> Summary {
-        Summary(name: door, isEnabled: enabled.contains(door), owner: bus.owners[door])
+        Summary(
+            name: door, isEnabled: enabled.contains(door), owner: bus.owners[door],
+            socket: door == .ssh ? sshSocket : nil)
     }
 
     /// What is enabled, and what is served.
     func text(of door: Summary) -> String {
+        guard door.busName != nil else {
+            let state = door.isEnabled ? "enabled" : "not enabled"
+            return door.socket.map { "\(state), open at \($0.printable)" } ?? state
+        }
         let server = door.server.map { "the vault's doors (pid \($0.pid))" } ?? door.owner?.text
         let serving = server.map { ", served by \($0)" } ?? (bus.state == .reachable ? ", not served" : "")
         return (door.isEnabled ? "enabled" : "not enabled") + serving
@@ -111,8 +126,11 @@ struct DoorsState {
     private static var enabledDoors: [Door] {
         let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
         return Door.allCases.filter { door in
-            places.contains { data in
-                let file = data.appending(FilePath(door.activationFile).components)
+            guard let activation = door.activationFile else {
+                return (try? DoorPlaces.ofUser()).map { DoorSetup(places: $0).isEnabled(door) } ?? false
+            }
+            return places.contains { data in
+                let file = data.appending(FilePath(activation).components)
                 guard let text = PathContent.behind(file) else { return false }
                 return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
             }

@@ -38,7 +38,7 @@ struct SessionBus {
             let names = try BusNames(patience: patience)
             state = .reachable
             for door in Door.allCases {
-                guard let owner = try names.owner(of: door.busName) else { continue }
+                guard let name = door.busName, let owner = try names.owner(of: name) else { continue }
                 owners[door] = Owner(owner.process)
             }
         } catch {
