@@ -120,8 +120,11 @@ final class SSHPrivateKey: Sendable {
     // MARK: Signing
 
     /// - Returns: the kind of signature, and the signature (RFC 4253, 6.6).
-    /// - Throws: `.unsupported` for RSA without a hash of SHA-2.
+    /// - Throws: `.unsupported` for an authentication by RSA without a hash of SHA-2.
     func sign(_ message: Span<UInt8>, _ flags: Flags) throws(SSHRefusal) -> [UInt8] {
+        var flags = flags
+        // `ssh-add -T` names no hash for what it has signed and takes each. In an authentication that is SHA-1.
+        if flags.isDisjoint(with: [.sha256, .sha512]), !SSHSignatureRequest.isOne(message) { flags = .sha256 }
         var signature: [UInt8] = []
         switch numbers {
         case .ed25519(let numbers):

@@ -93,8 +93,7 @@ struct SSHSignatureRequest: Equatable {
     init(_ bytes: Span<UInt8>, for name: SSHKeyName) throws(SSHRefusal) {
         var reader = SSHReader(bytes)
         session = try reader.data(bytes)
-        // SSH_MSG_USERAUTH_REQUEST
-        guard !session.isEmpty, try reader.byte(bytes) == 50 else { throw .malformed }
+        guard !session.isEmpty, try reader.byte(bytes) == SSHSignatureRequest.messageType else { throw .malformed }
         user = try reader.text(bytes)
         guard try reader.text(bytes) == "ssh-connection" else { throw .malformed }
         let method = try reader.text(bytes)
@@ -110,6 +109,15 @@ struct SSHSignatureRequest: Equatable {
         default: throw .malformed
         }
         try reader.finish()
+    }
+
+    /// SSH_MSG_USERAUTH_REQUEST
+    private static let messageType: UInt8 = 50
+
+    /// Whether it begins like one.
+    static func isOne(_ bytes: Span<UInt8>) -> Bool {
+        var reader = SSHReader(bytes)
+        return (try? reader.string(bytes)) != nil && (try? reader.byte(bytes)) == messageType
     }
 
     private static func isAlgorithm(_ algorithm: String, of name: SSHKeyName) -> Bool {
