@@ -108,6 +108,7 @@ enum OverviewManual {
             """
             'vault doors enable secret-service' makes programs of the desktop keep their secrets in the vault, in the
             place of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications.
+            'vault ssh-add' keeps ssh keys in the vault, and 'vault doors enable ssh' has ssh sign with them.
             'vault import secret-service' goes before it. 'vault doors disable' takes back what was changed, and
             'vault doors status' says who serves.
 
