@@ -45,7 +45,8 @@ final class SSHServe {
     private static func failure(_ error: AgentSocketError, _ path: FilePath) -> CommandError {
         switch error {
         case .running:
-            CommandError(.busy, "another process listens at '\(path.string.printable)'", hint: "see 'vault doors status'")
+            CommandError(
+                .busy, "another process listens at '\(path.string.printable)'", hint: "see 'vault doors status'")
         case .noAddress: CommandError(.inputOutput, "there is no place for the socket")
         case .directory(let directory):
             CommandError(

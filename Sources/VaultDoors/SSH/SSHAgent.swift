@@ -103,9 +103,10 @@ final class SSHAgent: Sendable {
             ($0.name.blob, $0.comment)
         }
         // What is in memory is served while the vault is locked as well.
-        let stored = (try? unlocked(session, line) { keyring, client throws(SSHRefusal) in
-            try keyring.keys(for: client)
-        }) ?? []
+        let stored =
+            (try? unlocked(session, line) { keyring, client throws(SSHRefusal) in
+                try keyring.keys(for: client)
+            }) ?? []
         for key in stored {
             for name in key.names where seen.insert(name).inserted {
                 visible.append((name.blob, Array(key.comment.utf8)))

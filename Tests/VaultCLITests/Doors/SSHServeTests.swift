@@ -3,13 +3,15 @@ import Foundation
 import Glibc
 import Testing
 
-/// `vault doors --ssh` as it ships, with OpenSSH's programs.
-@Suite(.enabled(if: SSHServeTests.hasClient)) struct SSHServeTests {
+private enum OpenSSH {
     static let hasClient = access("/usr/bin/ssh-add", X_OK) == 0
     /// As root sshd wants a directory that its package makes.
-    private static let hasServer =
+    static let hasServer =
         access("/usr/sbin/sshd", X_OK) == 0 && (geteuid() != 0 || access("/run/sshd", F_OK) == 0)
+}
 
+/// `vault doors --ssh` as it ships, with OpenSSH's programs.
+@Suite(.enabled(if: OpenSSH.hasClient)) struct SSHServeTests {
     /// Functions for the scripts: `serve` opens the door and waits until it is, `ended` says how it has.
     private static let script = """
         unset DBUS_SESSION_BUS_ADDRESS; chmod 600 pass
@@ -125,7 +127,7 @@ import Testing
         #expect(result.output == "The agent has no identities.\nada\nended 0\nleft\n", "\(result)")
     }
 
-    @Test(.enabled(if: Self.hasServer))
+    @Test(.enabled(if: OpenSSH.hasServer))
     func `ssh logs in with a key, and from there on with the agent, on the ways that the key may go`() throws {
         let result = try run(
             """

@@ -190,7 +190,8 @@ struct SSHAgentTests {
 
     // MARK: Keys of the vault
 
-    @Test func `with a vault keys go there, with their certificates, and those with constraints stay in memory`() throws {
+    @Test func `with a vault keys go there, with their certificates, and those with constraints stay in memory`() throws
+    {
         let world = SSHWorld(keepsKeys: true)
         let line = world.connect()
         #expect(line.ask(try SSHSamples.adding("ed25519", comment: "e")) == SSHSamples.success)

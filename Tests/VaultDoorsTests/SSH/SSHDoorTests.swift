@@ -290,7 +290,8 @@ struct SSHDoorTests {
             let store = try #require(try world.house.agent(for: nil))
             for file in [try SSHSamples.file("authority"), try SSHSamples.file("encrypted"), Array("x".utf8)] {
                 try store.update(
-                    matching: Query(.genericPassword, service: "ssh"), with: ItemChanges(secret: try Secret(bytes: file)))
+                    matching: Query(.genericPassword, service: "ssh"),
+                    with: ItemChanges(secret: try Secret(bytes: file)))
                 #expect(client.ask(try SSHSamples.signing("ed25519.pub")) == SSHSamples.failure)
             }
         }

@@ -9,7 +9,7 @@ import VaultFormat
 
 /// Keys, certificates and signatures that OpenSSH 9.2 has made for nothing but these tests.
 enum SSHSamples {
-    static let directory = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Samples").path()
+    static let directory = URL(filePath: #filePath).deletingLastPathComponent().path() + "Samples/"
     static let keys = ["ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa2048", "rsa3072"]
     static let certified = ["ed25519", "ecdsa256", "rsa2048"]
     static let message = Array("a message that OpenSSH has signed".utf8)
