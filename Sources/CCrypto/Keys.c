@@ -139,8 +139,8 @@ static size_t curve_length(int bits) { return ((size_t)bits + 7) / 8; }
 
 // NULL: it is no point of the curve's, or there is no memory.
 static curve_key *curve_key_of(int bits, ccrypto_number encoded) {
-    if (!curve_number(bits) || encoded.count != 1 + 2 * curve_length(bits) || *(const unsigned char *)encoded.bytes != 4)
-        return NULL;
+    if (!curve_number(bits) || encoded.count != 1 + 2 * curve_length(bits)) return NULL;
+    if (*(const unsigned char *)encoded.bytes != 4) return NULL;
     curve_key *key = lib.new_curve_key(curve_number(bits));
     point *place = key ? lib.new_point(lib.curve_of(key)) : NULL;
     // Reading it finds out whether it is on the curve.

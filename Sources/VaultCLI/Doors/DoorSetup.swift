@@ -15,7 +15,8 @@ struct DoorSetup {
         let action: DoorAction
     }
 
-    /// Whether the bus would start the vault for the door's name, or systemd for its socket, as far as these places say.
+    /// Whether the bus would start the vault for the door's name, or systemd for its socket, as far as these places
+    /// say.
     func isEnabled(_ door: Door) -> Bool {
         let file = door.activationFile.map { places.data.appending(FilePath($0).components) } ?? places.sshSocketUnit
         guard let path = file, let text = PathContent.behind(path) else { return false }

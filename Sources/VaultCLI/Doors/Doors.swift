@@ -14,11 +14,12 @@ struct Doors: ParsableCommand {
         discussion: """
             A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
             gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
-            are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this by itself, and 'vault doors \
-            disable' takes that back.
+            are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this \
+            by itself, and 'vault doors disable' takes that back.
 
-            It serves until it is ended. A name or a socket that another program has is left to it (14); without a bus, and when \
-            the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the program that asks.
+            It serves until it is ended. A name or a socket that another program has is left to it (14); without a \
+            bus, and when the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the \
+            program that asks.
 
             While the vault is locked, a program that wants a secret waits until a person was asked for the \
             passphrase: by pinentry, or what $VAULT_PINENTRY names, in a window or at the terminal of $GPG_TTY. Where \

@@ -27,9 +27,10 @@ struct DoorsEnable: ParsableCommand {
             and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
             secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
             vault. ssh: systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and starts 'vault doors' for who connects, \
-            and sessions that begin later have $SSH_AUTH_SOCK name it. With --system the files for the bus and the portal alone, for all users, and no ssh. A line for each change; \
-            what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
-            nothing, when a file of another program is in the way.
+            and sessions that begin later have $SSH_AUTH_SOCK name it. With --system the files for the bus and the \
+            portal alone, for all users, and no ssh. A line for each change; what was there before is written down, \
+            and 'vault doors disable' puts it back. Ends with 11, and changes nothing, when a file of another program \
+            is in the way.
             """)
 
     @OptionGroup var selection: DoorSelection

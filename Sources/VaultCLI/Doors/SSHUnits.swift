@@ -35,7 +35,7 @@ extension DoorPlaces {
             Requires=\(SSHUnits.name).socket
 
             [Service]
-            # To keep what 'ssh-add' adds in the vault: --ssh-store, by 'systemctl --user edit \(SSHUnits.name).service'.
+            # With --ssh-store the vault keeps what 'ssh-add' adds: 'systemctl --user edit \(SSHUnits.name).service'.
             ExecStart=\(DoorPlaces.unitWord(command)) doors --ssh %t/vault/ssh.sock
             UMask=0077
             # What the program that asks for the passphrase needs to show a window, in the user's language.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 
-/// A descriptor that is watched until it is let go. Every thread may use it: Dispatch's objects have locks of their own,
-/// which their types do not say.
+/// A descriptor that is watched until it is let go. Every thread may use it: Dispatch's objects have locks of their
+/// own, which their types do not say.
 final class DoorSource: @unchecked Sendable {
     private let source: any DispatchSourceRead
 

@@ -15,8 +15,8 @@ package final class PlaceSocket {
     private static let patience = 2
     private static let answer: UInt8 = 1
 
-    /// `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and `doors-ssh.sock` of a process that serves no name on the bus, beside
-    /// which another one does.
+    /// `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and `doors-ssh.sock` of a process that serves no name on the bus,
+    /// beside which another one does.
     ///
     /// - Parameter environment: a process's variables.
     package static func paths(_ environment: (String) -> String?) -> [FilePath] {

@@ -4,8 +4,8 @@ internal import Synchronization
 package import Vault
 internal import VaultCrypto
 
-/// A socket that speaks the protocol of ssh-agent(1): the user's own programs sign by it with the keys of the vault, and
-/// with those that they add.
+/// A socket that speaks the protocol of ssh-agent(1): the user's own programs sign by it with the keys of the vault,
+/// and with those that they add.
 package final class SSHDoor: Sendable {
     private let agent: SSHAgent
     private let listener: DoorSource
@@ -65,8 +65,9 @@ package final class SSHDoor: Sendable {
         }
         (self.agent, self.clients) = (agent, clients)
         listener = DoorSource(descriptor, on: "vault.ssh") { _ in
-            // An error is of one connection, or there are no more.
             while case let client = Glibc.accept(descriptor, nil, nil), client >= 0 { clients.take(client, agent) }
+            // Without a descriptor for it a client stays, and would be told of again at once.
+            if errno == EMFILE || errno == ENFILE { usleep(20_000) }
         } gone: {
             _ = Glibc.close(descriptor)
         }

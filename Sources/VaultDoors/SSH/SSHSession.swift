@@ -14,7 +14,8 @@ struct SSHSession: Sendable {
     /// The process at the other end.
     let client: DoorClient
     private(set) var bindings: [Binding] = []
-    private var hasTried = false
+    /// Whether a host was named that could not be believed.
+    private var hasFailed = false
     /// Certificates that went with their key: ssh-add(1) removes the key first, and then its certificate.
     var removed: Set<[UInt8]> = []
 
@@ -23,14 +24,20 @@ struct SSHSession: Sendable {
 
     init(_ client: DoorClient) { self.client = client }
 
-    /// Whether requests come from another machine.
-    var isForwarded: Bool { bindings.contains(where: \.isForwarding) }
+    /// Whether requests come from another machine, or may do so.
+    var isForwarded: Bool { hasFailed || bindings.contains(where: \.isForwarding) }
 
     /// Records a host.
     ///
     /// - Throws: `.untrue` when the host has not signed the session; what is on record stays.
     mutating func bind(_ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
-        hasTried = true
+        do throws(SSHRefusal) { try add(&reader, bytes) } catch {
+            hasFailed = true
+            throw error
+        }
+    }
+
+    private mutating func add(_ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
         let host = try SSHKeyName(bytes.extracting(try reader.string(bytes)))
         let session = try reader.string(bytes)
         let signature = try reader.string(bytes)
@@ -59,7 +66,7 @@ struct SSHSession: Sendable {
         guard !destinations.isEmpty else { return true }
         guard let last = bindings.last else {
             // Without a host the key is used where the agent is, which cannot be for an authentication.
-            return !hasTried && request == nil
+            return !hasFailed && request == nil
         }
         if let request {
             guard !last.isForwarding, request.session == last.session,

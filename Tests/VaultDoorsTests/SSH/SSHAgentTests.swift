@@ -236,10 +236,12 @@ struct SSHAgentTests {
 
     @Test func `another machine uses what the vault keeps, and neither deletes nor adds there`() throws {
         let world = SSHWorld(keepsKeys: true)
-        let (own, line) = (world.connect(), world.connect())
+        let (own, line, forged) = (world.connect(), world.connect(), world.connect())
         #expect(own.ask(try SSHSamples.adding("ed25519", comment: "e", constraints: confirm)) == SSHSamples.success)
         #expect(line.ask(try SSHSamples.binding("host.pub", isForwarding: true)) == SSHSamples.success)
         #expect(line.ask(try SSHSamples.removing("ed25519.pub")) == SSHSamples.failure)
+        #expect(forged.ask(try SSHSamples.binding("host.pub", signedBy: "authority")) == [28])
+        #expect(forged.ask(try SSHSamples.removing("ed25519.pub")) == SSHSamples.failure)
         #expect(line.ask(try SSHSamples.adding("ecdsa256", comment: "m")) == SSHSamples.success)
         #expect(world.keyring.kept.map(\.comment) == ["e"])
         #expect(try line.comments() == ["m", "e"])
