@@ -86,16 +86,19 @@ enum SSHUnits {
 
     /// `$XDG_RUNTIME_DIR/vault/ssh.sock`; nil: nobody listens there. To connect would have systemd start the door.
     static var openSocket: String? {
-        guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), runtime.hasPrefix("/"),
-            let table = FileManager.default.contents(atPath: "/proc/net/unix")
-        else { return nil }
+        guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") else { return nil }
         let path = FilePath(runtime).appending("vault/ssh.sock").string
-        let isOpen = table.split(separator: UInt8(ascii: "\n")).contains { line in
+        // The kernel's table leaves lines out when sockets come and go while it is read.
+        return (0..<4).contains { _ in isListed(path) } ? path : nil
+    }
+
+    private static func isListed(_ path: String) -> Bool {
+        let table = FileManager.default.contents(atPath: "/proc/net/unix") ?? Data()
+        return table.split(separator: UInt8(ascii: "\n")).contains { line in
             let fields = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 7)
             // The flag of a socket that accepts connections.
             return fields.count == 8 && fields[3] == "00010000" && fields[7] == path
         }
-        return isOpen ? path : nil
     }
 
     static func start() { tell("start", ["\(name).socket"]) }
