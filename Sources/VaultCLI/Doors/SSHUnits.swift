@@ -2,6 +2,7 @@
 internal import FoundationEssentials
 internal import SystemPackage
 internal import Vault
+internal import VaultFormat
 
 extension DoorPlaces {
     /// How each of these files begins.
@@ -93,7 +94,11 @@ enum SSHUnits {
     }
 
     private static func isListed(_ path: String) -> Bool {
-        let table = FileManager.default.contents(atPath: "/proc/net/unix") ?? Data()
+        guard let file = try? unsafe FileDescriptor.open("/proc/net/unix", .readOnly) else { return false }
+        defer { try? file.close() }
+        var table: [UInt8] = []
+        // Foundation takes the first page of a file without a size for all of it.
+        try? SecretReader.parts(of: file.rawValue) { table.append($0) }
         return table.split(separator: UInt8(ascii: "\n")).contains { line in
             let fields = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 7)
             // The flag of a socket that accepts connections.
