@@ -143,10 +143,10 @@ let package = Package(
         .testTarget(
             name: "VaultDoorsTests",
             dependencies: [
-                "VaultDoors", "VaultBus", "CBus", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
+                "VaultDoors", "VaultBus", "CBus", "CLinux", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
                 "VaultFormat", "VaultCrypto", "TestSupport", system,
             ],
-            exclude: ["SecretService/hostile.py"], swiftSettings: testSettings),
+            exclude: ["SecretService/hostile.py", "SSH/Samples"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
             dependencies: ["VaultImport", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system],

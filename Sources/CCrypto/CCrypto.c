@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "CCrypto.h"
+#include "Library.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -46,9 +47,13 @@ static struct {
 static long state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+void *ccrypto_library(void) {
+    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    return library ? library : dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
+}
+
 static void load(void) {
-    lib.libcrypto = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (!lib.libcrypto) lib.libcrypto = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    lib.libcrypto = ccrypto_library();
     if (!lib.libcrypto) {
         state = -ENOENT;
         return;

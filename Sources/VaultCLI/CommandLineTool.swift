@@ -189,7 +189,9 @@ struct VaultCommand: ParsableCommand {
                 subcommands: [Read.self, Run.self, Inject.self, Defaults.self, DeviceID.self, Forget.self]),
             CommandGroup(
                 name: "For other programs",
-                subcommands: [GitCredential.self, DockerCredential.self, CargoCredential.self, Credential.self]),
+                subcommands: [
+                    GitCredential.self, DockerCredential.self, CargoCredential.self, Credential.self, SSHAdd.self,
+                ]),
             CommandGroup(name: "Older versions", subcommands: [History.self, Undo.self, RestoreItem.self]),
             CommandGroup(
                 name: "Copies",

@@ -212,22 +212,18 @@ extension AgentSocket {
 }
 
 extension CommandError {
-    /// - Parameter owner: whose socket it is.
-    init(_ error: AgentSocketError, of owner: String = "agent") {
+    init(_ error: AgentSocketError) {
         switch error {
         case .noAddress:
             self.init(
-                .inputOutput, "there is no place for the \(owner)'s socket",
+                .inputOutput, "there is no place for the agent's socket",
                 hint: "set XDG_RUNTIME_DIR or VAULT_AGENT_SOCK")
         case .running: self.init(.alreadyExists, "an agent is running already", hint: "see 'vault status'")
         case .directory:
-            self.init(
-                .inputOutput, "the directory of the \(owner)'s socket is not the user's own", hint: "chmod 700 it")
-        case .inTheWay:
-            self.init(
-                .inputOutput, "something that is no socket of the user's lies in the place of the \(owner)'s")
+            self.init(.inputOutput, "the directory of the agent's socket is not the user's own", hint: "chmod 700 it")
+        case .inTheWay: self.init(.inputOutput, "something that is no socket of the user's lies at the agent's place")
         case .system(let errno):
-            self.init(.inputOutput, "cannot make the \(owner)'s socket: \(errno.description.lowercased())")
+            self.init(.inputOutput, "cannot make the agent's socket: \(errno.description.lowercased())")
         }
     }
 

@@ -6,17 +6,18 @@ enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
     case secretService = "secret-service"
     case portal
     case browser
+    case ssh
 
     static let secretServiceName = "org.freedesktop.secrets"
     static let portalName = "org.freedesktop.impl.portal.desktop.vault"
 
-    /// The name on the session's bus that its clients call. Nil: it is on no bus, and each client starts its own
-    /// process.
+    /// The name on the session's bus that its clients call. Nil: it is on no bus; they come by a socket, or start a
+    /// process of their own.
     var busName: String? {
         switch self {
         case .secretService: Door.secretServiceName
         case .portal: Door.portalName
-        case .browser: nil
+        case .browser, .ssh: nil
         }
     }
 

@@ -11,8 +11,8 @@ struct DoorChange {
         case mask
         /// A file in a place that another program has files in as well: what is there is put back later.
         case manifest(String)
-        /// A link of the door's own to this command.
-        case link(String)
+        /// A link of the door's own: to this command, or what 'systemctl --user enable' makes.
+        case link(to: String)
         /// A key in a file of another program, of which a new one begins with `start`.
         case setting(DoorSetting, start: String, mode: UInt32)
     }
@@ -50,6 +50,7 @@ extension DoorPlaces {
         let activation = activations(of: door, enabled: enabled)
         switch door {
         case .browser: return browserChanges
+        case .ssh: return sshUnits
         case .secretService: return otherKeyrings + activation
         case .portal:
             let portal = DoorChange(
@@ -90,6 +91,7 @@ extension DoorPlaces {
 
     /// Whether a text is one that some vault has written for a door, wherever the command was.
     static func isActivation(_ text: String, of door: Door) -> Bool {
+        guard door != .ssh else { return text.hasPrefix(sshMark) }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard let name = door.busName,
             lines.count == 4 || lines.count == 5 && lines[3] == "SystemdService=vault-doors.service",

@@ -15,13 +15,13 @@ struct DoorSetup {
         let action: DoorAction
     }
 
-    /// Whether the bus, or a browser, would start the vault for the door, as far as these places say.
+    /// Whether the bus, systemd or a browser would start the vault for the door, as far as these places say.
     func isEnabled(_ door: Door) -> Bool {
-        guard let file = door.activationFile else {
+        guard door != .browser else {
             return places.manifests.contains { (try? PathContent.at($0.path)).map(BrowserManifest.isOwn) ?? false }
         }
-        let path = places.data.appending(FilePath(file).components)
-        guard let text = PathContent.behind(path) else { return false }
+        let file = door.activationFile.map { places.data.appending(FilePath($0).components) } ?? places.sshSocketUnit
+        guard let path = file, let text = PathContent.behind(path) else { return false }
         return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
     }
 
@@ -82,11 +82,7 @@ struct DoorSetup {
             let isOwn =
                 old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
                 || isHostLink(now, change)
-            guard isOwn else {
-                throw CommandError(
-                    .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
-                    hint: "move it away, or remove it, and run this again; nothing was changed")
-            }
+            guard isOwn else { throw DoorSetup.inTheWay(path) }
             return (entry, DoorAction(.wrote, door, path.string))
         case .mask:
             // It may have been masked before.
@@ -116,6 +112,12 @@ struct DoorSetup {
     private func isHostLink(_ content: PathContent, _ change: DoorChange) -> Bool {
         guard case .link = change.kind, case .link(let target) = content else { return false }
         return target.hasSuffix("/vault")
+    }
+
+    private static func inTheWay(_ path: FilePath) -> CommandError {
+        CommandError(
+            .alreadyExists, "'\(path.string.printable)' is there, and another program's or changed",
+            hint: "move it away, or remove it, and run this again; nothing was changed")
     }
 
     private func isActivation(_ content: PathContent, _ door: Door) -> Bool {

@@ -7,25 +7,31 @@ internal import VaultAgentServer
 
 /// The socket of a door: one that systemd has made, or of this process's own, which goes with it.
 final class DoorSocket {
-    /// Bound.
+    private let path: FilePath
+    /// Bound, and not listening yet if it is this process's own.
     let descriptor: Int32
     private var own: AgentSocket?
 
+    /// - Throws: code 14 when another process listens there; 30.
     init(_ path: FilePath) throws {
-        guard path.string.hasPrefix("/") else {
-            throw CommandError.usage("a door's socket has an absolute path", hint: "such as %t/vault/… in a unit")
-        }
+        self.path = path
         if let activated = DoorSocket.activated(at: path) {
             descriptor = activated
             return
         }
         do throws(AgentSocketError) {
-            let socket = try AgentSocket.make(path)
-            descriptor = socket.descriptor
-            own = consume socket
-        } catch .running {
-            throw CommandError(.busy, "another process listens at '\(path.string.printable)'")
-        } catch { throw CommandError(error, of: "door") }
+            let made = try AgentSocket.make(path.isAbsolute ? path : FilePath(".").pushing(path))
+            descriptor = made.descriptor
+            own = consume made
+        } catch { throw DoorSocket.failure(error, path) }
+    }
+
+    /// What listens at it.
+    ///
+    /// - Parameter door: nil: it could not.
+    func opened<D>(_ door: D?) throws -> D {
+        guard let door else { throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'") }
+        return door
     }
 
     /// One of those that systemd has handed over: sd_listen_fds(3).
@@ -38,6 +44,24 @@ final class DoorSocket {
             let length = unsafe clinux_unix_name(descriptor, 0, &name, name.count)
             return clinux_is_unix_listener(descriptor) == 1 && length > 0
                 && name[..<length].elementsEqual(path.string.utf8)
+        }
+    }
+
+    private static func failure(_ error: AgentSocketError, _ path: FilePath) -> CommandError {
+        switch error {
+        case .running:
+            CommandError(
+                .busy, "another process listens at '\(path.string.printable)'", hint: "see 'vault doors status'")
+        case .noAddress: CommandError(.inputOutput, "there is no place for the socket")
+        case .directory(let directory):
+            CommandError(
+                .inputOutput, "others may look into '\(directory.string.printable)'",
+                hint: "a socket is in a directory of your own, mode 0700")
+        case .inTheWay(let path):
+            CommandError(.inputOutput, "'\(path.string.printable)' is there, and no socket of yours")
+        case .system(let errno):
+            CommandError(
+                .inputOutput, "cannot listen at '\(path.string.printable)': \(errno.description.lowercased())")
         }
     }
 }

@@ -14,11 +14,12 @@ struct Doors: ParsableCommand {
         discussion: """
             A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
             gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
-            are encrypted with. 'vault doors enable' tells the session to start this by itself, and 'vault doors \
-            disable' takes that back.
+            are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this \
+            by itself, and 'vault doors disable' takes that back.
 
-            It serves until it is ended. A name that another program has is left to it (14); without a bus, and when \
-            the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the program that asks.
+            It serves until it is ended. A name or a socket that another program has is left to it (14); without a \
+            bus, and when the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the \
+            program that asks.
 
             While the vault is locked, a program that wants a secret waits until a person was asked for the \
             passphrase: by pinentry, or what $VAULT_PINENTRY names, in a window or at the terminal of $GPG_TTY. Where \
@@ -46,6 +47,13 @@ struct Doors: ParsableCommand {
             valueName: "socket"), completion: .file())
     var credentials: String?
 
+    @Option(
+        help: ArgumentHelp("Serve the protocol of ssh-agent at this socket.", valueName: "socket"), completion: .file())
+    var ssh: String?
+
+    @Flag(help: "Keep keys that 'ssh-add' sends without a lifetime in the vault; else they are in memory alone.")
+    var sshStore = false
+
     @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
     var here = false
 
@@ -66,11 +74,14 @@ struct Doors: ParsableCommand {
         if secretService { doors.names.insert(.secretService) }
         if portal { doors.names.insert(.portal) }
         doors.credentials = credentials.map { FilePath($0) }
+        doors.ssh = ssh.map { FilePath($0) }
+        doors.keepsSSHKeys = sshStore
         guard here == doors.isEmpty else {
             throw CommandError.usage(
                 here ? "--here opens no door" : "there is no door to open",
-                hint: "--secret-service, --portal, --credentials SOCKET, --here, or 'vault help doors'")
+                hint: "--secret-service, --portal, --credentials, --ssh, --here, or 'vault help doors'")
         }
+        guard !sshStore || ssh != nil else { throw CommandError.usage("--ssh-store is for --ssh") }
         guard !here else { return try Doors.handOver() }
         // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
         // until then. libsystemd gives the connection up when there is no room for one.
@@ -93,7 +104,8 @@ struct Doors: ParsableCommand {
         guard PromptPlace({ variables[$0] }).isSomewhere else {
             throw CommandError.usage("there is neither a display nor a terminal here", hint: "set DISPLAY or GPG_TTY")
         }
-        guard let path = PlaceSocket.path(ProcessEnvironment.variable), PlaceSocket.tell(variables, at: path) else {
+        let paths = PlaceSocket.paths(ProcessEnvironment.variable)
+        guard paths.map({ PlaceSocket.tell(variables, at: $0) }).contains(true) else {
             throw CommandError(.inputOutput, "no doors are open", hint: "see 'vault doors status'")
         }
         Output.note("people are asked here from now on")

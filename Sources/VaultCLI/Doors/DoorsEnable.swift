@@ -3,7 +3,7 @@ internal import ArgumentParser
 
 /// Which doors, and whose.
 struct DoorSelection: ParsableArguments {
-    @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser.", valueName: "door"))
+    @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser, ssh.", valueName: "door"))
     var names: [Door]
 
     @Flag(help: "For all users of the machine, below /usr/local/share; takes root.")
@@ -30,8 +30,9 @@ struct DoorsEnable: ParsableCommand {
             and apiEnabled=false is set for KWallet. What they have can be moved before: 'vault import \
             secret-service'. portal: Flatpak applications get the secret that theirs are encrypted with from the \
             vault. browser: the extension KeePassXC-Browser gets logins from the vault, by a file for each browser; \
-            one of KeePassXC's gives way until 'disable'. With --system the files for the bus and the portal alone, \
-            for all users. A line for each change; \
+            one of KeePassXC's gives way until 'disable'. ssh: systemd listens at $XDG_RUNTIME_DIR/vault/ssh.sock and \
+            starts 'vault doors' for who connects, and sessions that begin later have $SSH_AUTH_SOCK name it. With \
+            --system the files for the bus and the portal alone, for all users, and no ssh. A line for each change; \
             what was there before is written down, and 'vault doors disable' puts it back. Ends with 11, and changes \
             nothing, when a file of another program is in the way.
             """)
@@ -40,8 +41,15 @@ struct DoorsEnable: ParsableCommand {
 
     func run() throws {
         let setup = try selection.setup()
+        guard !selection.system || !selection.names.contains(.ssh) else {
+            throw CommandError.usage("ssh keys are each user's own", hint: "ssh without --system")
+        }
         try DoorReport.printing(asJSON: selection.json) { try setup.enable(Set(selection.names), $0) }
         SessionBus.reload()
+        if selection.names.contains(.ssh) {
+            SSHUnits.start()
+            Output.note("in sessions that run already: export SSH_AUTH_SOCK=\"$XDG_RUNTIME_DIR/vault/ssh.sock\"")
+        }
         let state = DoorsState()
         if selection.names.contains(.secretService), let owner = state[.secretService].owner, !owner.isVault {
             Output.note("\(owner.text) serves \(Door.secretServiceName) until it ends: log out and in again")
@@ -68,6 +76,7 @@ struct DoorsDisable: ParsableCommand {
 
     func run() throws {
         let setup = try selection.setup()
+        if selection.names.contains(.ssh), !selection.system, setup.isEnabled(.ssh) { SSHUnits.stop() }
         try DoorReport.printing(asJSON: selection.json) { try setup.disable(Set(selection.names), $0) }
         SessionBus.reload()
         let owners = SessionBus().owners

@@ -14,8 +14,12 @@ struct ServedDoors {
     var names: SecretService.Names = []
     /// The socket where units get their credentials.
     var credentials: FilePath?
+    /// The socket of the agent of ssh.
+    var ssh: FilePath?
+    /// Whether what 'ssh-add' adds stays in the vault.
+    var keepsSSHKeys = false
 
-    var isEmpty: Bool { names.isEmpty && credentials == nil }
+    var isEmpty: Bool { names.isEmpty && credentials == nil && ssh == nil }
 }
 
 /// A process that serves doors until it is told to end, or its bus goes away.
@@ -27,12 +31,15 @@ final class DoorsServe: Sendable {
     func run(_ doors: ServedDoors, _ house: VaultHouse, _ isOpen: () -> Void) throws {
         let signals = DoorSignals { [end] in end.signal() }
         let credentials = try doors.credentials.map { try DoorsServe.credentials($0, house) }
+        let ssh = try doors.ssh.map { try SSHServe($0, house, keepsKeys: doors.keepsSSHKeys) }
         let service = try doors.names.isEmpty ? nil : service(doors.names, house)
-        let places = service.flatMap { _ in DoorsServe.hear(house) }
+        // Units are never asked for anything.
+        let places = service != nil || ssh != nil ? DoorsServe.hear(house, isOnBus: service != nil) : nil
         isOpen()
         end.wait()
         // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
         service?.close()
+        ssh?.close()
         withExtendedLifetime((signals, service, credentials)) {}
         places?.end()
         if let failure = failure.withLock({ $0 }) { throw CommandError(failure) }
@@ -46,15 +53,15 @@ final class DoorsServe: Sendable {
 
     private static func credentials(_ path: FilePath, _ house: VaultHouse) throws -> (DoorSocket, CredentialSocket) {
         let socket = try DoorSocket(path)
-        guard let door = CredentialSocket(socket.descriptor, house: house, report: { Output.note($0) }) else {
-            throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'")
-        }
-        return (socket, door)
+        return (
+            socket, try socket.opened(CredentialSocket(socket.descriptor, house: house, report: { Output.note($0) }))
+        )
     }
 
     /// Listens for where people are to be asked. Doors without a place for the socket ask where they were started.
-    private static func hear(_ house: VaultHouse) -> Places? {
-        guard let path = PlaceSocket.path(ProcessEnvironment.variable) else { return nil }
+    private static func hear(_ house: VaultHouse, isOnBus: Bool) -> Places? {
+        let paths = PlaceSocket.paths(ProcessEnvironment.variable)
+        guard let path = isOnBus ? paths.first : paths.last else { return nil }
         do throws(AgentSocketError) { return Places(try AgentSocket.make(path), house) } catch {
             Output.note("'vault doors --here' will not work: \(CommandError(error).message)")
             return nil

@@ -40,6 +40,8 @@ struct DoorsStatus: ParsableCommand {
         var name: Door
         var enabled: Bool
         var busName: String?
+        /// Of the agent of ssh, where programs are listened for.
+        var socket: String?
         var owner: SessionBus.Owner?
         var activation: DoorsState.Activation?
         /// The files by which browsers find it.
@@ -61,6 +63,9 @@ struct DoorsState {
         /// Nil: nobody, or nobody knows.
         let owner: SessionBus.Owner?
 
+        /// Where the door is open, of one without a name on the bus.
+        var socket: String?
+
         var busName: String? { name.busName }
 
         /// The vault's process that serves it, whether that was started by the bus, an agent or a person. Nil: none
@@ -68,7 +73,7 @@ struct DoorsState {
         var server: SessionBus.Owner? { owner.flatMap { $0.isVault ? $0 : nil } }
 
         /// Whether the vault has something to do with it.
-        var isOpen: Bool { isEnabled || server != nil }
+        var isOpen: Bool { isEnabled || server != nil || socket != nil }
     }
 
     /// Which program the bus starts when a name is called.
@@ -81,21 +86,31 @@ struct DoorsState {
 
     let bus: SessionBus
     private let enabled: [Door]
+    /// Where the agent of ssh is; nil: nobody listens there.
+    private let sshSocket: String?
 
     /// Of this process's user.
-    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors) }
+    init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors, sshSocket: SSHUnits.openSocket) }
 
-    init(_ bus: SessionBus, enabled: [Door]) { (self.bus, self.enabled) = (bus, enabled) }
+    init(_ bus: SessionBus, enabled: [Door], sshSocket: String? = nil) {
+        (self.bus, self.enabled, self.sshSocket) = (bus, enabled, sshSocket)
+    }
 
     var doors: [Summary] { Door.allCases.map { self[$0] } }
 
     subscript(_ door: Door) -> Summary {
-        Summary(name: door, isEnabled: enabled.contains(door), owner: bus.owners[door])
+        Summary(
+            name: door, isEnabled: enabled.contains(door), owner: bus.owners[door],
+            socket: door == .ssh ? sshSocket : nil)
     }
 
     /// What is enabled, and what is served.
     func text(of door: Summary) -> String {
-        guard door.busName != nil else { return door.isEnabled ? "enabled" : "not enabled" }
+            guard let activation = door.activationFile else {
+                return (try? DoorPlaces.ofUser()).map { DoorSetup(places: $0).isEnabled(door) } ?? false
+            }
+            return places.contains { data in
+                let file = data.appending(FilePath(activation).components)
         let server = door.server.map { "the vault's doors (pid \($0.pid))" } ?? door.owner?.text
         let serving = server.map { ", served by \($0)" } ?? (bus.state == .reachable ? ", not served" : "")
         return (door.isEnabled ? "enabled" : "not enabled") + serving
@@ -118,9 +133,11 @@ struct DoorsState {
     private static var enabledDoors: [Door] {
         let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
         return Door.allCases.filter { door in
-            guard let name = door.activationFile else { return !manifests.isEmpty }
+            guard let activation = door.activationFile else {
+                return (try? DoorPlaces.ofUser()).map { DoorSetup(places: $0).isEnabled(door) } ?? false
+            }
             return places.contains { data in
-                let file = data.appending(FilePath(name).components)
+                let file = data.appending(FilePath(activation).components)
                 guard let text = PathContent.behind(file) else { return false }
                 return DoorPlaces.isActivation(String(decoding: text.bytes, as: UTF8.self), of: door)
             }

@@ -85,7 +85,11 @@ final class VaultHouse: DoorHouse {
         do throws(PromptError) {
             return try prompter.start(until: stop).confirm(question) ? .done : stop.isStopped ? .failed : .dismissed
         } catch {
-            return error == .unavailable ? .unavailable : .failed
+            switch error {
+            case .unavailable: return .unavailable
+            case .dismissed: return .dismissed
+            case .timedOut, .failed: return .failed
+            }
         }
     }
 

@@ -109,8 +109,9 @@ enum OverviewManual {
             'vault doors enable secret-service' makes programs of the desktop keep their secrets in the vault, in the
             place of gnome-keyring or KWallet, and 'vault doors enable portal' does the same for Flatpak applications.
             'vault import secret-service' goes before it. 'vault doors enable browser' gives logins to the extension
-            KeePassXC-Browser; 'vault browser' lists the browsers that were let in. 'vault doors disable' takes back
-            what was changed, and 'vault doors status' says who serves.
+            KeePassXC-Browser; 'vault browser' lists the browsers that were let in. 'vault ssh-add' keeps ssh keys in
+            the vault, and 'vault doors enable ssh' has ssh sign with them. 'vault doors disable' takes back what was
+            changed, and 'vault doors status' says who serves.
 
             Under systemd the bus starts vault-doors.service, elsewhere the command itself. vault-credentials.socket is
             for units: LoadCredential=ID:%t/vault/credentials.sock gives one the secret of the access group systemd,

@@ -59,6 +59,8 @@ package protocol DoorHouse: Sendable {
     /// Asks for a new passphrase and makes the vault.
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
 
-    /// Asks whether something may be done: `.done` is yes, `.dismissed` no.
+    /// Asks whether something may be done, and waits for a person.
+    ///
+    /// - Returns: `.done`: it may; `.dismissed`: it may not.
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome
 }

@@ -15,12 +15,13 @@ package final class PlaceSocket {
     private static let patience = 2
     private static let answer: UInt8 = 1
 
-    /// `$XDG_RUNTIME_DIR/vault/doors.sock`.
+    /// `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and `doors-ssh.sock` of a process that serves no name on the bus,
+    /// beside which another one does.
     ///
     /// - Parameter environment: a process's variables.
-    package static func path(_ environment: (String) -> String?) -> FilePath? {
-        guard let directory = environment("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else { return nil }
-        return FilePath(directory).appending("vault").appending("doors.sock")
+    package static func paths(_ environment: (String) -> String?) -> [FilePath] {
+        guard let directory = environment("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else { return [] }
+        return ["doors.sock", "doors-ssh.sock"].map { FilePath(directory).appending("vault").appending($0) }
     }
 
     /// Listens.

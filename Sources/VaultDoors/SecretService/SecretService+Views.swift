@@ -233,5 +233,5 @@ extension SecretService {
 
 extension AgentStatus {
     /// Whether what a client may do, or what is written down of it, depends on its process.
-    fileprivate var asksWhoClientsAre: Bool { isAuditing || hasRules }
+    var asksWhoClientsAre: Bool { isAuditing || hasRules }
 }

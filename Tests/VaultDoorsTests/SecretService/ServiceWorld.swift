@@ -141,12 +141,16 @@ final class TestHouse: DoorHouse {
     }
 
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome {
-        state.withLock { $0.person == .types ? .done : $0.person == .absent ? .unavailable : .dismissed }
+        answer(question.description.joined(separator: "\n"), stop) {}
     }
 
     private func answer(_ client: DoorClient, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {
+        answer(client.program, stop, done)
+    }
+
+    private func answer(_ asked: String, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {
         let person = state.withLock { state in
-            state.asked.append(client.program)
+            state.asked.append(asked)
             return state.person
         }
         begun.signal()

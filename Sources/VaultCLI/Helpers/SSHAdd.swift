@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Glibc
+internal import SystemPackage
+internal import Vault
+internal import VaultDoors
+
+struct SSHAdd: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ssh-add",
+        abstract: "Keep ssh keys in the vault.",
+        discussion: """
+            Runs the system's ssh-add, which reads the key files, asks for their passphrases and finds certificates \
+            beside them; without a file it takes those in ~/.ssh that it always takes. The keys are then used by \
+            'vault doors --ssh', and the files are no longer needed there: what is kept is not encrypted by the files' \
+            passphrases any more, but by the vault. -l and -L list the keys of the vault as ssh-add does, and -d \
+            deletes some, each by a file with its public key, or by its fingerprint.
+            """)
+
+    @OptionGroup var vault: VaultOptions
+
+    @Argument(
+        help: ArgumentHelp("Files of private keys; with -d of public ones, or fingerprints.", valueName: "file"),
+        completion: .file())
+    var files: [String] = []
+
+    @Flag(name: .customShort("l"), help: "List the fingerprints of the keys in the vault.")
+    var list = false
+
+    @Flag(name: .customShort("L"), help: "List the public keys in the vault.")
+    var listKeys = false
+
+    @Flag(name: .customShort("d"), help: "Delete keys from the vault.")
+    var delete = false
+
+    @Flag(help: "Have a person asked before each use of the keys.")
+    var confirm = false
+
+    func run() throws {
+        let chosen = [list, listKeys, delete, confirm].count { $0 }
+        guard chosen <= 1 else { throw CommandError.usage("-l, -L, -d and --confirm exclude each other") }
+        if list || listKeys { return try printKeys() }
+        guard !delete || !files.isEmpty else {
+            throw CommandError.usage("there is no key named", hint: "'vault ssh-add -l' lists them")
+        }
+        for file in files where file.isEmpty || file.hasPrefix("-") {
+            throw CommandError.usage("a file's name is no option", hint: "./\(file.printable)")
+        }
+        let prints = delete ? files.filter { $0.hasPrefix("SHA256:") } : []
+        let rest = files.filter { !prints.contains($0) }
+        let access = try vault.access(.ofCommand)
+        try access.withVault { vault in
+            try SSHAdd.delete(prints, from: vault)
+            guard !rest.isEmpty || files.isEmpty else { return }
+            try SSHAdd.runProgram((delete ? ["-d"] : confirm ? ["-c"] : []) + rest, on: vault)
+        }
+    }
+
+    private func printKeys() throws {
+        guard files.isEmpty else { throw CommandError.usage("-l and -L take no file") }
+        let access = try vault.access(.ofCommand, onlyReads: true)
+        let keys = try access.withVault { try SSHItems($0).listed() }
+        let lines = keys.flatMap { key in
+            list
+                ? ["\(key.bits) \(key.fingerprint) \(key.comment.printable) (\(key.kind))"]
+                : key.lines.map { "\($0) \(key.comment.printable)" }
+        }
+        try Output.write(lines.map { $0 + "\n" }.joined())
+        if keys.isEmpty { Output.note("the vault has no ssh keys") }
+    }
+
+    private static func delete(_ fingerprints: [String], from vault: any OpenVault) throws {
+        guard !fingerprints.isEmpty else { return }
+        let keys = try SSHItems(vault).listed()
+        // None is deleted unless there are all.
+        let found = try fingerprints.map { fingerprint in
+            guard let key = keys.first(where: { $0.fingerprint == fingerprint }) else { throw VaultError.itemNotFound }
+            return key
+        }
+        for key in found { try vault.delete(key.item) }
+    }
+
+    /// Runs ssh-add(1) with an agent of its own, whose keys are the vault's.
+    private static func runProgram(_ arguments: [String], on vault: any OpenVault) throws {
+        guard Helper(["ssh-add"]).exists else {
+            throw CommandError(.failure, "there is no ssh-add", hint: "install openssh-client")
+        }
+        let directory = try makeDirectory()
+        defer { try? FileManager.default.removeItem(atPath: directory.string) }
+        let socket = directory.appending("agent.sock")
+        let server = try SSHServe(socket, vault)
+        defer { server.close() }
+        let status = try Helper(["env", "SSH_AUTH_SOCK=\(socket.string)", "ssh-add"] + arguments).run()
+        guard status == 0 else { throw CommandError(.failure, "ssh-add ended with \(status)") }
+    }
+
+    /// A directory for the socket that only the user may look into.
+    private static func makeDirectory() throws -> FilePath {
+        let name = "vault-ssh-" + String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        // The name of a socket has at most 107 bytes.
+        for place in [runtime, FileManager.default.temporaryDirectory.path, "/tmp"].compactMap({ $0 })
+        where place.utf8.count < 60 {
+            let path = FilePath(place).appending(name)
+            do {
+                try FileManager.default.createDirectory(
+                    atPath: path.string, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+                return path
+            } catch { continue }
+        }
+        throw CommandError(.inputOutput, "there is no place for a socket", hint: "set XDG_RUNTIME_DIR")
+    }
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The requests of an ssh agent (draft-ietf-sshm-ssh-agent; OpenSSH's PROTOCOL.agent), each to its answer: no socket,
+/// no clock and no vault but those that it is given.
+///
+/// Keys that programs add stay in this process, or go to the vault; the vault's are served beside them. Threads may
+/// share it: what waits for a person keeps no other request waiting, other than one that waits for the same.
+final class SSHAgent: Sendable {
+    /// The longest request and answer, without its length.
+    static let longestFrame = 256 << 10
+    private static let mostKeys = 1024
+    private static let longestComment = 4096
+    /// How long nobody is asked for the passphrase of the vault again.
+    private static let patience = Duration.seconds(30)
+
+    private struct State {
+        /// In the order in which they came.
+        var keys: [MemorySSHKey] = []
+        var lock = SSHLock()
+        /// When a person was asked for the passphrase of the vault.
+        var asked: ContinuousClock.Instant?
+        /// What a person is being asked.
+        var question: PromptStop?
+        var isClosing = false
+    }
+
+    private let state = Mutex(State())
+    private let keyring: (any SSHKeyring)?
+    private let person: any SSHPerson
+    private let keepsKeys: Bool
+    private let clock: SSHClock
+    /// Hears when the next key has to go; nil: none has to.
+    private let nextEnd: @Sendable (ContinuousClock.Instant?) -> Void
+    /// Held by the one who asks.
+    private let asking = DispatchSemaphore(value: 1)
+
+    /// - Parameters:
+    ///   - keyring: nil: keys are in memory alone.
+    ///   - keepsKeys: whether keys that are added go to the vault.
+    init(
+        _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
+        nextEnd: @escaping @Sendable (ContinuousClock.Instant?) -> Void = { _ in }
+    ) {
+        (self.keyring, self.person, self.keepsKeys) = (keyring, person, keepsKeys)
+        (self.clock, self.nextEnd) = (clock, nextEnd)
+    }
+
+    private enum Answer {
+        static let failure: [UInt8] = [5]
+        static let success: [UInt8] = [6]
+        static let identities: UInt8 = 12
+        static let signature: UInt8 = 14
+        static let extensionFailure: [UInt8] = [28]
+        static let extensionAnswer: UInt8 = 29
+    }
+
+    /// Answers a request. Waits for the vault's agent, and for a person.
+    ///
+    /// - Parameters:
+    ///   - frame: without its length. It may have private keys.
+    ///   - line: over which it came.
+    /// - Returns: the answer, without its length.
+    func answer(_ frame: Span<UInt8>, _ session: inout SSHSession, _ line: SSHLine = SSHLine()) -> [UInt8] {
+        removeEnded()
+        var reader = SSHReader(frame)
+        do throws(SSHRefusal) {
+            let type = try reader.byte(frame)
+            if state.withLock({ $0.lock.isLocked }), type != 23 {
+                return type == 11 ? identities([]) : Answer.failure
+            }
+            switch type {
+            case 11:
+                try reader.finish()
+                return identities(try visible(session, line))
+            case 13: return try sign(&reader, frame, session, line)
+            case 17, 25: try add(&reader, frame, isConstrained: type == 25, session, line)
+            case 18: try remove(&reader, frame, &session)
+            // The second for keys of version 1 of the protocol, of which there are none.
+            case 19, 9:
+                try reader.finish()
+                if type == 19 { removeAll() }
+            case 22, 23: try setLocked(type == 22, &reader, frame)
+            case 27: return answerExtension(&reader, frame, &session)
+            default: return Answer.failure
+            }
+            return Answer.success
+        } catch { return Answer.failure }
+    }
+
+    // MARK: Looking
+
+    private func visible(
+        _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) -> [(blob: [UInt8], comment: [UInt8])] {
+        let seconds = clock.seconds()
+        let own = state.withLock(\.keys)
+        var seen = Set(own.map(\.name))
+        var visible = own.filter { session.permits($0.constraints.destinations, for: nil, at: seconds) }.map {
+            ($0.name.blob, $0.comment)
+        }
+        // What is in memory is served while the vault is locked as well.
+        let stored =
+            (try? unlocked(session, line) { keyring, client throws(SSHRefusal) in
+                try keyring.keys(for: client)
+            }) ?? []
+        for key in stored {
+            for name in key.names where seen.insert(name).inserted {
+                visible.append((name.blob, Array(key.comment.utf8)))
+            }
+        }
+        return visible
+    }
+
+    /// As many as an answer has room for.
+    private func identities(_ keys: [(blob: [UInt8], comment: [UInt8])]) -> [UInt8] {
+        var (body, count): ([UInt8], UInt32) = ([], 0)
+        for key in keys where body.count + key.blob.count + key.comment.count + 13 <= SSHAgent.longestFrame {
+            body.put(string: key.blob.span)
+            body.put(string: key.comment.span)
+            count += 1
+        }
+        var answer = [Answer.identities]
+        answer.put(count)
+        return answer + body
+    }
+
+    // MARK: Signing
+
+    private func sign(
+        _ reader: inout SSHReader, _ frame: Span<UInt8>, _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) -> [UInt8] {
+        let name = try SSHKeyName(frame.extracting(try reader.string(frame)))
+        let message = frame.extracting(try reader.string(frame))
+        let flags = SSHPrivateKey.Flags(rawValue: try reader.number(frame))
+        try reader.finish()
+        var signature: [UInt8] = []
+        if let own = state.withLock({ $0.keys.first { $0.name == name } }) {
+            if !own.constraints.destinations.isEmpty {
+                let request = try SSHSignatureRequest(message, for: name)
+                guard session.permits(own.constraints.destinations, for: request, at: clock.seconds()) else {
+                    throw .denied
+                }
+            }
+            if own.constraints.isConfirmed {
+                try confirm(own.name.key, String(decoding: own.comment, as: UTF8.self), session, line)
+                // It may have been removed, or its time be over, while a person was asked.
+                removeEnded()
+                guard state.withLock({ state in !state.lock.isLocked && state.keys.contains { $0 === own } }) else {
+                    throw .denied
+                }
+            }
+            signature = try own.key.sign(message, flags)
+        } else {
+            signature = try signStored(name, message, flags, session, line)
+        }
+        var answer = [Answer.signature]
+        answer.put(string: signature.span)
+        return answer
+    }
+
+    private func signStored(
+        _ name: SSHKeyName, _ message: Span<UInt8>, _ flags: SSHPrivateKey.Flags, _ session: SSHSession,
+        _ line: SSHLine
+    ) throws(SSHRefusal) -> [UInt8] {
+        func find(_ line: SSHLine?) throws(SSHRefusal) -> (key: StoredSSHKey, file: Secret) {
+            let found = try unlocked(session, line) { keyring, client throws(SSHRefusal) in
+                try keyring.key(name.key, for: client)
+            }
+            guard let found, found.key.names.contains(name) else { throw .denied }
+            return found
+        }
+        var found = try find(line)
+        if found.key.isConfirmed {
+            try confirm(name.key, found.key.comment, session, line)
+            // The vault may have been locked while a person was asked.
+            found = try find(nil)
+        }
+        let key = try found.file.withBytes { file throws(SSHRefusal) in try SSHPrivateKey.read(file: file) }
+        guard key.publicKey == name.key else { throw .untrue }
+        return try key.sign(message, flags)
+    }
+
+    private func confirm(
+        _ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) {
+        let fingerprint = try SSHPrivateKey.secured { () throws(CryptoError) in try key.fingerprint() }
+        let client = session.client
+        let program = client.program.isEmpty ? "a program" : "'\(client.program.prefix(48))'"
+        var question = [
+            "Use the ssh key \(comment)", fingerprint, "for \(program) (process \(client.process))?",
+        ]
+        if session.isForwarded { question.append("The request comes from another machine.") }
+        let asked = question
+        let outcome = ask(line) { stop in self.person.confirm(asked, for: client, until: stop) }
+        guard outcome == .done else { throw .denied }
+    }
+
+    // MARK: Adding and removing
+
+    private func add(
+        _ reader: inout SSHReader, _ frame: Span<UInt8>, isConstrained: Bool, _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) {
+        var certificate: SSHCertificate?
+        let key = try SSHPrivateKey(&reader, frame, certificate: &certificate)
+        let comment = try reader.data(frame)
+        guard comment.count <= SSHAgent.longestComment else { throw .malformed }
+        let constraints = isConstrained ? try SSHConstraints(&reader, frame) : SSHConstraints()
+        try reader.finish()
+        let name = certificate.map { SSHKeyName.certificate($0) } ?? .plain(key.publicKey)
+        let seconds = clock.seconds()
+        let old = state.withLock { $0.keys.first { $0.name == name } }
+        // What a connection does not see it does not replace.
+        guard old.map({ session.permits($0.constraints.destinations, for: nil, at: seconds) }) ?? true else {
+            throw .denied
+        }
+        // What comes from another machine goes no further than memory.
+        if keepsKeys, constraints.lifetime == nil, constraints.destinations.isEmpty, !session.isForwarded {
+            let new = NewSSHKey(
+                key: key, certificate: certificate, comment: String(decoding: comment, as: UTF8.self),
+                isConfirmed: constraints.isConfirmed)
+            try keep(new, session, line)
+            change { keys in keys.removeAll { $0.name == name } }
+            return
+        }
+        let end = constraints.lifetime.map { clock.now() + .seconds($0) }
+        let new = MemorySSHKey(key, name, comment, constraints, end: end)
+        let isAdded = change { keys in
+            if let index = keys.firstIndex(where: { $0.name == name }) {
+                keys[index] = new
+            } else {
+                guard keys.count < SSHAgent.mostKeys else { return false }
+                keys.append(new)
+            }
+            return true
+        }
+        guard isAdded else { throw .denied }
+    }
+
+    private func keep(
+        _ new: NewSSHKey, _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) {
+        guard let keyring else { throw .unavailable }
+        do throws(SSHRefusal) { return try keyring.keep(new, for: session.client) } catch {
+            guard error == .unavailable, unlock(session, line) else { throw error }
+        }
+        try keyring.keep(new, for: session.client)
+    }
+
+    private func remove(
+        _ reader: inout SSHReader, _ frame: Span<UInt8>, _ session: inout SSHSession
+    ) throws(SSHRefusal) {
+        let name = try SSHKeyName(frame.extracting(try reader.string(frame)))
+        try reader.finish()
+        let seconds = clock.seconds()
+        let seen = session
+        let found = change { keys -> Bool? in
+            guard let index = keys.firstIndex(where: { $0.name == name }) else { return nil }
+            guard seen.permits(keys[index].constraints.destinations, for: nil, at: seconds) else { return false }
+            keys.remove(at: index)
+            return true
+        }
+        if let found {
+            guard found else { throw .denied }
+            return
+        }
+        if session.removed.remove(name.blob) != nil { return }
+        // Another machine may use what the vault keeps, and not delete it.
+        guard let keyring, !session.isForwarded else { throw .denied }
+        if let certificate = try keyring.remove(name, for: session.client) {
+            session.removed.insert(certificate.blob)
+        }
+    }
+
+    /// Those in memory: what a vault keeps is deleted by its name alone.
+    private func removeAll() { change { $0 = [] } }
+
+    /// Removes the keys whose time is over.
+    func removeEnded() {
+        let now = clock.now()
+        let hasEnded = state.withLock { state in state.keys.contains { $0.hasEnded(at: now) } }
+        if hasEnded { change { keys in keys.removeAll { $0.hasEnded(at: now) } } }
+    }
+
+    @discardableResult
+    private func change<R: Sendable>(_ body: (inout [MemorySSHKey]) -> R) -> R {
+        let (result, end, removed) = state.withLock { state in
+            let old = state.keys
+            let result = body(&state.keys)
+            // What was removed is wiped without the lock.
+            return (result, state.keys.compactMap(\.end).min(), old)
+        }
+        withExtendedLifetime(removed) { nextEnd(end) }
+        return result
+    }
+
+    // MARK: Locking
+
+    private func setLocked(
+        _ locks: Bool, _ reader: inout SSHReader, _ frame: Span<UInt8>
+    ) throws(SSHRefusal) {
+        let passphrase = frame.extracting(try reader.string(frame))
+        try reader.finish()
+        guard !locks else {
+            return try SSHPrivateKey.secured { () throws(CryptoError) in
+                guard let lock = try SSHLock(passphrase) else { throw .authenticationFailed }
+                state.withLock { $0.lock = lock }
+            }
+        }
+        // Each try has a moment of its own, later with each that failed, however many come at once.
+        let now = clock.now()
+        guard let moment = state.withLock({ $0.lock.nextTry(now) }) else { throw .denied }
+        clock.wait(moment)
+        let isRight = state.withLock { $0.lock.open(passphrase) }
+        guard isRight else { throw .untrue }
+    }
+
+    // MARK: Extensions
+
+    private func answerExtension(
+        _ reader: inout SSHReader, _ frame: Span<UInt8>, _ session: inout SSHSession
+    ) -> [UInt8] {
+        let bind = "session-bind@openssh.com"
+        do throws(SSHRefusal) {
+            switch try reader.text(frame) {
+            case bind:
+                try session.bind(&reader, frame)
+                return Answer.success
+            case "query":
+                try reader.finish()
+                var answer = [Answer.extensionAnswer]
+                for name in ["query", "query", bind] { answer.put(name) }
+                return answer
+            default: return Answer.extensionFailure
+            }
+        } catch { return Answer.extensionFailure }
+    }
+
+    // MARK: Asking
+
+    /// Does something with the vault's keys, once more if a person unlocks it meanwhile.
+    ///
+    /// - Parameter line: nil: nobody is asked.
+    private func unlocked<R>(
+        _ session: SSHSession, _ line: SSHLine?,
+        _ body: (any SSHKeyring, DoorClient) throws(SSHRefusal) -> R
+    ) throws(SSHRefusal) -> R {
+        guard let keyring else { throw .denied }
+        do throws(SSHRefusal) { return try body(keyring, session.client) } catch {
+            guard error == .unavailable, let line, unlock(session, line) else { throw error }
+        }
+        return try body(keyring, session.client)
+    }
+
+    private func unlock(_ session: SSHSession, _ line: SSHLine) -> Bool {
+        let outcome = ask(line) { stop in
+            // Another connection's question may have been answered while this one waited for its turn.
+            if (try? self.keyring?.keys(for: session.client)) != nil { return .done }
+            let now = self.clock.now()
+            let isAllowed = self.state.withLock { $0.asked.map { now >= $0 + SSHAgent.patience } ?? true }
+            guard isAllowed else { return .dismissed }
+            defer {
+                let now = self.clock.now()
+                self.state.withLock { $0.asked = now }
+            }
+            return self.person.unlock(for: session.client, until: stop)
+        }
+        return outcome == .done
+    }
+
+    /// Asks a person, one question at a time.
+    private func ask(_ line: SSHLine, _ question: (PromptStop) -> PromptOutcome) -> PromptOutcome {
+        asking.wait()
+        defer { asking.signal() }
+        return line.watched { stop in
+            let isClosing = state.withLock { state in
+                state.question = stop
+                return state.isClosing
+            }
+            defer { state.withLock { $0.question = nil } }
+            return isClosing ? .dismissed : question(stop)
+        }
+    }
+
+    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    func close() {
+        let question = state.withLock { state in
+            state.isClosing = true
+            return state.question
+        }
+        question?.stop()
+        if asking.wait(timeout: .now() + 2) == .success { asking.signal() }
+        change { $0 = [] }
+    }
+}

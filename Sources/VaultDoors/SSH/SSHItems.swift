@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+package import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// The ssh keys of a vault: generic passwords of the service `ssh`, whose account is the key's fingerprint. The secret
+/// is the key's file, without a passphrase; what is public of it stands in the attributes.
+package struct SSHItems: Sendable {
+    package static let service = "ssh"
+
+    private enum Name {
+        static let type = "ssh.type"
+        static let publicKey = "ssh.public"
+        static let certificate = "ssh.certificate"
+        static let confirm = "ssh.confirm"
+    }
+
+    private let store: any ItemStore
+
+    package init(_ store: any ItemStore) { self.store = store }
+
+    /// A key as it is listed.
+    package struct Listed: Sendable {
+        package let fingerprint: String
+        package let comment: String
+        package let bits: Int
+        package let kind: String
+        package let isConfirmed: Bool
+        /// The key, and its certificate, as a line of authorized_keys(5) has them, without the comment.
+        package let lines: [String]
+        package let item: Item
+    }
+
+    /// The keys, in the order in which they were added.
+    package func listed() throws(VaultError) -> [Listed] {
+        try found().map { found in
+            let (key, size) = (found.key, found.key.publicKey.size)
+            return Listed(
+                fingerprint: found.item.account ?? "", comment: key.comment, bits: size.bits, kind: size.kind,
+                isConfirmed: key.isConfirmed, lines: key.names.map(SSHItems.line), item: found.item)
+        }
+    }
+
+    // MARK: As an agent has them
+
+    func keys() throws(VaultError) -> [StoredSSHKey] { try found().map(\.key) }
+
+    func key(_ key: SSHPublicKey) throws(VaultError) -> (key: StoredSSHKey, file: Secret)? {
+        guard let fingerprint = try? key.fingerprint() else { return nil }
+        var query = Query(.genericPassword(service: SSHItems.service, account: fingerprint))
+        query.returnsSecrets = true
+        for item in try store.allMatching(query) {
+            if let found = SSHItems.key(item), found.publicKey == key, let file = try item.openedSecret() {
+                return (found, file)
+            }
+        }
+        return nil
+    }
+
+    func keep(_ new: NewSSHKey, file: Secret) throws(VaultError) {
+        guard let fingerprint = try? new.key.publicKey.fingerprint() else { throw .storage(.resourceUnavailable) }
+        let key = ItemKey.genericPassword(service: SSHItems.service, account: fingerprint)
+        var attributes = try store.first(key)?.userAttributes ?? [:]
+        attributes[Name.type] = new.key.publicKey.type
+        attributes[Name.publicKey] = SSHItems.line(.plain(new.key.publicKey))
+        attributes[Name.confirm] = new.isConfirmed ? "true" : "false"
+        if let certificate = new.certificate { attributes[Name.certificate] = SSHItems.line(.certificate(certificate)) }
+        let item = Item(
+            key, attributes: new.comment.isEmpty ? [:] : [.label: .string(new.comment)], userAttributes: attributes,
+            secret: file)
+        try store.set(item)
+    }
+
+    /// - Returns: whether there was one, and the certificate that went with its key.
+    func remove(_ name: SSHKeyName) throws(VaultError) -> (isFound: Bool, certificate: SSHCertificate?) {
+        for found in try found() where found.key.names.contains(name) {
+            guard let record = found.item.record else { continue }
+            guard case .plain = name else {
+                try store.update(record, with: SSHItems.withoutCertificate)
+                return (true, nil)
+            }
+            try store.delete(record)
+            return (true, found.key.certificate)
+        }
+        return (false, nil)
+    }
+
+    // MARK: Items
+
+    private static var withoutCertificate: ItemChanges {
+        var changes = ItemChanges()
+        changes.userAttributes.updateValue(nil, forKey: Name.certificate)
+        return changes
+    }
+
+    private func found() throws(VaultError) -> [(item: Item, key: StoredSSHKey)] {
+        var found: [(Item, StoredSSHKey)] = []
+        var known: Set<SSHPublicKey> = []
+        for item in try store.allMatching(Query(.genericPassword, service: SSHItems.service, limit: .all)) {
+            // Two groups may have the same key.
+            if let key = SSHItems.key(item), known.insert(key.publicKey).inserted { found.append((item, key)) }
+        }
+        return found
+    }
+
+    /// Nil: an item of another kind, such as a password of a service that is called ssh.
+    private static func key(_ item: Item) -> StoredSSHKey? {
+        let attributes = item.userAttributes
+        guard let text = attributes[Name.publicKey], case .plain(let key)? = name(text),
+            let fingerprint = try? key.fingerprint(), item.account == fingerprint
+        else { return nil }
+        var certificate: SSHCertificate?
+        if case .certificate(let named)? = attributes[Name.certificate].flatMap(name), named.key == key {
+            certificate = named
+        }
+        return StoredSSHKey(
+            publicKey: key, certificate: certificate, comment: item.label ?? "",
+            // What was written by hand asks rather than not.
+            isConfirmed: !["", "false", "no", "0"].contains(attributes[Name.confirm] ?? ""))
+    }
+
+    private static func line(_ name: SSHKeyName) -> String {
+        name.type + " " + Data(name.blob).base64EncodedString()
+    }
+
+    private static func name(_ line: String) -> SSHKeyName? {
+        let parts = line.split(separator: " ", maxSplits: 2)
+        guard parts.count >= 2, let blob = Data(base64Encoded: String(parts[1])),
+            let name = try? SSHKeyName(Array(blob).span), name.type == parts[0]
+        else { return nil }
+        return name
+    }
+}

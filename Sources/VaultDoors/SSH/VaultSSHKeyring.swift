@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+
+/// The keys of the vault, through its agent.
+final class VaultSSHKeyring: SSHKeyring {
+    private struct Agents {
+        var common: AgentClient?
+        /// Of clients that have rights of their own, in the order of their last use.
+        var own: [(client: DoorClient, agent: AgentClient)] = []
+    }
+
+    private let house: any DoorHouse
+    private let agents = Mutex(Agents())
+
+    private static let mostAgents = 16
+
+    init(_ house: any DoorHouse) { self.house = house }
+
+    func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey] {
+        // Without a vault there is none that could be unlocked.
+        guard house.hasVault else { return [] }
+        return try with(client) { items throws(VaultError) in try items.keys() }
+    }
+
+    func key(_ key: SSHPublicKey, for client: DoorClient) throws(SSHRefusal) -> (key: StoredSSHKey, file: Secret)? {
+        guard house.hasVault else { return nil }
+        return try with(client) { items throws(VaultError) in try items.key(key) }
+    }
+
+    func keep(_ new: NewSSHKey, for client: DoorClient) throws(SSHRefusal) {
+        let file = try new.file()
+        let items = try items(for: client)
+        do throws(VaultError) { try items.keep(new, file: file) } catch { throw refusal(error, client) }
+    }
+
+    func remove(_ name: SSHKeyName, for client: DoorClient) throws(SSHRefusal) -> SSHCertificate? {
+        guard house.hasVault else { throw .denied }
+        let removed = try with(client) { items throws(VaultError) in try items.remove(name) }
+        guard removed.isFound else { throw .denied }
+        return removed.certificate
+    }
+
+    private func with<R>(
+        _ client: DoorClient, _ body: (SSHItems) throws(VaultError) -> R
+    ) throws(SSHRefusal) -> R {
+        let items = try items(for: client)
+        do throws(VaultError) { return try body(items) } catch { throw refusal(error, client) }
+    }
+
+    private func items(for client: DoorClient) throws(SSHRefusal) -> SSHItems { SSHItems(try agent(for: client)) }
+
+    private func agent(for client: DoorClient) throws(SSHRefusal) -> AgentClient {
+        let common: AgentClient
+        if let known = agents.withLock(\.common) {
+            common = known
+        } else {
+            common = try connect(nil)
+            agents.withLock { $0.common = common }
+        }
+        guard client.sandbox != nil || common.greeting.asksWhoClientsAre else { return common }
+        if let known = agents.withLock({ $0.own.first { $0.client == client }?.agent }) { return known }
+        let agent = try connect(client)
+        agents.withLock { agents in
+            agents.own.append((client, agent))
+            if agents.own.count > VaultSSHKeyring.mostAgents { agents.own.removeFirst() }
+        }
+        return agent
+    }
+
+    private func connect(_ client: DoorClient?) throws(SSHRefusal) -> AgentClient {
+        let agent: AgentClient?
+        do throws(VaultError) { agent = try house.agent(for: client) } catch { throw SSHRefusal(error) }
+        guard let agent else { throw .unavailable }
+        guard agent.greeting.access == .full else { throw .denied }
+        return agent
+    }
+
+    /// What an error of the agent's means; a connection that has ended is not used again.
+    private func refusal(_ error: VaultError, _ client: DoorClient) -> SSHRefusal {
+        if case .agent = error {
+            agents.withLock { agents in
+                agents.common = nil
+                agents.own.removeAll { $0.client == client }
+            }
+        }
+        return SSHRefusal(error)
+    }
+}
+
+extension NewSSHKey {
+    func file() throws(SSHRefusal) -> Secret {
+        Secret(try key.file(comment: comment, check: UInt32.random(in: .min ... .max)))
+    }
+}
+
+extension SSHRefusal {
+    init(_ error: VaultError) {
+        self =
+            switch error {
+            case .locked, .closed, .agent(.notRunning), .agent(.gone): .unavailable
+            default: .denied
+            }
+    }
+}
