@@ -88,6 +88,6 @@ extension DoorPlaces {
 
     /// What the browsers' door wants: the program first, so that no manifest names one that is missing.
     var browserChanges: [DoorChange] {
-        (hasInstalledHost ? [] : [DoorChange(path: ownHost, kind: .link(command))]) + manifests
+        (hasInstalledHost ? [] : [DoorChange(path: ownHost, kind: .link(to: command))]) + manifests
     }
 }

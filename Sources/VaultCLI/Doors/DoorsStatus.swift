@@ -49,6 +49,7 @@ struct DoorsStatus: ParsableCommand {
 
         init(_ door: DoorsState.Summary) {
             (name, enabled, busName, owner) = (door.name, door.isEnabled, door.busName, door.owner)
+            socket = door.socket
             activation = door.busName.flatMap(DoorsState.activation)
             if door.name == .browser { manifests = DoorsState.manifests }
         }
@@ -106,11 +107,10 @@ struct DoorsState {
 
     /// What is enabled, and what is served.
     func text(of door: Summary) -> String {
-            guard let activation = door.activationFile else {
-                return (try? DoorPlaces.ofUser()).map { DoorSetup(places: $0).isEnabled(door) } ?? false
-            }
-            return places.contains { data in
-                let file = data.appending(FilePath(activation).components)
+        guard door.busName != nil else {
+            let state = door.isEnabled ? "enabled" : "not enabled"
+            return door.socket.map { "\(state), open at \($0.printable)" } ?? state
+        }
         let server = door.server.map { "the vault's doors (pid \($0.pid))" } ?? door.owner?.text
         let serving = server.map { ", served by \($0)" } ?? (bus.state == .reachable ? ", not served" : "")
         return (door.isEnabled ? "enabled" : "not enabled") + serving

@@ -64,7 +64,7 @@ struct CargoCredential: HelperCommand {
         }
         try json.end("}")
         try json.end("}")
-        return try json.text()
+        return try json.line()
     }
 
     private func answer(to line: Secret) throws -> Secret {
@@ -135,7 +135,7 @@ struct CargoCredential: HelperCommand {
         }
         try json.end("}")
         try json.end("}")
-        return try json.text()
+        return try json.line()
     }
 }
 

@@ -45,7 +45,7 @@ struct CredentialAWS: ParsableCommand {
             if let token = try item.openedSecret(field: "aws_session_token") { try json.member("SessionToken", token) }
             if let expiry { try json.member("Expiration", expiry) }
             try json.end("}")
-            return try json.text()
+            return try json.line()
         }
         try HelperAccess.write(text)
     }
@@ -95,7 +95,7 @@ struct CredentialKubernetes: ParsableCommand {
             if let expiry { try json.member("expirationTimestamp", expiry) }
             try json.end("}")
             try json.end("}")
-            return try json.text()
+            return try json.line()
         }
         try HelperAccess.write(text)
     }

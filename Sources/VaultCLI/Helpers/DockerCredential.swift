@@ -77,7 +77,7 @@ struct DockerCredential: HelperCommand {
                 try json.member("Username", item.dockerUser)
                 try json.member("Secret", secret)
                 try json.end("}")
-                return try json.text()
+                return try json.line()
             }
             throw Answer.notFound
         }
