@@ -27,8 +27,8 @@ enum HelperAccess {
         GitCredential.self, DockerCredential.self, CargoCredential.self, BrowserHost.self,
     ]
 
-    /// What the command takes, with the name of the helper before it if another program has started that by its link, or
-    /// as cargo starts every provider.
+    /// What the command takes, with the name of the helper before it if another program has started that by its link,
+    /// or as cargo starts every provider.
     ///
     /// - Parameter all: of the process, with what it was started as.
     static func arguments(_ all: [String]) -> [String] {
