@@ -184,8 +184,8 @@ if Context.environment["VAULT_FUZZING"] != nil {
         .target(
             name: "Fuzzing",
             dependencies: [
-                "VaultCLI", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
-                "TestSupport", system,
+                "VaultCLI", "VaultDoors", "VaultImport", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", "TestSupport", system,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests",
@@ -196,6 +196,7 @@ if Context.environment["VAULT_FUZZING"] != nil {
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",
                 "VaultImportTests/FuzzedImport.swift", "VaultImportTests/ImportSamples.swift",
+                "VaultDoorsTests/FuzzedDoors.swift", "VaultDoorsTests/SSH/SSHWorld.swift",
             ],
             swiftSettings: testSettings))
 }

@@ -19,6 +19,7 @@ public func initialize(
         case "message": (try? FuzzedMessage.seeds) ?? []
         case "value": FuzzedValue.seeds
         case "import": FuzzedImport.seeds
+        case "doors": FuzzedDoors.seeds
         default: FuzzedCommand.seeds
         }
     for (number, seed) in seeds.enumerated() {
@@ -40,6 +41,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         case "message": FuzzedMessage.holds(input)
         case "value": FuzzedValue.holds(input)
         case "import": FuzzedImport.holds(input)
+        case "doors": FuzzedDoors.holds(input)
         default: FuzzedCommand.holds(input)
         }
     precondition(holds, "the property does not hold")
