@@ -13,7 +13,6 @@ typedef struct number number;
 typedef struct number_context number_context;
 
 static struct {
-    void *libcrypto;
     const void *(*sha1)(void);
     const void *(*sha256)(void);
     unsigned char *(*hmac)(const void *digest, const void *key, int key_length, const unsigned char *message,
@@ -47,21 +46,17 @@ static struct {
 static long state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void *ccrypto_library(void) {
+long ccrypto_load(const struct ccrypto_function *functions, size_t count) {
     void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    return library ? library : dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return -ENOENT;
+    for (size_t index = 0; index < count; index++)
+        if (!(*functions[index].place = dlsym(library, functions[index].name))) return -ENOSYS;
+    return 0;
 }
 
 static void load(void) {
-    lib.libcrypto = ccrypto_library();
-    if (!lib.libcrypto) {
-        state = -ENOENT;
-        return;
-    }
-    const struct {
-        void **function;
-        const char *name;
-    } names[] = {
+    const struct ccrypto_function functions[] = {
         {(void **)&lib.sha1, "EVP_sha1"}, {(void **)&lib.sha256, "EVP_sha256"}, {(void **)&lib.hmac, "HMAC"},
         {(void **)&lib.pbkdf2, "PKCS5_PBKDF2_HMAC"}, {(void **)&lib.new_context, "EVP_CIPHER_CTX_new"},
         {(void **)&lib.free_context, "EVP_CIPHER_CTX_free"}, {(void **)&lib.aes_128_cbc, "EVP_aes_128_cbc"},
@@ -75,8 +70,7 @@ static void load(void) {
         {(void **)&lib.compare, "BN_cmp"}, {(void **)&lib.subtract, "BN_sub"},
         {(void **)&lib.power, "BN_mod_exp_mont_consttime"},
     };
-    for (size_t index = 0; index < sizeof names / sizeof *names; index++)
-        if (!(*names[index].function = dlsym(lib.libcrypto, names[index].name))) state = -ENOSYS;
+    state = ccrypto_load(functions, sizeof functions / sizeof *functions);
 }
 
 static long ready(void) {

@@ -70,15 +70,7 @@ static long state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
-    void *library = ccrypto_library();
-    if (!library) {
-        state = -ENOENT;
-        return;
-    }
-    const struct {
-        void **function;
-        const char *name;
-    } names[] = {
+    const struct ccrypto_function functions[] = {
         {(void **)&lib.hash, "EVP_Digest"}, {(void **)&lib.sha256, "EVP_sha256"}, {(void **)&lib.sha384, "EVP_sha384"},
         {(void **)&lib.sha512, "EVP_sha512"}, {(void **)&lib.read_number, "BN_bin2bn"},
         {(void **)&lib.write_number, "BN_bn2binpad"}, {(void **)&lib.wipe_number, "BN_clear_free"},
@@ -100,8 +92,7 @@ static void load(void) {
         {(void **)&lib.rsa_sign, "RSA_sign"}, {(void **)&lib.rsa_verify, "RSA_verify"},
         {(void **)&lib.clear_errors, "ERR_clear_error"},
     };
-    for (size_t index = 0; index < sizeof names / sizeof *names; index++)
-        if (!(*names[index].function = dlsym(library, names[index].name))) state = -ENOSYS;
+    state = ccrypto_load(functions, sizeof functions / sizeof *functions);
 }
 
 static long ready(void) {

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef CCRYPTO_LIBRARY_H
 #define CCRYPTO_LIBRARY_H
+#include <stddef.h>
 
-// libcrypto, loaded by name; NULL: it is not there.
-__attribute__((visibility("hidden"))) void *ccrypto_library(void);
+struct ccrypto_function {
+    void **place;
+    const char *name;
+};
+
+// Finds functions of libcrypto, which is loaded by name. -ENOENT: it is not there; -ENOSYS: it has not all of them.
+__attribute__((visibility("hidden"))) long ccrypto_load(const struct ccrypto_function *functions, size_t count);
 #endif
