@@ -46,11 +46,17 @@ struct BrowserHostTests {
             let body = try JSONSerialization.data(withJSONObject: message)
             let head = withUnsafeBytes(of: UInt32(body.count)) { Data($0) }
             try input.fileHandleForWriting.write(contentsOf: head + body)
-            let length = try #require(try output.fileHandleForReading.read(upToCount: 4)).withUnsafeBytes {
-                $0.loadUnaligned(as: UInt32.self)
+            while true {
+                let length = try #require(try output.fileHandleForReading.read(upToCount: 4)).withUnsafeBytes {
+                    $0.loadUnaligned(as: UInt32.self)
+                }
+                let bytes = try #require(try output.fileHandleForReading.read(upToCount: Int(length)))
+                let said = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
+                // That the vault was locked or unlocked is told as soon as it is known, also before an answer.
+                let signals = ["database-locked", "database-unlocked"]
+                if let action = said["action"] as? String, signals.contains(action) { continue }
+                return said
             }
-            let answer = try #require(try output.fileHandleForReading.read(upToCount: Int(length)))
-            return try #require(try JSONSerialization.jsonObject(with: answer) as? [String: Any])
         }
 
         var key: String { Data(pair.publicKey).base64EncodedString() }
