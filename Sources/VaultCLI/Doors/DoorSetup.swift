@@ -79,9 +79,11 @@ struct DoorSetup {
             guard let wanted = change.wanted else { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
             if now.isSame(as: wanted) { return (entry, nil) }
+            // A unit is its user's to edit, and is not written over once it is known how it was.
+            let isEdited = door == .ssh && old.map { !now.isSame(as: $0.after) } ?? false
             let isOwn =
-                old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isActivation(now, door)
-                || isHostLink(now, change)
+                old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isHostLink(now, change)
+                || isActivation(now, door) && !isEdited
             guard isOwn else { throw DoorSetup.inTheWay(path) }
             return (entry, DoorAction(.wrote, door, path.string))
         case .mask:

@@ -43,6 +43,7 @@ extension DoorPlaces {
             PassEnvironment=DISPLAY WAYLAND_DISPLAY XAUTHORITY LANG LC_ALL LC_CTYPE
             LimitMEMLOCK=64M
             LimitCORE=0
+            MemorySwapMax=0
             NoNewPrivileges=yes
             RestrictAddressFamilies=AF_UNIX
             RestrictNamespaces=yes

@@ -98,6 +98,10 @@ struct DockerCredential: HelperCommand {
         try access { vault in
             // Another user for a server comes in the place of the first.
             let known = try DockerCredential.queries(server).flatMap { try vault.allMatching($0) }
+            let key = ItemKey.genericPassword(service: server, account: user)
+            guard try vault.allMatching(Query(key)).allSatisfy({ $0.userAttributes["docker_cli"] != nil }) else {
+                throw Answer(words: "an item that is not docker's has this service and account: see 'vault find'")
+            }
             let others = known.filter { $0.account != user || $0.service != server }.compactMap(\.record)
             let attributes = DockerCredential.attributes.merging([
                 "server": server, "username": user, "docker_cli": "1",
@@ -105,8 +109,8 @@ struct DockerCredential: HelperCommand {
             try vault.store(
                 [
                     Item(
-                        .genericPassword(service: server, account: user),
-                        attributes: [.label: .string("Docker Credentials")], userAttributes: attributes, secret: secret)
+                        key, attributes: [.label: .string("Docker Credentials")], userAttributes: attributes,
+                        secret: secret)
                 ], replacing: true, deleting: others.map { Query(persistentReference: $0.persistentReference) })
         }
     }

@@ -106,10 +106,12 @@ final class BrowserDoor: Sendable {
     private func testAssociate(
         _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
     ) throws(BrowserError) {
-        request.channel.association = nil
         guard let id = request.message.text("id"), let key = request.message.text("key"),
             try isAssociated(id, key, context)
-        else { throw .notAssociated }
+        else {
+            request.channel.association = nil
+            throw .notAssociated
+        }
         request.channel.association = id
         try answer.member("hash", context.hash)
         try answer.member("id", id)

@@ -32,7 +32,11 @@ package final class CredentialSocket {
         source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler {
             let accepted = clinux_accept(descriptor, CredentialSocket.patience)
-            guard accepted >= 0 else { return }
+            // Without a descriptor for it a client stays, and would be told of again at once.
+            guard accepted >= 0 else {
+                if [EMFILE, ENFILE].contains(Int32(-accepted)) { usleep(20_000) }
+                return
+            }
             let client = Int32(accepted)
             places.wait()
             DispatchQueue(label: "vault.credential").async {

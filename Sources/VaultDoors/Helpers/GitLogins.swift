@@ -69,11 +69,13 @@ package struct GitLogins {
             return false
         }
         guard record.expiry.map({ $0 > now }) ?? true || record.refreshToken != nil else { return false }
-        let known = try items(at: place, user: record.user ?? "", isExact: true).first {
+        let known = try items(at: place, user: record.user ?? "", isExact: true).filter {
             ($0.userAttributes[Names.authenticationType] == nil) == (type == nil)
         }
         let expiry = record.expiry.map(String.init)
-        guard let known, let found = known.record else {
+        // git says it after each use: what is there is left alone, and so is what is not git's.
+        for item in known where try isSame(item, secret, type, expiry, record.refreshToken) { return true }
+        guard let own = known.first(where: GitPlace.isOwn), let found = own.record else {
             var attributes: [String: String] = [:]
             attributes[Names.authenticationType] = type
             attributes[Names.expiry] = expiry
@@ -81,22 +83,26 @@ package struct GitLogins {
             fields[Names.refreshToken] = record.refreshToken
             try store.set(
                 Item(
-                    place.key(record.user ?? ""), attributes: [.label: .string("Git: \(place.text)")],
+                    place.key(record.user ?? "", type), attributes: [.label: .string("Git: \(place.text)")],
                     userAttributes: attributes, secret: secret, fields: fields))
             return true
         }
-        // git says it after each use: what is there is left alone.
-        let (old, token) = (try known.openedSecret(), try known.openedSecret(field: Names.refreshToken))
-        let isSame =
-            known.userAttributes[Names.authenticationType] == type && known.userAttributes[Names.expiry] == expiry
-            && GitLogins.isSame(old, secret) && GitLogins.isSame(token, record.refreshToken)
-        guard !isSame else { return true }
         var changes = ItemChanges(secret: secret)
         changes.userAttributes.updateValue(type, forKey: Names.authenticationType)
         changes.userAttributes.updateValue(expiry, forKey: Names.expiry)
         changes.fields.updateValue(record.refreshToken, forKey: Names.refreshToken)
         try store.update(matching: Query(persistentReference: found.persistentReference), with: changes)
         return true
+    }
+
+    private func isSame(
+        _ item: Item, _ secret: Secret, _ type: String?, _ expiry: String?, _ refreshToken: Secret?
+    ) throws(VaultError) -> Bool {
+        guard item.userAttributes[Names.authenticationType] == type, item.userAttributes[Names.expiry] == expiry else {
+            return false
+        }
+        let (old, token) = (try item.openedSecret(), try item.openedSecret(field: Names.refreshToken))
+        return GitLogins.isSame(old, secret) && GitLogins.isSame(token, refreshToken)
     }
 
     private static func isSame(_ one: Secret?, _ other: Secret?) -> Bool {
@@ -106,15 +112,16 @@ package struct GitLogins {
 
     // MARK: erase
 
-    /// Deletes what git says was refused, and nothing that has been changed since git had it.
+    /// Deletes what git says was refused, and nothing that has been changed since git had it. A login that something
+    /// else has stored, such as a browser, may be good for what that wants.
     ///
     /// - Returns: how many items, 0 or more.
     @discardableResult
     package func erase(_ record: GitRecord) throws(VaultError) -> Int {
         guard let place = GitPlace(record) else { return 0 }
         var count = 0
-        for item in try items(at: place, user: record.user, isExact: false) where try isMeant(item, record) {
-            guard let found = item.record else { continue }
+        for item in try items(at: place, user: record.user, isExact: false) where GitPlace.isOwn(item) {
+            guard try isMeant(item, record), let found = item.record else { continue }
             count += try store.deleteAll(Query(persistentReference: found.persistentReference))
         }
         return count
@@ -195,9 +202,16 @@ struct GitPlace {
             + (path.map { "/" + GitPlace.withoutSlash($0) } ?? "")
     }
 
-    func key(_ user: String) -> ItemKey {
+    /// By which git's own items are known, and have a key that no other login of the place has.
+    private static let domain = "git"
+
+    static func isOwn(_ item: Item) -> Bool { item[.securityDomain]?.text == domain }
+
+    /// - Parameter type: of a credential that is no password.
+    func key(_ user: String, _ type: String?) -> ItemKey {
         .internetPassword(
-            server: server, account: user, protocol: ProtocolNames.code(protocolName), port: port, path: path)
+            server: server, account: user, protocol: ProtocolNames.code(protocolName), port: port, path: path,
+            securityDomain: GitPlace.domain, authenticationType: type)
     }
 
     /// How well an item is for this place, the better the larger. Nil: it is for another.
@@ -210,7 +224,7 @@ struct GitPlace {
         guard (port == GitPlace.ports[protocolName] ? nil : port) == self.port else { return nil }
         let isSame = GitPlace.withoutSlash(item[.path]?.text ?? "") == GitPlace.withoutSlash(path ?? "")
         guard isSame || !isExact && path == nil else { return nil }
-        return (name == nil ? 0 : 2) + (isSame ? 1 : 0)
+        return (GitPlace.isOwn(item) ? 4 : 0) + (name == nil ? 0 : 2) + (isSame ? 1 : 0)
     }
 
     /// git leaves out the slash that the path of a URL begins with.

@@ -14,6 +14,8 @@ final class SSHAgent: Sendable {
     static let longestFrame = 256 << 10
     private static let mostKeys = 1024
     private static let longestComment = 4096
+    /// The most that wait for a person at once: the threads of a process have an end.
+    private static let mostWaiting = 16
     /// How long nobody is asked for the passphrase of the vault again.
     private static let patience = Duration.seconds(30)
 
@@ -25,6 +27,8 @@ final class SSHAgent: Sendable {
         var asked: ContinuousClock.Instant?
         /// What a person is being asked.
         var question: PromptStop?
+        /// How many wait for a person, each with a thread.
+        var waiting = 0
         var isClosing = false
     }
 
@@ -373,6 +377,13 @@ final class SSHAgent: Sendable {
 
     /// Asks a person, one question at a time.
     private func ask(_ line: SSHLine, _ question: (PromptStop) -> PromptOutcome) -> PromptOutcome {
+        let isOneTooMany = state.withLock { state in
+            guard state.waiting < SSHAgent.mostWaiting else { return true }
+            state.waiting += 1
+            return false
+        }
+        guard !isOneTooMany else { return .unavailable }
+        defer { state.withLock { $0.waiting -= 1 } }
         asking.wait()
         defer { asking.signal() }
         return line.watched { stop in

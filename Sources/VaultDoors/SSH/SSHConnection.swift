@@ -19,7 +19,7 @@ final class SSHConnection: Sendable {
     private let hasEnded: @Sendable () -> Void
 
     /// How long a client may take to read an answer, in seconds.
-    private static let patience = 10
+    static let patience = 10
 
     /// Nil: another user's, one that has ended, or there is no memory. The descriptor is closed then.
     ///
@@ -32,10 +32,6 @@ final class SSHConnection: Sendable {
             close(descriptor)
             return nil
         }
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        var patience = timeval(tv_sec: SSHConnection.patience, tv_usec: 0)
-        unsafe setsockopt(
-            descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         (self.descriptor, self.agent, self.hasEnded) = (descriptor, agent, hasEnded)
         state = Mutex(State(session: SSHSession(client), inbox: inbox))
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
 internal import Glibc
 internal import Synchronization
 package import Vault
@@ -65,9 +66,13 @@ package final class SSHDoor: Sendable {
         }
         (self.agent, self.clients) = (agent, clients)
         listener = DoorSource(descriptor, on: "vault.ssh") { _ in
-            while case let client = Glibc.accept(descriptor, nil, nil), client >= 0 { clients.take(client, agent) }
+            var client = clinux_accept(descriptor, SSHConnection.patience)
+            while client >= 0 {
+                clients.take(Int32(client), agent)
+                client = clinux_accept(descriptor, SSHConnection.patience)
+            }
             // Without a descriptor for it a client stays, and would be told of again at once.
-            if errno == EMFILE || errno == ENFILE { usleep(20_000) }
+            if [EMFILE, ENFILE].contains(Int32(-client)) { usleep(20_000) }
         } gone: {
             _ = Glibc.close(descriptor)
         }
@@ -100,7 +105,7 @@ private struct HousePerson: SSHPerson {
     }
 }
 
-/// Nobody: the vault is open, and no key is used.
+/// Nobody: the vault is open.
 private struct NoPerson: SSHPerson {
     func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome { .unavailable }
 
@@ -109,7 +114,8 @@ private struct NoPerson: SSHPerson {
     }
 }
 
-/// A vault that is open in this process, or by an agent.
+/// A vault that is open in this process, or by an agent, to which keys go. No key of it is used: any program of the user
+/// may connect meanwhile, and the vault was not opened for that.
 private struct OpenSSHKeyring: SSHKeyring {
     let store: any ItemStore
 
@@ -117,12 +123,10 @@ private struct OpenSSHKeyring: SSHKeyring {
         do throws(VaultError) { return try body(SSHItems(store)) } catch { throw SSHRefusal(error) }
     }
 
-    func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey] {
-        try trying { items throws(VaultError) in try items.keys() }
-    }
+    func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey] { [] }
 
     func key(_ key: SSHPublicKey, for client: DoorClient) throws(SSHRefusal) -> (key: StoredSSHKey, file: Secret)? {
-        try trying { items throws(VaultError) in try items.key(key) }
+        throw .denied
     }
 
     func keep(_ new: NewSSHKey, for client: DoorClient) throws(SSHRefusal) {

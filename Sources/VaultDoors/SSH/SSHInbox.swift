@@ -38,7 +38,9 @@ struct SSHInbox: ~Copyable {
             start = first + length
         }
         let needed = max(SSHInbox.room, try length(at: start).map { $0 + SSHInbox.headLength } ?? 0)
-        try SSHPrivateKey.secured { () throws(CryptoError) in try drop(start, room: needed) }
+        // Locked memory has an end, and to say a length costs a client nothing.
+        let room = min(needed, max(SSHInbox.room, 4 * (count - start)))
+        try SSHPrivateKey.secured { () throws(CryptoError) in try drop(start, room: room) }
     }
 
     private func length(at start: Int) throws(SSHRefusal) -> Int? {

@@ -129,8 +129,26 @@ struct GitLoginsTests {
         #expect(try world.get("protocol=http", Self.host) == nil)
         #expect(
             try world.get(Self.https, "host=b.example", "path=team/x.git") == ["username=web", "password=two"])
-        try world.store(Self.https, Self.host, "username=netrc", "password=new")
-        #expect(try world.vault.allMatching(Query(.internetPassword, server: "example.com")).count == 1)
+    }
+
+    @Test func `a login that something else has stored is answered, and never changed or deleted`() throws {
+        let world = try GitWorld()
+        let key = ItemKey.internetPassword(server: "example.com", account: "ada", protocol: "htps")
+        let item = try world.vault.add(Item(key, secret: "of the site"))
+        let version = try #require(item.record?.version)
+        #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=of the site"])
+        #expect(
+            try world.erase(
+                Self.https, Self.host, "username=ada", "password=of the site", "state[]=vault:\(version)") == 0)
+        // git says it after each use.
+        try world.store(Self.https, Self.host, "username=ada", "password=of the site")
+        #expect(try world.vault.allMatching(Query(.internetPassword)).count == 1)
+        try world.store(Self.https, Self.host, "username=ada", "password=token")
+        #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=token"])
+        let own = try world.vault.allMatching(Query(.internetPassword)).filter { $0[.securityDomain]?.text != "git" }
+        #expect(own.map { $0.record?.version } == [version])
+        #expect(try world.erase(Self.https, Self.host, "username=ada", "password=token") == 1)
+        #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=of the site"])
     }
 
     @Test func `the passphrase of a certificate is its file's`() throws {
@@ -171,7 +189,7 @@ struct GitLoginsTests {
     @Test func `a token and a password of a host are two`() throws {
         let world = try GitWorld()
         try world.store(Self.https, Self.host, "username=ada", "password=one")
-        try world.store(Self.https, Self.host, "authtype=Bearer", "credential=tok")
+        try world.store(Self.https, Self.host, "username=ada", "authtype=Bearer", "credential=tok")
         #expect(try world.get(Self.https, Self.host) == ["username=ada", "password=one"])
         #expect(try world.vault.allMatching(Query(.internetPassword)).count == 2)
     }
