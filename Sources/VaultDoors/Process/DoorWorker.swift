@@ -11,6 +11,16 @@ enum DoorWorker {
         }
     }
 
+    private static let timers = DispatchQueue(label: "vault.door.timers")
+
+    /// Waits without a thread: neither of its own, nor of the few that all tasks of a process share.
+    static func pause(for duration: Duration) async {
+        await withCheckedContinuation { continuation in
+            let milliseconds = Int(clamping: Int64(duration / .milliseconds(1)))
+            timers.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { continuation.resume() }
+        }
+    }
+
     static func attempt<R: Sendable, E: Error>(
         _ body: @escaping @Sendable () throws(E) -> R
     ) async throws(E) -> R {

@@ -208,7 +208,7 @@ extension SecretService {
         var rest = ListTimer.afterChange
         if let sent = lists.sent[key] { rest = max(rest, sent + ListTimer.between - .now) }
         Task { [weak view] in
-            try? await Task.sleep(for: rest)
+            await DoorWorker.pause(for: rest)
             lists.waiting.remove(key)
             guard let view, !view.isClosed else { return lists.sent[key] = nil }
             lists.sent[key] = .now
@@ -273,7 +273,7 @@ extension SecretService {
         }
         guard memoryLists.insert(key).inserted else { return }
         Task {
-            try? await Task.sleep(for: ListTimer.afterChange)
+            await DoorWorker.pause(for: ListTimer.afterChange)
             memoryLists.remove(key)
             let paths = (memories[key]?.order ?? []).map { ServiceObject.item(.session, $0).path }
             for other in clients.values where other.looksAtLists && memoryKey(other) == key {

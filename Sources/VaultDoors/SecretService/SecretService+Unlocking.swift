@@ -201,7 +201,7 @@ extension SecretService {
     private func giveUp(_ question: Question, _ number: Int, after patience: Duration) {
         // A question that has ended, and its descriptors, are not kept for that.
         Task { [weak question] in
-            try? await Task.sleep(for: patience)
+            await DoorWorker.pause(for: patience)
             stopWaiting(for: question, number)
         }
     }

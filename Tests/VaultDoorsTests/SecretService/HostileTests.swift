@@ -34,7 +34,7 @@ extension ServiceWorld {
     fileprivate func look<R: Sendable>(_ body: @escaping @Sendable (SecretService) async -> R) throws -> R {
         let service = try #require(service)
         let (box, done) = (Box<R>(), DispatchSemaphore(value: 0))
-        Task {
+        Task(executorPreference: AsideExecutor()) {
             let value = await body(service)
             box.value.withLock { $0 = value }
             done.signal()
@@ -54,6 +54,16 @@ extension ServiceWorld {
     fileprivate func hasGone(_ name: String, _ other: BusClient) throws {
         while try BusNames(on: other.connection).owner(of: name) != nil {}
         try other.call("DBus.Introspectable", "Introspect")
+    }
+}
+
+/// Runs tasks on a thread of its own: those that all tasks share may be taken for long by other tests.
+private final class AsideExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "aside")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
 
