@@ -13,7 +13,7 @@ import VaultCrypto
 @testable import VaultDoors
 
 /// How many tests with a bus, an agent and a service of their own run at once: what each waits for has its time.
-private let places = DispatchSemaphore(value: 4)
+private let places = DispatchSemaphore(value: 8)
 
 /// Runs a test that waits for answers: not on one of the few threads on which all tasks run.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
