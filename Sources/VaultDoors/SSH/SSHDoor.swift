@@ -114,8 +114,8 @@ private struct NoPerson: SSHPerson {
     }
 }
 
-/// A vault that is open in this process, or by an agent, to which keys go. No key of it is used: any program of the user
-/// may connect meanwhile, and the vault was not opened for that.
+/// A vault that is open in this process, or by an agent, to which keys go. No key of it is used: any program of the
+/// user may connect meanwhile, and the vault was not opened for that.
 private struct OpenSSHKeyring: SSHKeyring {
     let store: any ItemStore
 
