@@ -14,8 +14,6 @@ final class SSHAgent: Sendable {
     static let longestFrame = 256 << 10
     private static let mostKeys = 1024
     private static let longestComment = 4096
-    /// The most that wait for a person at once: the threads of a process have an end.
-    private static let mostWaiting = 16
     /// How long nobody is asked for the passphrase of the vault again.
     private static let patience = Duration.seconds(30)
 
@@ -27,8 +25,6 @@ final class SSHAgent: Sendable {
         var asked: ContinuousClock.Instant?
         /// What a person is being asked.
         var question: PromptStop?
-        /// How many wait for a person, each with a thread.
-        var waiting = 0
         var isClosing = false
     }
 
@@ -39,6 +35,8 @@ final class SSHAgent: Sendable {
     private let clock: SSHClock
     /// Hears when the next key has to go; nil: none has to.
     private let nextEnd: @Sendable (ContinuousClock.Instant?) -> Void
+    /// For those who wait for a person: each has a thread, and the threads of a process have an end.
+    private let places = DispatchSemaphore(value: 16)
     /// Held by the one who asks.
     private let asking = DispatchSemaphore(value: 1)
 
@@ -244,9 +242,7 @@ final class SSHAgent: Sendable {
         guard isAdded else { throw .denied }
     }
 
-    private func keep(
-        _ new: NewSSHKey, _ session: SSHSession, _ line: SSHLine
-    ) throws(SSHRefusal) {
+    private func keep(_ new: NewSSHKey, _ session: SSHSession, _ line: SSHLine) throws(SSHRefusal) {
         guard let keyring else { throw .unavailable }
         do throws(SSHRefusal) { return try keyring.keep(new, for: session.client) } catch {
             guard error == .unavailable, unlock(session, line) else { throw error }
@@ -377,13 +373,8 @@ final class SSHAgent: Sendable {
 
     /// Asks a person, one question at a time.
     private func ask(_ line: SSHLine, _ question: (PromptStop) -> PromptOutcome) -> PromptOutcome {
-        let isOneTooMany = state.withLock { state in
-            guard state.waiting < SSHAgent.mostWaiting else { return true }
-            state.waiting += 1
-            return false
-        }
-        guard !isOneTooMany else { return .unavailable }
-        defer { state.withLock { $0.waiting -= 1 } }
+        guard places.wait(timeout: .now()) == .success else { return .unavailable }
+        defer { places.signal() }
         asking.wait()
         defer { asking.signal() }
         return line.watched { stop in
