@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
+#include "Context.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+// What the host's openssl.cnf says does not count in a context of one's own, and what is done in it changes nothing for
+// others in this process who use the same library.
+static struct {
+    ccrypto_context *(*new_context)(void);
+    int (*mark_errors)(void);
+    int (*forget_errors)(void);
+} lib;
+
+static long state;
+static ccrypto_context *context;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+long ccrypto_load_3(const struct ccrypto_function *functions, size_t count) {
+    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return -ENOENT;
+    for (size_t index = 0; index < count; index++)
+        if (!(*functions[index].place = dlsym(library, functions[index].name))) return -ENOSYS;
+    return 0;
+}
+
+static void load(void) {
+    const struct ccrypto_function functions[] = {
+        {(void **)&lib.new_context, "OSSL_LIB_CTX_new"}, {(void **)&lib.mark_errors, "ERR_set_mark"},
+        {(void **)&lib.forget_errors, "ERR_pop_to_mark"},
+    };
+    state = ccrypto_load_3(functions, sizeof functions / sizeof *functions);
+    if (state) return;
+    context = lib.new_context();
+    if (!context) state = -ENOMEM;
+}
+
+long ccrypto_get_context(ccrypto_context **output) {
+    pthread_once(&once, load);
+    *output = context;
+    return state;
+}
+
+void ccrypto_mark_errors(void) { lib.mark_errors(); }
+
+void ccrypto_forget_errors(void) { lib.forget_errors(); }

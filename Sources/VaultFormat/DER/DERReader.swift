@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Walks over DER elements (X.690) with tags below 31 and lengths in their shortest form. It keeps ranges alone: the
+/// bytes, which may be a secret's, stay where they lie, and are lent to every step.
+package struct DERReader: Sendable {
+    private var next: Int
+    private let end: Int
+
+    /// One element: its tag, its content, and where it begins.
+    package struct Element: Hashable, Sendable {
+        package let tag: UInt8
+        package let content: Range<Int>
+        package let start: Int
+
+        /// The tag, the length and the content.
+        package var whole: Range<Int> { start..<content.upperBound }
+    }
+
+    /// - Parameter range: of the bytes, all of them that may be read.
+    package init(_ range: Range<Int>) { (next, end) = (range.lowerBound, range.upperBound) }
+
+    package init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
+
+    package var isAtEnd: Bool { next == end }
+
+    /// The tag of the next element. Nil at the end.
+    package func tag(in bytes: Span<UInt8>) -> UInt8? { next < end ? bytes[next] : nil }
+
+    /// The next element, whatever it is. Nil: it is no DER, or goes beyond the end.
+    package mutating func element(of bytes: Span<UInt8>) -> Element? {
+        var place = next
+        func byte() -> UInt8? {
+            guard place < end else { return nil }
+            defer { place += 1 }
+            return bytes[place]
+        }
+        guard let tag = byte(), tag & 0x1f != 0x1f, var length = byte().map(Int.init) else { return nil }
+        if length >= 0x80 {
+            let octets = length - 0x80
+            guard (1...4).contains(octets), end - place >= octets, bytes[place] != 0 else { return nil }
+            length = 0
+            for _ in 0..<octets { length = length << 8 | Int(byte() ?? 0) }
+            guard length >= 0x80 else { return nil }
+        }
+        guard length <= end - place else { return nil }
+        let element = Element(tag: tag, content: place..<place + length, start: next)
+        next = place + length
+        return element
+    }
+
+    /// The content of the next element. Nil, and nothing was read: it has another tag, or is no DER.
+    package mutating func take(_ tag: UInt8, of bytes: Span<UInt8>) -> Range<Int>? {
+        guard self.tag(in: bytes) == tag else { return nil }
+        return element(of: bytes)?.content
+    }
+
+    /// The number of the next element, an INTEGER that is not negative, in its shortest form: where its bytes stand,
+    /// without the zero byte that keeps it from being negative. Zero has none.
+    package mutating func takeNumber(of bytes: Span<UInt8>) -> Range<Int>? {
+        guard let content = take(DERTag.integer, of: bytes), let first = content.first, bytes[first] < 0x80 else {
+            return nil
+        }
+        guard bytes[first] == 0 else { return content }
+        guard content.count == 1 || bytes[first + 1] >= 0x80 else { return nil }
+        return content.dropFirst()
+    }
+}
+
+/// Tags of X.690 that are read or written here.
+package enum DERTag {
+    package static let boolean: UInt8 = 0x01
+    package static let integer: UInt8 = 0x02
+    package static let bitString: UInt8 = 0x03
+    package static let octetString: UInt8 = 0x04
+    package static let null: UInt8 = 0x05
+    package static let objectIdentifier: UInt8 = 0x06
+    package static let sequence: UInt8 = 0x30
+    package static let set: UInt8 = 0x31
+}
