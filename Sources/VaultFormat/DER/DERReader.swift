@@ -64,6 +64,14 @@ package struct DERReader: Sendable {
         guard content.count == 1 || bytes[first + 1] >= 0x80 else { return nil }
         return content.dropFirst()
     }
+
+    /// What the next element holds, a BIT STRING of whole bytes.
+    package mutating func takeBits(of bytes: Span<UInt8>) -> Range<Int>? {
+        guard let content = take(DERTag.bitString, of: bytes), let unused = content.first, bytes[unused] == 0 else {
+            return nil
+        }
+        return content.dropFirst()
+    }
 }
 
 /// Tags of X.690 that are read or written here.
@@ -74,6 +82,14 @@ package enum DERTag {
     package static let octetString: UInt8 = 0x04
     package static let null: UInt8 = 0x05
     package static let objectIdentifier: UInt8 = 0x06
+    package static let utf8String: UInt8 = 0x0c
+    package static let printableString: UInt8 = 0x13
+    package static let t61String: UInt8 = 0x14
+    package static let ia5String: UInt8 = 0x16
+    package static let utcTime: UInt8 = 0x17
+    package static let generalizedTime: UInt8 = 0x18
+    package static let universalString: UInt8 = 0x1c
+    package static let bmpString: UInt8 = 0x1e
     package static let sequence: UInt8 = 0x30
     package static let set: UInt8 = 0x31
 }

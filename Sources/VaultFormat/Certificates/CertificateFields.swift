@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a certificate says of itself (RFC 5280, 4.1). Whether any of it is true is not judged here.
+package struct CertificateFields: Sendable {
+    /// 1 to 3.
+    package let version: Int
+    /// The content of the INTEGER as it is encoded, with the zero byte that may lead it: 1 to 37 bytes.
+    package let serialNumber: [UInt8]
+    /// As ``DistinguishedName/normalized(wholeName:)``; nil when what stands in its place is no name.
+    package let normalizedIssuer: [UInt8]?
+    package let normalizedSubject: [UInt8]?
+    /// Seconds since the beginning of 2001, UTC, as all such numbers of Apple's.
+    package let notBefore: Double
+    package let notAfter: Double
+    /// Nil: no key of a kind that keys can have here.
+    package let publicKey: SubjectPublicKey?
+    /// What the BIT STRING of the public key holds: of the kinds of ``publicKey``, the external representation.
+    package let publicKeyBits: [UInt8]
+    /// Nil: the extension is not there, or cannot be read.
+    package let subjectKeyID: [UInt8]?
+    /// See ``DistinguishedName/summary(of:alternative:)``.
+    package let subjectSummary: String?
+    /// The last of the subject's.
+    package let commonName: String?
+    /// The RFC 822 names of the extension, then those of the subject.
+    package let emailAddresses: [String]
+    /// Those of the extension.
+    package let dnsNames: [String]
+
+    /// - Parameter der: one Certificate, and nothing after it.
+    /// - Returns: nil when its structure is another, or a time is none. Algorithms and extensions that are not known are
+    ///   no reason, nor is a name that cannot be read.
+    package init?(_ der: Span<UInt8>) {
+        var outer = DERReader(der)
+        guard let whole = outer.take(DERTag.sequence, of: der), outer.isAtEnd else { return nil }
+        var parts = DERReader(whole)
+        guard let signed = parts.take(DERTag.sequence, of: der), AlgorithmIdentifier(&parts, of: der) != nil,
+            parts.takeBits(of: der) != nil, parts.isAtEnd
+        else { return nil }
+
+        var reader = DERReader(signed)
+        guard let version = CertificateFields.version(&reader, of: der),
+            let serial = reader.take(DERTag.integer, of: der), (1...37).contains(serial.count),
+            AlgorithmIdentifier(&reader, of: der) != nil, let issuer = reader.take(DERTag.sequence, of: der),
+            let validity = reader.take(DERTag.sequence, of: der), let subject = reader.take(DERTag.sequence, of: der),
+            let keyInfo = reader.take(DERTag.sequence, of: der).flatMap({ SubjectPublicKeyInfo($0, of: der) })
+        else { return nil }
+        // Two identifiers that nothing uses any more.
+        _ = reader.take(0x81, of: der)
+        _ = reader.take(0x82, of: der)
+        let list = reader.take(0xa3, of: der)
+        guard reader.isAtEnd, let extensions = CertificateExtensions(list, of: der) else { return nil }
+        var times = DERReader(validity)
+        guard let first = times.element(of: der), let last = times.element(of: der), times.isAtEnd,
+            let notBefore = DERTime.seconds(first, of: der), let notAfter = DERTime.seconds(last, of: der)
+        else { return nil }
+
+        self.version = version
+        serialNumber = der.array(serial)
+        (self.notBefore, self.notAfter) = (notBefore, notAfter)
+        publicKey = keyInfo.key(of: der)
+        publicKeyBits = der.array(keyInfo.bits)
+        subjectKeyID = extensions.subjectKeyID
+        dnsNames = extensions.dnsNames
+        let name = DistinguishedName(subject, of: der)
+        normalizedIssuer = DistinguishedName(issuer, of: der)?.normalized(of: der)
+        normalizedSubject = name?.normalized(of: der)
+        commonName = name?.texts(ObjectIDs.commonName, of: der).last
+        emailAddresses = extensions.emailAddresses + (name?.texts(ObjectIDs.emailAddress, of: der) ?? [])
+        subjectSummary = name?.summary(of: der, alternative: emailAddresses.first ?? dnsNames.first)
+    }
+
+    /// The version, 1 if it is not said. Nil: another one.
+    private static func version(_ outer: inout DERReader, of bytes: Span<UInt8>) -> Int? {
+        guard outer.tag(in: bytes) == 0xa0 else { return 1 }
+        guard let content = outer.take(0xa0, of: bytes) else { return nil }
+        var reader = DERReader(content)
+        guard let number = reader.take(DERTag.integer, of: bytes), number.count == 1, reader.isAtEnd,
+            bytes[number.lowerBound] < 3
+        else { return nil }
+        return Int(bytes[number.lowerBound]) + 1
+    }
+}
