@@ -89,7 +89,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "KeychainServices",
-            dependencies: ["VaultAgent", "Vault", "VaultCrypto", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: keychainSettings),
         .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(
