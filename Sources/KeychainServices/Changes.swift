@@ -10,6 +10,7 @@ struct Changes {
     private(set) var flaw: VaultError?
     /// As ``Request/refusal``.
     private(set) var refusal: VaultError?
+    private var reference: ItemReference?
 
     init(_ dictionary: NSDictionary) {
         for (key, value) in dictionary.entries {
@@ -18,6 +19,10 @@ struct Changes {
                 if key as? String == "accc" { refusal = error }
             }
         }
+        guard let reference else { return }
+        do throws(VaultError) {
+            attributes.merge(try reference.attributes(isQuery: false)) { given, _ in given }
+        } catch { flaw = flaw ?? error }
     }
 
     private mutating func take(_ key: Any, _ value: Any) throws(VaultError) {
@@ -26,6 +31,9 @@ struct Changes {
         case "v_Data":
             guard let bytes = value as? NSData else { throw .parameter(.key(name)) }
             data = bytes
+        case "v_Ref":
+            reference = ItemReference(value)
+            guard reference != nil else { throw .parameter(.key(name)) }
         case "ggrp": throw .parameter(.key(name))
         case _ where name.utf8.count == 4: try takeAttribute(name, value, into: &attributes)
         default: throw .noSuchAttribute(name)
@@ -34,18 +42,6 @@ struct Changes {
 
     /// The changes for the engine.
     func changes() throws(VaultError) -> ItemChanges {
-        ItemChanges(
-            attributes: attributes, secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
-    }
-}
-
-extension Secret {
-    /// Apple's signature has the secret in ordinary memory already; this is the copy that the vault keeps.
-    convenience init(copying data: NSData) throws(VaultError) {
-        // The bytes stay where they are as long as the data is held.
-        let bytes = unsafe UnsafeRawBufferPointer(start: data.bytes, count: data.length)
-        do throws(CryptoError) { self.init(try SecretBytes(copying: unsafe Span<UInt8>(_unsafeBytes: bytes))) } catch {
-            throw .storage(StorageError(error))
-        }
+        ItemChanges(attributes: attributes, secret: try Secret.toStore(data, else: reference))
     }
 }

@@ -25,6 +25,10 @@ struct Request {
     private(set) var flaw: VaultError?
     /// What Apple's library refuses before it asks its daemon, which looks at the access groups first.
     private(set) var refusal: VaultError?
+    /// The object that stands for attributes, if there is one.
+    private(set) var reference: ItemReference?
+    /// Whether pairs of certificates and keys are meant, which are no items of their own.
+    private(set) var isOfIdentities = false
     private var persistentReference: [UInt8]?
     private var conditions: Set<Query.MatchCondition> = []
     private var hostOrSubdomain: String?
@@ -38,11 +42,11 @@ struct Request {
             do throws(VaultError) { try take(key, value, &className) } catch { flaw = flaw ?? error }
         }
         if dictionary.count > 128 { flaw = .parameter(.key("")) }
+        let named = className ?? referencedClassName ?? (reference?.identity == nil ? nil : "idnt")
+        isOfIdentities = givenClass == nil && named == "idnt"
+        if isOfIdentities, call == .add, reference?.identity == nil { flaw = flaw ?? .unimplemented }
         if let error = classFlaw(className) { flaw = error }
-        // Identities are made of certificates and keys, and there are none: a program that wipes all five classes goes
-        // on.
-        if givenClass == nil, className == "idnt", call != .add { refusal = .itemNotFound }
-        if results.contains(.reference), itemClass == .key, call == .add { flaw = flaw ?? .unimplemented }
+        if let reference { expand(reference) }
         // Apple's order: what is wrong with the rest of the query comes first.
         if call == .update, !results.isEmpty { flaw = flaw ?? .parameter(.key("r_")) }
     }
@@ -73,11 +77,20 @@ struct Request {
         }
     }
 
+    /// Fills in what the object says, apart from what the caller has said.
+    private mutating func expand(_ reference: ItemReference) {
+        do throws(VaultError) {
+            attributes.merge(try reference.attributes(isQuery: call != .add)) { given, _ in given }
+        } catch { flaw = flaw ?? error }
+    }
+
     private func classFlaw(_ name: String?) -> VaultError? {
         guard givenClass == nil else { return nil }
-        // Anything but a string counts as missing, and a persistent reference has a class of its own.
-        guard let name else { return persistentReference == nil ? .parameter(.classMissing) : nil }
-        return name == "idnt" ? .unimplemented : .noSuchClass
+        // Anything but a string counts as missing, and a reference has a class of its own.
+        guard let name else {
+            return persistentReference == nil && reference == nil ? .parameter(.classMissing) : nil
+        }
+        return name == "idnt" ? nil : .noSuchClass
     }
 
     private mutating func takeResult(_ name: String, _ value: Any) throws(VaultError) {
@@ -101,7 +114,9 @@ struct Request {
         case "v_PersistentRef":
             guard call != .add, let bytes = value as? Data else { throw .parameter(.persistentReference) }
             persistentReference = Array(bytes)
-        case "v_Ref" where value is SecCertificate || value is SecKey || value is SecIdentity: throw .unimplemented
+        case "v_Ref":
+            reference = ItemReference(value)
+            guard reference != nil else { throw .parameter(.key(name)) }
         default: throw .parameter(.key(name))
         }
     }
@@ -180,12 +195,17 @@ struct Request {
 extension Request {
     /// The class, which a persistent reference may say as well.
     var itemClass: ItemClass? {
-        givenClass ?? persistentReference.flatMap { ItemClass(rawValue: String(decoding: $0.prefix(4), as: UTF8.self)) }
+        givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init)
+    }
+
+    private var referencedClassName: String? {
+        persistentReference.map { String(decoding: $0.prefix(4), as: UTF8.self) }
     }
 
     /// The query for the engine.
     var query: Query {
-        var query = Query(givenClass, attributes: attributes, limit: limit)
+        var query = Query(givenClass ?? reference?.itemClass, attributes: attributes, limit: limit)
+        query.findsIdentities = isOfIdentities
         query.persistentReference = persistentReference
         query.conditions = conditions
         query.hostOrSubdomain = hostOrSubdomain

@@ -7,7 +7,7 @@ extension Request.Results {
     /// What SecItemAdd gives back: exactly what was asked for.
     ///
     /// - Parameter data: the bytes that were stored, as the caller gave them.
-    func added(_ item: Item, _ data: NSData?) -> AnyObject? {
+    func added(_ item: FoundItem, _ data: NSData?) -> AnyObject? {
         if isSingle { return single(item, data) }
         var dictionary = ResultDictionary()
         if contains(.attributes) { dictionary.add(item.attributes) }
@@ -15,11 +15,10 @@ extension Request.Results {
         return dictionary.object
     }
 
-    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``needsSecret(of:)``. Nil:
+    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``Request/needsSecret``. Nil:
     /// nothing.
-    func found(_ item: Item) -> AnyObject? {
-        let data = item.data
-        if isSingle { return single(item, data) }
+    func found(_ item: FoundItem) -> AnyObject? {
+        if isSingle { return single(item, nil) }
         // Whatever is asked for together brings the attributes with it, and these with them.
         var dictionary = ResultDictionary()
         let attributes = item.attributes
@@ -29,38 +28,34 @@ extension Request.Results {
         if attributes[.accessControl] == nil, let accessibility = item.accessibility {
             dictionary.add(kSecAttrAccessControl, SecAccessControl(encoded: AccessControl(accessibility).encoded))
         }
-        complete(&dictionary, item, data)
+        complete(&dictionary, item, nil)
         return dictionary.object
-    }
-
-    func needsSecret(of itemClass: ItemClass?) -> Bool {
-        contains(.data) || contains(.reference) && itemClass == .certificate
     }
 
     /// Whether one thing alone was asked for that is no dictionary, or nothing.
     var isSingle: Bool { !contains(.attributes) && rawValue & (rawValue - 1) == 0 }
 
-    private func single(_ item: Item, _ data: NSData?) -> AnyObject? {
+    private func single(_ item: FoundItem, _ data: NSData?) -> AnyObject? {
         switch self {
-        case .data: data
+        case .data: data ?? item.data
         case .persistentReference: item.persistentReference
-        case .reference: item.certificate(data)
+        case .reference: item.object
         default: nil
         }
     }
 
-    private func complete(_ dictionary: inout ResultDictionary, _ item: Item, _ data: NSData?) {
-        if contains(.data) { dictionary.add(kSecValueData, data) }
+    private func complete(_ dictionary: inout ResultDictionary, _ item: FoundItem, _ data: NSData?) {
+        if contains(.data) { dictionary.add(kSecValueData, data ?? item.data) }
         if contains(.persistentReference) { dictionary.add(kSecValuePersistentRef, item.persistentReference) }
         if contains(.reference) {
-            dictionary.add(kSecClass, item.itemClass.rawValue as NSString)
-            dictionary.add(kSecValueRef, item.certificate(data))
+            dictionary.add(kSecClass, item.className as NSString)
+            dictionary.add(kSecValueRef, item.object)
         }
     }
 }
 
 /// Foundation's dictionary, made of its own objects: one that is bridged from Swift's takes three times as long.
-private struct ResultDictionary {
+struct ResultDictionary {
     private var keys: [NSObject] = []
     private var objects: [AnyObject] = []
 
@@ -95,23 +90,4 @@ private struct ResultDictionary {
 
     // Both arrays have as many elements as are passed.
     var object: NSDictionary { unsafe NSDictionary(objects: objects, forKeys: keys, count: keys.count) }
-}
-
-extension Item {
-    /// The secret, which leaves its protection here, once, because Apple's signature says so.
-    fileprivate var data: NSData? {
-        secret?.withBytes { bytes in
-            // The bytes are there for the length of the call, and copied in it.
-            unsafe bytes.withUnsafeBytes { unsafe NSData(bytes: $0.baseAddress, length: $0.count) }
-        }
-    }
-
-    fileprivate var persistentReference: NSData? { record.map { Data($0.persistentReference) as NSData } }
-
-    fileprivate var accessibility: Accessibility? { attributes[.accessible]?.text.flatMap(Accessibility.init) }
-
-    /// Passwords have no object of their own on Apple's systems either.
-    fileprivate func certificate(_ data: NSData?) -> SecCertificate? {
-        itemClass == .certificate ? data.flatMap { SecCertificate($0 as Data) } : nil
-    }
 }

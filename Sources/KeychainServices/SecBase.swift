@@ -67,6 +67,7 @@ public let errSecInDarkWake: OSStatus = -25320
 public let errSecNotSigner: OSStatus = -26267
 public let errSecDecode: OSStatus = -26275
 public let errSecInternal: OSStatus = -26276
+public let errSSLCrypto: OSStatus = -9809
 public let errSecMissingEntitlement: OSStatus = -34018
 public let errSecUpgradePending: OSStatus = -34019
 public let errSecRestrictedAPI: OSStatus = -34020

@@ -18,11 +18,27 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
     let request = Request(attributes, for: .add)
     if let refusal = request.refusal { return refusal.status }
     return DefaultStore.perform(adding: true, hasFlaw: request.flaw != nil) { groups throws(VaultError) in
-        try request.item().check(addedAsOneOf: groups, flaw: request.flaw)
+        for item in try request.items() { try item.check(addedAsOneOf: groups, flaw: request.flaw) }
     } _: { store throws(VaultError) in
-        let item = try store.add(try request.item())
+        let added = try request.add(to: store)
         // The caller's pointer is valid for the length of the call.
-        if !request.results.isEmpty { unsafe result?.pointee = request.results.added(item, request.data) }
+        if !request.results.isEmpty { unsafe result?.pointee = request.results.added(added, request.data) }
+    }
+}
+
+/// Adds what several dictionaries describe, all of it in one transaction, or nothing.
+func addAll(_ dictionaries: [NSDictionary]) -> OSStatus {
+    let requests = dictionaries.map { Request($0, for: .add) }
+    if let refusal = requests.compactMap(\.refusal).first { return refusal.status }
+    return DefaultStore.perform(adding: true, hasFlaw: requests.contains { $0.flaw != nil }) {
+        groups throws(VaultError) in
+        for request in requests {
+            for item in try request.items() { try item.check(addedAsOneOf: groups, flaw: request.flaw) }
+        }
+    } _: { store throws(VaultError) in
+        var items: [Item] = []
+        for request in requests { items += try request.items() }
+        try store.store(items, replacing: false)
     }
 }
 
@@ -39,19 +55,16 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     if let refusal = request.refusal { return refusal.status }
     var query = request.query
     query.limit = request.limit ?? .one
-    query.returnsSecrets = request.results.needsSecret(of: request.itemClass)
+    query.returnsSecrets = request.needsSecret
     return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
-        let items = try store.copyMatching(query)
-        guard !items.contains(where: { $0.itemClass == .key && request.results.contains(.reference) }) else {
-            throw .unimplemented
-        }
+        let found = FoundItem.all(try store.copyMatching(query), arePairs: query.findsIdentities)
         // The caller's pointer is valid for the length of the call.
         if query.limit == .one {
-            if !request.results.isEmpty { unsafe result?.pointee = items.first.flatMap { request.results.found($0) } }
+            if !request.results.isEmpty { unsafe result?.pointee = found.first.flatMap { request.results.found($0) } }
         } else {
-            unsafe result?.pointee = items.compactMap { request.results.found($0) } as NSArray
+            unsafe result?.pointee = found.compactMap { request.results.found($0) } as NSArray
         }
     }
 }
@@ -71,7 +84,9 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
         try request.query.check(
             changing: changes.changes(), asOneOf: groups, flaw: request.flaw, changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in
-        try store.update(matching: request.query, with: try changes.changes())
+        for query in try request.changedQueries(of: store) {
+            try store.update(matching: query, with: try changes.changes())
+        }
     }
 }
 
@@ -86,7 +101,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         try request.query.check(deletingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
-        try store.delete(matching: request.query)
+        try request.delete(from: store)
     }
 }
 
@@ -95,14 +110,4 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
 // above.
 extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
     public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(self as String) }
-}
-
-extension Request {
-    /// The item that a call to SecItemAdd describes.
-    fileprivate func item() throws(VaultError) -> Item {
-        // Without a class there is a flaw, and nothing is made of the item.
-        Item(
-            ItemKey(itemClass ?? .genericPassword, attributes),
-            secret: try data.map { data throws(VaultError) in try Secret(copying: data) })
-    }
 }

@@ -104,11 +104,6 @@ extension MessageReader {
         return id
     }
 
-    /// What stood here once and is not sent any more.
-    fileprivate mutating func nothing() throws(MessageError) {
-        guard try !read(Bool.self) else { throw .invalid }
-    }
-
     /// Names after a byte that says whether there are any.
     fileprivate mutating func someNames<Value: MessageValue>() throws(MessageError) -> [String: Value] {
         guard try read(Bool.self) else { return [:] }
@@ -211,7 +206,7 @@ extension Query: MessageValue {
         writer.put(returnsSecrets)
         writer.put(leavesOutLocked)
         writer.put(leavesTombstones)
-        writer.put(false)
+        writer.put(findsIdentities)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Query {
@@ -229,7 +224,7 @@ extension Query: MessageValue {
         query.returnsSecrets = try reader.read()
         query.leavesOutLocked = try reader.read()
         query.leavesTombstones = try reader.read()
-        try reader.nothing()
+        query.findsIdentities = try reader.read()
         return query
     }
 }

@@ -190,9 +190,10 @@ package struct ForeignKey: ~Copyable, Sendable {
             n: numbers[0], e: numbers[1], d: private_[0], iqmp: private_[1], p: private_[2], q: private_[3])
     }
 
-    fileprivate static func check(_ result: Int) throws(CryptoError) {
+    /// What a function of libcrypto's ended with.
+    static func check(_ result: Int) throws(CryptoError) {
+        guard result < 0 else { return }
         switch -result {
-        case 0: return
         case Int(EINVAL), Int(EBADMSG): throw .authenticationFailed
         case Int(ENOMEM): throw .outOfMemory
         default: throw .unavailable

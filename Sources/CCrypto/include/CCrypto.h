@@ -26,5 +26,6 @@ long ccrypto_aes_gcm_open(const void *key, const void *nonce, const void *tag, c
 // bytes before it, have 128 bytes; the peer's number has as many or fewer. -EINVAL for one that is 0, 1, p - 1 or more.
 long ccrypto_dh1024_public(const void *private, void *output);
 long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output);
+#include "CCryptoAsymmetric.h"
 #include "CCryptoKeys.h"
 #endif

@@ -21,7 +21,7 @@ final class ItemEngine<Records: RecordSource> {
 
     func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item]
     {
-        let found = try ParsedQuery(query, groups: groups).find(in: records, index)
+        let found = try find(query, groups)
         var items: [Item] = []
         items.reserveCapacity(found.count)
         for record in found {
@@ -36,13 +36,19 @@ final class ItemEngine<Records: RecordSource> {
         return items
     }
 
+    private func find(_ query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
+        query.findsIdentities
+            ? try IdentityQuery(query, groups: groups).find(in: records, index)
+            : try ParsedQuery(query, groups: groups).find(in: records, index)
+    }
+
     /// Which items match, readable or not: to be written down beside what is done to them.
     func identifiers(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [UUID] {
-        try ParsedQuery(query, groups: groups).find(in: records, index).map { UUID($0.id) }
+        try find(query, groups).map { UUID($0.id) }
     }
 
     func lockedCount(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
-        try ParsedQuery(query, groups: groups).find(in: records, index).count { !records.canUse($0.protection) }
+        try find(query, groups).count { !records.canUse($0.protection) }
     }
 
     func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {

@@ -13,7 +13,11 @@ extension Item {
 extension Query {
     /// - Throws: what ``ItemStore/copyMatching(_:)`` would, whatever is in the vault.
     package func check(findingAsOneOf groups: AccessGroups, flaw: VaultError?) throws(VaultError) {
-        _ = try ParsedQuery(self, groups: groups, flaw: flaw)
+        if findsIdentities {
+            _ = try IdentityQuery(self, groups: groups, flaw: flaw)
+        } else {
+            _ = try ParsedQuery(self, groups: groups, flaw: flaw)
+        }
     }
 
     package func check(

@@ -32,6 +32,11 @@ public struct Query: Sendable {
     /// Whether items that can be read while unlocked only are left out of a locked vault's answer. Without it they make
     /// the call fail.
     public var leavesOutLocked = false
+    /// Pairs of a certificate and a private key whose public key it has: one after the other, the certificate first, in
+    /// the order of the certificates. The limit is one of pairs. An attribute of both classes is the key's, but for the
+    /// label, the issuer, the subject, the serial number, the subject key and the token. The class is nil; a persistent
+    /// reference is the certificate's, with `idnt` in the place of its class.
+    public var findsIdentities = false
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing
     /// (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
@@ -83,6 +88,7 @@ extension Query {
 
     /// Everything that matches is meant by an update or a delete: who asks for one expects the rest to stay.
     func checkForChange() throws(VaultError) {
+        guard !findsIdentities else { throw .unimplemented }
         guard limit == nil || limit == .all else { throw .parameter(.limit) }
         guard hostOrSubdomain == nil, text == nil, conditions.isEmpty else { throw .parameter(.matchKey) }
     }

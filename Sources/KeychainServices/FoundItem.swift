@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+@_implementationOnly import Vault
+
+/// What a call found or added: an item, or an identity, which is a certificate with its key.
+struct FoundItem {
+    /// Of an identity its certificate.
+    private let item: Item
+    private let key: Item?
+
+    init(_ item: Item, key: Item? = nil) { (self.item, self.key) = (item, key) }
+
+    /// - Parameter arePairs: whether each two items are an identity.
+    static func all(_ items: [Item], arePairs: Bool) -> [FoundItem] {
+        guard arePairs else { return items.map { FoundItem($0) } }
+        return stride(from: 0, to: items.count - 1, by: 2).map { FoundItem(items[$0], key: items[$0 + 1]) }
+    }
+
+    var className: String { key == nil ? item.itemClass.rawValue : "idnt" }
+
+    /// Of an identity the key's, and the certificate's where the key has none or the certificate is what it is found by.
+    var attributes: [Attribute: AttributeValue] {
+        guard let key else { return item.attributes }
+        return key.attributes.merging(item.attributes) { ofKey, _ in ofKey }
+            .merging(item.attributes.filter { FoundItem.ofCertificate.contains($0.key) }) { $1 }
+    }
+
+    private static let ofCertificate: Set<Attribute> = [.label, .tokenID]
+
+    /// The secret, which leaves its protection here, once, because Apple's signature says so.
+    var data: NSData? { (key ?? item).secret?.bytes.leaving() }
+
+    var persistentReference: NSData? {
+        guard let reference = item.record?.persistentReference else { return nil }
+        return Data(Array(className.utf8) + reference.dropFirst(4)) as NSData
+    }
+
+    var accessibility: Accessibility? { (key ?? item)[.accessible]?.text.flatMap(Accessibility.init) }
+
+    /// Nil of passwords, which have no object on Apple's systems either, and of bytes that are no such object.
+    var object: NSObject? {
+        switch item.itemClass {
+        case .genericPassword, .internetPassword: return nil
+        case .key: return SecKey.of(item)
+        case .certificate:
+            guard let data = item.secret?.bytes.leaving(), let certificate = SecCertificate(data as Data) else {
+                return nil
+            }
+            guard let key else { return certificate }
+            return SecKey.of(key).map { SecIdentity(certificate: certificate, key: $0) }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+@_implementationOnly import Vault
+@_implementationOnly import VaultCrypto
+
+/// What `kSecValueRef` holds: it stands for the attributes of an object, and what else the caller gives wins.
+enum ItemReference {
+    case certificate(SecCertificate)
+    case key(SecKey)
+    case identity(SecIdentity)
+
+    /// Nil: no item has an object of this type. Passwords have none, on Apple's systems either.
+    init?(_ value: Any) {
+        switch value {
+        case let certificate as SecCertificate: self = .certificate(certificate)
+        case let key as SecKey: self = .key(key)
+        case let identity as SecIdentity: self = .identity(identity)
+        default: return nil
+        }
+    }
+
+    /// Nil: that of identities, which are no items of their own.
+    var itemClass: ItemClass? {
+        switch self {
+        case .certificate: .certificate
+        case .key: .key
+        case .identity: nil
+        }
+    }
+
+    var identity: SecIdentity? { if case .identity(let identity) = self { identity } else { nil } }
+
+    /// What is stored of the object, or looked for. An identity is found by its certificate, and stored as its two
+    /// items.
+    ///
+    /// - Parameter isQuery: what does not tell an item from others is left out.
+    func attributes(isQuery: Bool) throws(VaultError) -> [Attribute: AttributeValue] {
+        do throws(StatusError) {
+            switch self {
+            case .certificate(let certificate):
+                let attributes = try certificate.itemAttributes
+                return isQuery ? attributes.filter { $0.key != .label } : attributes
+            case .key(let key):
+                let attributes = try key.itemAttributes
+                return isQuery ? attributes.filter { !SecKey.attributesOutsideQueries.contains($0.key) } : attributes
+            case .identity(let identity):
+                return isQuery ? try identity.certificate.itemAttributes.filter { $0.key != .label } : [:]
+            }
+        } catch { throw error.status == errSecUnimplemented ? .unimplemented : .parameter(.key("v_Ref")) }
+    }
+
+    /// The bytes that an item of it holds: of an identity the key's.
+    func secret() throws(VaultError) -> Secret {
+        do throws(StatusError) {
+            switch self {
+            case .certificate(let certificate):
+                return try converting { () throws(CryptoError) in try Secret(copying: certificate.data as NSData) }
+            case .key(let key): return try key.storedSecret()
+            case .identity(let identity): return try identity.key.storedSecret()
+            }
+        } catch { throw error.status == errSecAllocate ? .storage(.resourceUnavailable) : .unimplemented }
+    }
+}

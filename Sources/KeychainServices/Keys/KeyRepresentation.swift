@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+@_implementationOnly import VaultCrypto
+@_implementationOnly import VaultFormat
+
+/// A key's external representation, taken apart: RSA as PKCS#1 (RFC 8017, A.1), of the curves 4, x, y and of a private
+/// key its number (SEC 1, 2.3.3).
+struct KeyRepresentation {
+    let isRSA: Bool
+    let isPrivate: Bool
+    /// Of the modulus, or of the curve's numbers.
+    let bits: Int
+    /// As it is stored.
+    let publicRepresentation: [UInt8]
+    /// Of RSA: where the numbers stand.
+    private let numbers: [Range<Int>]
+
+    /// Nil: these are no bytes of such a key. What its numbers have to do with each other is not looked at.
+    init?(_ bytes: Span<UInt8>, isRSA: Bool, isPrivate: Bool) {
+        (self.isRSA, self.isPrivate) = (isRSA, isPrivate)
+        if isRSA {
+            guard let numbers = KeyRepresentation.rsaNumbers(bytes, isPrivate: isPrivate) else { return nil }
+            let (modulus, exponent) = (numbers[0], numbers[1])
+            bits = modulus.count * 8 - bytes[modulus.lowerBound].leadingZeroBitCount
+            guard SecKey.rsaSizes.contains(bits), bytes[modulus.upperBound - 1] % 2 == 1,
+                bytes[exponent.upperBound - 1] % 2 == 1, exponent.count > 1 || bytes[exponent.lowerBound] > 1,
+                numbers.allSatisfy({ !$0.isEmpty && $0.count <= modulus.count }), exponent.count < modulus.count
+            else { return nil }
+            self.numbers = numbers
+            var writer = DERWriter()
+            writer.put(DERTag.sequence) { inner in
+                for number in [modulus, exponent] { inner.putNumber(number.map { bytes[$0] }) }
+            }
+            publicRepresentation = writer.bytes
+        } else {
+            guard let curve = KeyRepresentation.curve(of: bytes, isPrivate: isPrivate), bytes[0] == 4 else {
+                return nil
+            }
+            bits = Int(curve.rawValue)
+            numbers = []
+            publicRepresentation = (0..<curve.pointLength).map { bytes[$0] }
+        }
+    }
+
+    private static func curve(of bytes: Span<UInt8>, isPrivate: Bool) -> ForeignCurve? {
+        ForeignCurve.allCases.first { $0.pointLength + (isPrivate ? $0.length : 0) == bytes.count }
+    }
+
+    private static func rsaNumbers(_ bytes: Span<UInt8>, isPrivate: Bool) -> [Range<Int>]? {
+        var reader = DERReader(bytes)
+        guard let content = reader.take(DERTag.sequence, of: bytes), reader.isAtEnd else { return nil }
+        reader = DERReader(content)
+        // Version 0: two primes.
+        if isPrivate { guard reader.takeNumber(of: bytes)?.isEmpty == true else { return nil } }
+        var numbers: [Range<Int>] = []
+        while let number = reader.takeNumber(of: bytes) { numbers.append(number) }
+        return reader.isAtEnd && numbers.count == (isPrivate ? 8 : 2) ? numbers : nil
+    }
+
+    /// The key for one operation.
+    ///
+    /// - Parameter bytes: those that were taken apart.
+    func key(_ bytes: Span<UInt8>) throws(CryptoError) -> AsymmetricKey {
+        if isRSA { return try AsymmetricKey(rsa: bytes, numbers) }
+        guard let curve = ForeignCurve(rawValue: Int32(bits)) else { throw .authenticationFailed }
+        return try AsymmetricKey(curve, bytes)
+    }
+
+    /// Writes RSA's private numbers as PKCS#1 has them.
+    ///
+    /// - Parameter numbers: n, e, d, p, q, dP, dQ and qInv, each as long as the modulus.
+    static func pkcs1(_ numbers: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
+        let length = numbers.count / 8
+        return try numbers.withBytes { bytes throws(CryptoError) in
+            // What is written is never longer than this: a number's head and sign need six bytes at most.
+            var content = try SecretBuffer(capacity: numbers.count + 8 * 6 + 8)
+            try content.append([DERTag.integer, 1, 0].span)
+            for index in 0..<8 {
+                var number = bytes.extracting(index * length..<(index + 1) * length)
+                while number.count > 1, number[0] == 0 { number = number.extracting(1..<number.count) }
+                let sign = number[0] >= 0x80 ? 1 : 0
+                var head = [DERTag.integer]
+                DERLength.append(number.count + sign, to: &head)
+                if sign > 0 { head.append(0) }
+                try content.append(head.span)
+                try content.append(number)
+            }
+            var whole = try SecretBuffer(capacity: content.count + 8)
+            var head = [DERTag.sequence]
+            DERLength.append(content.count, to: &head)
+            try whole.append(head.span)
+            try content.withBytes { bytes throws(CryptoError) in try whole.append(bytes) }
+            return try whole.bytes()
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+@_implementationOnly import Vault
+@_implementationOnly import VaultCrypto
+
+/// What a key is among the items of a vault.
+extension SecKey {
+    /// The attributes that the key itself has as an item, beside its class and its data.
+    ///
+    /// - Throws: errSecUnimplemented without libcrypto.
+    var itemAttributes: [Attribute: AttributeValue] {
+        get throws(StatusError) {
+            [
+                .keyClass: .number(isPrivate ? 1 : 0), .applicationLabel: .data(try applicationLabel),
+                .type: .number(isRSA ? 42 : 73), .keySizeInBits: .number(Int64(bits)),
+                .effectiveKeySize: .number(Int64(bits)), .isPermanent: .bool(true),
+                // Of public keys as well, as on Apple's systems.
+                .isPrivate: .bool(true),
+                .isModifiable: .bool(true), .isExtractable: .bool(true), .isSensitive: .bool(false),
+                .wasAlwaysSensitive: .bool(false), .wasNeverExtractable: .bool(false),
+                .canEncrypt: .bool(!isPrivate), .canDecrypt: .bool(isPrivate || isRSA),
+                .canDerive: .bool(isPrivate && !isRSA), .canSign: .bool(isPrivate), .canVerify: .bool(!isPrivate),
+                .canSignRecover: .bool(false), .canVerifyRecover: .bool(false), .canWrap: .bool(!isPrivate),
+                .canUnwrap: .bool(isPrivate),
+            ]
+        }
+    }
+
+    /// What a query by reference does not look at: what a key can do, and whether it is kept.
+    static let attributesOutsideQueries: Set<Attribute> = [
+        .isPermanent, .canEncrypt, .canDecrypt, .canDerive, .canSign, .canVerify, .canSignRecover, .canVerifyRecover,
+        .canWrap, .canUnwrap,
+    ]
+
+    /// SHA-1 of the public representation: `kSecAttrApplicationLabel`.
+    var applicationLabel: [UInt8] {
+        get throws(StatusError) {
+            let bytes = publicRepresentation
+            return try converting { () throws(CryptoError) in try DigestAlgorithm.sha1.digest(of: bytes.span) }
+        }
+    }
+
+    /// The key of an item that came with its secret, however it was added. Nil: the item holds no key.
+    static func of(_ item: Item) -> SecKey? {
+        guard let secret = item.secret, let isRSA = KeyNumber.isRSA(item[.type]) else { return nil }
+        switch KeyNumber.parse(item[.keyClass]) {
+        case 0: return publicKey(secret.withBytes { bytes in bytes.indices.map { bytes[$0] } }, isRSA: isRSA)
+        case 1: return privateKey(secret, isRSA: isRSA)
+        default: return nil
+        }
+    }
+
+    /// The bytes as an item has them.
+    func storedSecret() throws(StatusError) -> Secret {
+        if let secret = try secret() { return secret }
+        let bytes = publicRepresentation
+        return try converting { () throws(CryptoError) in Secret(try SecretBytes(copying: bytes.span)) }
+    }
+}
+
+extension KeyNumber {
+    fileprivate static func parse(_ value: AttributeValue?) -> Int? {
+        switch value {
+        case .number(let number): Int(exactly: number)
+        case .string(let text): parse(text as NSString)
+        default: nil
+        }
+    }
+
+    fileprivate static func isRSA(_ type: AttributeValue?) -> Bool? { parse(type).flatMap { isRSA($0 as NSNumber) } }
+}

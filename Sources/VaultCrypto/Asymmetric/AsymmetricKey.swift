@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+import CCrypto
+
+/// A key of RSA or of a NIST curve as libcrypto wants it, made for one operation: numbers in locked memory, which are
+/// loaded, used and wiped.
+package struct AsymmetricKey: ~Copyable, Sendable {
+    /// How a message gets the length of a block, or how it is signed.
+    package enum Scheme: UInt32, Sendable {
+        /// None: a block as it is.
+        case raw = 0
+        /// RFC 8017, 7.2 and 8.2.
+        case pkcs1
+        /// RFC 8017, 8.1, with the same hash in MGF1, and salt as long as it.
+        case pss
+        /// RFC 8017, 7.1, with the same hash in MGF1 and no label.
+        case oaep
+        /// FIPS 186-4; a signature is a DER SEQUENCE of two INTEGERs.
+        case ecdsa
+    }
+
+    /// Nil: RSA.
+    private let curve: ForeignCurve?
+    private let numbers: SecretBytes
+    private let ranges: [Range<Int>]
+    /// How many bytes come out of RSA: those of the modulus.
+    private let blockLength: Int
+
+    /// - Parameters:
+    ///   - bytes: hold the numbers, big-endian.
+    ///   - ranges: where n and e stand, and of a private key d, p, q, dP, dQ and qInv (RFC 8017, 3.2).
+    package init(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) {
+        guard let modulus = ranges.first else { throw .authenticationFailed }
+        let end = ranges.reduce(0) { $0 + $1.count }
+        var numbers = try SecretBytes(zeroed: end)
+        (curve, blockLength) = (nil, modulus.count)
+        self.ranges = AsymmetricKey.copy(ranges, of: bytes, isReversed: { _ in true }, to: &numbers)
+        self.numbers = numbers
+    }
+
+    /// - Parameter representation: 4, x and y, and of a private key its number, each as long as the curve's.
+    package init(_ curve: ForeignCurve, _ representation: Span<UInt8>) throws(CryptoError) {
+        let point = curve.pointLength
+        guard representation.count == point || representation.count == point + curve.length else {
+            throw .authenticationFailed
+        }
+        var numbers = try SecretBytes(zeroed: representation.count)
+        (self.curve, blockLength) = (curve, curve.length)
+        let parts = [0..<point, point..<representation.count].filter { !$0.isEmpty }
+        ranges = AsymmetricKey.copy(parts, of: representation, isReversed: { $0 == 1 }, to: &numbers)
+        self.numbers = numbers
+    }
+
+    /// Copies the parts in a row.
+    ///
+    /// - Returns: where they stand.
+    private static func copy(
+        _ parts: [Range<Int>], of bytes: Span<UInt8>, isReversed: (Int) -> Bool, to output: inout SecretBytes
+    ) -> [Range<Int>] {
+        var end = 0
+        return output.withMutableBytes { output in
+            parts.enumerated().map { index, part in
+                for place in 0..<part.count {
+                    output[end + place] =
+                        bytes[isReversed(index) ? part.upperBound - 1 - place : part.lowerBound + place]
+                }
+                defer { end += part.count }
+                return end..<end + part.count
+            }
+        }
+    }
+
+    /// A new key. What comes is as the initializers take it: of a curve 4, x, y and the private number; of RSA, whose
+    /// public exponent is 65,537, all eight numbers, each as long as the modulus.
+    ///
+    /// - Parameter bits: of RSA 512 to 8,192.
+    package static func make(curve: ForeignCurve?, bits: Int) throws(CryptoError) -> SecretBytes {
+        let length = (bits + 7) / 8
+        let count = curve.map { $0.pointLength + $0.length } ?? 8 * length
+        let output = try SecretBytes(zeroed: count)
+        // The output has the length that is passed.
+        let result = unsafe output.withPointer {
+            unsafe ccrypto_key_generate(curve?.rawValue ?? 0, Int32(clamping: bits), $0, count)
+        }
+        Sodium.wipeStack(.derivation)
+        try ForeignKey.check(result)
+        return output
+    }
+
+    /// - Throws: `.authenticationFailed` for a point outside its curve, and for private numbers that do not belong
+    ///   together or to the public ones; `.unavailable` without libcrypto 3.
+    package borrowing func check() throws(CryptoError) {
+        let result = unsafe with { unsafe ccrypto_key_check($0) }
+        try finish(result)
+    }
+
+    /// - Parameter hash: nil with ``Scheme/raw`` and ``Scheme/ecdsa``, and with PKCS#1 when the digest is signed without
+    ///   its name.
+    package borrowing func sign(
+        _ digest: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
+    ) throws(CryptoError) -> [UInt8] {
+        // Two INTEGERs, each with a zero byte, and three heads, one of which may have a longer length.
+        let room = curve.map { 2 * ($0.length + 1) + 7 } ?? blockLength
+        var signature = [UInt8](repeating: 0, count: room)
+        let result = unsafe with { key in
+            unsafe digest.withPointer { digest, count in
+                unsafe signature.withUnsafeMutableBytes {
+                    unsafe ccrypto_key_sign(
+                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
+                        ccrypto_number(bytes: digest, count: count), $0.baseAddress, $0.count)
+                }
+            }
+        }
+        try finish(result)
+        signature.removeLast(room - result)
+        return signature
+    }
+
+    /// - Throws: `.authenticationFailed` for another key or digest, and for what is no signature.
+    package borrowing func verify(
+        _ signature: Span<UInt8>, of digest: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
+    ) throws(CryptoError) {
+        let result = unsafe with { key in
+            unsafe digest.withPointer { digest, count in
+                unsafe signature.withPointer { signature, length in
+                    unsafe ccrypto_key_verify(
+                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
+                        ccrypto_number(bytes: digest, count: count), ccrypto_number(bytes: signature, count: length))
+                }
+            }
+        }
+        try finish(result)
+    }
+
+    package borrowing func encrypt(
+        _ message: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
+    ) throws(CryptoError) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: blockLength)
+        let result = unsafe with { key in
+            unsafe message.withPointer { message, count in
+                unsafe output.withUnsafeMutableBytes {
+                    unsafe ccrypto_key_encrypt(
+                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
+                        ccrypto_number(bytes: message, count: count), $0.baseAddress, $0.count)
+                }
+            }
+        }
+        try finish(result)
+        output.removeLast(blockLength - result)
+        return output
+    }
+
+    /// - Parameter block: as long as the modulus. With PKCS#1 a wrong padding gives a message as well, which is always
+    ///   the same for the same block.
+    package borrowing func decrypt(
+        _ block: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
+    ) throws(CryptoError) -> SecretBytes {
+        let output = try SecretBytes(zeroed: blockLength)
+        let result = unsafe with { key in
+            unsafe block.withPointer { block, count in
+                unsafe output.withPointer {
+                    unsafe ccrypto_key_decrypt(
+                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
+                        ccrypto_number(bytes: block, count: count), $0, blockLength)
+                }
+            }
+        }
+        try finish(result)
+        return output.narrowed(to: 0..<result)
+    }
+
+    /// What was signed without a scheme: a whole block.
+    package borrowing func recover(_ signature: Span<UInt8>) throws(CryptoError) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: blockLength)
+        let result = unsafe with { key in
+            unsafe signature.withPointer { signature, count in
+                unsafe output.withUnsafeMutableBytes {
+                    unsafe ccrypto_key_recover(
+                        key, ccrypto_number(bytes: signature, count: count), $0.baseAddress, $0.count)
+                }
+            }
+        }
+        try finish(result)
+        return output
+    }
+
+    /// ECDH (SEC 1, 3.3.1): the x of the shared point, as long as the curve's numbers. The cofactor of these curves is
+    /// 1.
+    ///
+    /// - Throws: `.authenticationFailed` for a public key of another curve.
+    package borrowing func exchange(with peer: borrowing AsymmetricKey) throws(CryptoError) -> SecretBytes {
+        guard let curve, peer.curve == curve, ranges.count == 2 else { throw .authenticationFailed }
+        let output = try SecretBytes(zeroed: curve.length)
+        let result = unsafe with { key in
+            unsafe peer.with { peer in
+                unsafe output.withPointer { unsafe ccrypto_key_exchange(key, peer, $0, curve.length) }
+            }
+        }
+        try finish(result)
+        return output
+    }
+
+    /// Lends the key to C, for as long as the body runs.
+    private borrowing func with(_ body: (UnsafePointer<ccrypto_key>) -> Int) -> Int {
+        let curve = curve
+        let ranges = ranges
+        return unsafe numbers.withPointer { start in
+            // The ranges lie within the bytes.
+            let parts = unsafe ranges.map {
+                unsafe ccrypto_number(bytes: start + $0.lowerBound, count: $0.count)
+            }
+            return unsafe parts.withUnsafeBufferPointer { parts in
+                var key = unsafe ccrypto_key(
+                    curve: curve?.rawValue ?? 0, count: Int32(parts.count), numbers: parts.baseAddress)
+                return unsafe body(&key)
+            }
+        }
+    }
+
+    private borrowing func finish(_ result: Int) throws(CryptoError) {
+        Sodium.wipeStack(.derivation)
+        try ForeignKey.check(result)
+    }
+}
