@@ -28,4 +28,6 @@ long ccrypto_dh1024_public(const void *private, void *output);
 long ccrypto_dh1024_shared(const void *private, const void *peer, size_t peer_length, void *output);
 #include "CCryptoAsymmetric.h"
 #include "CCryptoKeys.h"
+#include "CCryptoPKCS12.h"
+#include "CCryptoTrust.h"
 #endif
