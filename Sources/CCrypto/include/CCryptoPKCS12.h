@@ -26,6 +26,7 @@ typedef struct {
 // Reads a file with a password in UTF-8; no bytes of one are both the empty password and none. -ENOENT and -ENOSYS
 // without libcrypto 3, -EBADMSG for what is no such file or is damaged, -EACCES for a wrong password, -ENOTSUP for a
 // cipher, a derivation or a kind of key that is not known, -EFBIG for a file above 16 MiB, one with more than 10,000
-// parts, and one that wants more than 10,000,000 rounds of one derivation or 40,000,000 in all; -ENOMEM.
+// parts, and one that wants more than 10,000,000 rounds of one derivation or 40,000,000 in all; -ENOMEM. The library's
+// own copies of keys are wiped, but for those that the file has unencrypted.
 long ccrypto_pkcs12_read(ccrypto_number file, ccrypto_number password, ccrypto_bag_visitor visitor);
 #endif
