@@ -119,7 +119,7 @@ static store *directory_store(void) {
 
 // MARK: Verification
 
-enum { most_certificates = 100, most_anchors = 1000, most_bytes = 1 << 20, most_errors = 256 };
+enum { most_certificates = 100, most_anchors = 10000, most_bytes = 1 << 20, most_errors = 256 };
 
 // The errors of one verification, each of them once.
 struct findings {
@@ -191,6 +191,7 @@ static long verify(const ccrypto_trust_request *request, certificate *judged, st
 
 static certificate *read_certificate(ccrypto_number from) {
     const unsigned char *place = from.bytes;
+    if (from.count > most_bytes) return NULL;
     certificate *made = lib.new_certificate(context, NULL);
     if (made && lib.read_certificate(&made, &place, (long)from.count) &&
         place == (const unsigned char *)from.bytes + from.count)
@@ -252,19 +253,12 @@ static long judge(const ccrypto_trust_request *request, certificate *judged, sta
     return flaw;
 }
 
-static int are_bounded(const ccrypto_number *numbers, size_t count, size_t most) {
-    if (count > most) return 0;
-    for (size_t index = 0; index < count; index++)
-        if (!numbers[index].bytes || numbers[index].count > most_bytes) return 0;
-    return 1;
-}
-
 long ccrypto_trust_evaluate(const ccrypto_trust_request *request, ccrypto_trust_visitor visitor) {
     pthread_once(&once, load);
     if (state) return state;
-    if (request->certificate_count == 0 || request->level < 1 || request->level > 2 || request->purpose < 0 ||
-        request->purpose > 2 || !are_bounded(request->certificates, request->certificate_count, most_certificates) ||
-        !are_bounded(request->anchors, request->anchor_count, most_anchors))
+    if (request->certificate_count < 1 || request->certificate_count > most_certificates ||
+        request->anchor_count > most_anchors || request->level < 1 || request->level > 2 || request->purpose < 0 ||
+        request->purpose > 2)
         return -EINVAL;
     ccrypto_mark_errors();
     long flaw = -EBADMSG;

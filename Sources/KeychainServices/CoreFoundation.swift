@@ -30,6 +30,9 @@ public typealias CFHashCode = UInt
 public typealias CFAbsoluteTime = Double
 public typealias CFTimeInterval = Double
 
+/// C's `bool`, which Foundation has under another name where there is no Darwin.
+public typealias DarwinBoolean = ObjCBool
+
 /// Nothing here is allocated by it: pass nil or ``kCFAllocatorDefault``.
 public final class CFAllocator: NSObject, @unchecked Sendable {
     override private init() {}
@@ -60,6 +63,8 @@ public func CFGetTypeID(_ object: CFTypeRef!) -> CFTypeID {
     case is SecCertificate: SecCertificateGetTypeID()
     case is SecKey: SecKeyGetTypeID()
     case is SecIdentity: SecIdentityGetTypeID()
+    case is SecPolicy: SecPolicyGetTypeID()
+    case is SecTrust: SecTrustGetTypeID()
     default: 1
     }
 }
@@ -79,6 +84,8 @@ public func SecAccessControlGetTypeID() -> CFTypeID { 11 }
 public func SecCertificateGetTypeID() -> CFTypeID { 12 }
 public func SecKeyGetTypeID() -> CFTypeID { 13 }
 public func SecIdentityGetTypeID() -> CFTypeID { 14 }
+public func SecPolicyGetTypeID() -> CFTypeID { 15 }
+public func SecTrustGetTypeID() -> CFTypeID { 16 }
 
 public func CFEqual(_ a: CFTypeRef!, _ b: CFTypeRef!) -> Bool { (a as? NSObject)?.isEqual(b) ?? false }
 

@@ -22,9 +22,14 @@ package struct CertificateTrust: Sendable {
         package fileprivate(set) var chain: [[UInt8]] = []
     }
 
-    /// X.509 in DER: the judged one, then those that may lead to an anchor; at most 100, of at most 1 MiB each.
+    /// How many of each there may be.
+    package static let mostCertificates = 100
+    package static let mostAnchors = 10_000
+
+    /// X.509 in DER: the judged one, then those that may lead to an anchor. Those that cannot be read,
+    /// or have more than 1 MiB, lead nowhere.
     package var certificates: [[UInt8]]
-    /// Each of them ends a chain, also one that is no root. At most 1,000.
+    /// Each of them ends a chain, also one that is no root.
     package var anchors: [[UInt8]]
     /// Whether the anchors of the system end a chain as well: libcrypto's default directory and default file, or those
     /// of `$SSL_CERT_DIR` and `$SSL_CERT_FILE`.
@@ -89,9 +94,9 @@ package struct CertificateTrust: Sendable {
 
 /// Why a chain could not be judged.
 package enum CertificateTrustError: Error {
-    /// libcrypto cannot read the judged certificate.
+    /// libcrypto cannot read the judged certificate, or it has more than 1 MiB.
     case unreadable
-    /// There are too many certificates, or one is too long.
+    /// There are too many certificates, or none.
     case tooMuch
     case outOfMemory
     /// There is no libcrypto 3.

@@ -8,7 +8,7 @@ typedef struct {
     // X.509 in DER: the one that is judged, then those that may lead from it to an anchor. 1 to 100 of them.
     const ccrypto_number *certificates;
     size_t certificate_count;
-    // Each ends a chain, be it a root, an intermediate or the judged certificate itself. At most 1,000.
+    // Each ends a chain, be it a root, an intermediate or the judged certificate itself. At most 10,000.
     const ccrypto_number *anchors;
     size_t anchor_count;
     // Whether those of libcrypto's default directory and default file, or of $SSL_CERT_DIR and $SSL_CERT_FILE, count.
@@ -32,7 +32,7 @@ typedef struct {
 } ccrypto_trust_visitor;
 
 // Judges a certificate. 0: the visitor knows, and no error means that it is trusted. -ENOENT and -ENOSYS without
-// libcrypto 3, -EBADMSG for a certificate that libcrypto cannot read (one that is not judged is passed over), -EINVAL
-// for too many or too long ones (1 MiB each), -ENOMEM.
+// libcrypto 3, -EBADMSG for a certificate that libcrypto cannot read or that has more than 1 MiB (one that is not judged
+// is passed over), -EINVAL for too many of them, -ENOMEM.
 long ccrypto_trust_evaluate(const ccrypto_trust_request *request, ccrypto_trust_visitor visitor);
 #endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Foundation
+
+/// What a certificate must be fit for.
+public final class SecPolicy: NSObject, @unchecked Sendable {
+    /// What is looked at beside the chain itself.
+    enum Rule: Hashable {
+        case basic
+        /// - Parameters:
+        ///   - isServer: whether the certificate is a server's, looked at by its client.
+        ///   - host: a name or an address; nil: it is not looked at.
+        case ssl(isServer: Bool, host: String?)
+        case revocation(CFOptionFlags)
+    }
+
+    let rule: Rule
+
+    init(_ rule: Rule) { self.rule = rule }
+
+    override public func isEqual(_ other: Any?) -> Bool { (other as? SecPolicy)?.rule == rule }
+
+    override public var hash: Int { rule.hashValue }
+}
+
+// Raw values of Apple's SecPolicy.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
+
+@safe nonisolated(unsafe) public let kSecPolicyAppleX509Basic: CFString = "1.2.840.113635.100.1.2"
+@safe nonisolated(unsafe) public let kSecPolicyAppleSSL: CFString = "1.2.840.113635.100.1.3"
+@safe nonisolated(unsafe) public let kSecPolicyAppleSSLServer: CFString = "1.2.840.113635.100.1.3.1"
+@safe nonisolated(unsafe) public let kSecPolicyAppleSSLClient: CFString = "1.2.840.113635.100.1.3.2"
+@safe nonisolated(unsafe) public let kSecPolicyAppleSMIME: CFString = "1.2.840.113635.100.1.8"
+@safe nonisolated(unsafe) public let kSecPolicyAppleRevocation: CFString = "1.2.840.113635.100.1.21"
+
+@safe nonisolated(unsafe) public let kSecPolicyOid: CFString = "SecPolicyOid"
+@safe nonisolated(unsafe) public let kSecPolicyName: CFString = "SecPolicyName"
+@safe nonisolated(unsafe) public let kSecPolicyClient: CFString = "SecPolicyClient"
+@safe nonisolated(unsafe) public let kSecPolicyRevocationFlags: CFString = "SecPolicyRevocationFlags"
+
+public let kSecRevocationOCSPMethod: CFOptionFlags = 1
+public let kSecRevocationCRLMethod: CFOptionFlags = 2
+public let kSecRevocationPreferCRL: CFOptionFlags = 4
+public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 8
+public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 16
+public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = 3
+
+/// A chain of certificates that are valid, whatever they are for: RSA of 1,024 bits or more, and no SHA-1.
+public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
+
+/// A certificate of TLS: RSA of 2,048 bits or more.
+///
+/// - Parameters:
+///   - server: whether it is a server's, rather than a client's.
+///   - hostname: a name or an address that a subject alternative name must have; the common name does not count. Nil:
+///     it is not looked at.
+public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
+    SecPolicy(.ssl(isServer: server, host: hostname.map { $0 as String }))
+}
+
+/// Nothing is asked of a network, so that a policy which wants a positive response always fails, and others have no
+/// effect.
+///
+/// - Parameter revocationFlags: `kSecRevocation…`, one or more.
+/// - Returns: nil without flags.
+public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
+    revocationFlags == 0 ? nil : SecPolicy(.revocation(revocationFlags))
+}
+
+/// - Parameters:
+///   - policyIdentifier: `kSecPolicyApple…`.
+///   - properties: `kSecPolicyName`, a string, and `kSecPolicyClient`, a Boolean, of TLS; `kSecPolicyRevocationFlags`.
+/// - Returns: nil for other policies than the basic one, TLS and revocation, and for properties of other types.
+public func SecPolicyCreateWithProperties(_ policyIdentifier: CFTypeRef, _ properties: CFDictionary?) -> SecPolicy? {
+    let name = properties?[kSecPolicyName], client = properties?[kSecPolicyClient]
+    guard name == nil || name is NSString, client == nil || client is NSNumber else { return nil }
+    let host = name as? NSString
+    switch policyIdentifier as? NSString {
+    case kSecPolicyAppleX509Basic: return SecPolicyCreateBasicX509()
+    case kSecPolicyAppleSSL: return SecPolicyCreateSSL(!((client as? NSNumber)?.boolValue ?? false), host)
+    case kSecPolicyAppleSSLServer: return SecPolicyCreateSSL(true, host)
+    case kSecPolicyAppleSSLClient: return SecPolicyCreateSSL(false, host)
+    case kSecPolicyAppleRevocation:
+        let flags = properties?[kSecPolicyRevocationFlags] as? NSNumber
+        return SecPolicyCreateRevocation(flags?.uintValue ?? 0)
+    default: return nil
+    }
+}
+
+/// What the policy was made of, as ``SecPolicyCreateWithProperties(_:_:)`` takes it, with `kSecPolicyOid`.
+public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
+    let properties = NSMutableDictionary()
+    switch policyRef.rule {
+    case .basic: properties[kSecPolicyOid] = kSecPolicyAppleX509Basic
+    case .ssl(let isServer, let host):
+        properties[kSecPolicyOid] = kSecPolicyAppleSSL
+        if let host { properties[kSecPolicyName] = host as NSString }
+        if !isServer { properties[kSecPolicyClient] = NSNumber(value: true) }
+    case .revocation(let flags):
+        properties[kSecPolicyOid] = kSecPolicyAppleRevocation
+        properties[kSecPolicyRevocationFlags] = NSNumber(value: flags)
+    }
+    return properties
+}
