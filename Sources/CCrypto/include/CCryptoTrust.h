@@ -32,7 +32,7 @@ typedef struct {
 } ccrypto_trust_visitor;
 
 // Judges a certificate. 0: the visitor knows, and no error means that it is trusted. -ENOENT and -ENOSYS without
-// libcrypto 3, -EBADMSG for a certificate that libcrypto cannot read or that has more than 1 MiB (one that is not judged
-// is passed over), -EINVAL for too many of them, -ENOMEM.
+// libcrypto 3, -EBADMSG for a certificate that libcrypto cannot read or that has more than 1 MiB (one that is not
+// judged is passed over), -EINVAL for too many of them, -ENOMEM.
 long ccrypto_trust_evaluate(const ccrypto_trust_request *request, ccrypto_trust_visitor visitor);
 #endif

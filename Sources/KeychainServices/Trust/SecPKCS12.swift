@@ -23,10 +23,11 @@ public import Foundation
 ///     anchor, are added to the vault; other keys are attributes of the identity then. Else nothing is stored.
 ///   - items: gets an array of one dictionary per identity, untouched on every error: `kSecImportItemIdentity`,
 ///     `kSecImportItemTrust`, which has the basic policy and all certificates of the file, `kSecImportItemCertChain`,
-///     `kSecImportItemKeyID`, and `kSecImportItemLabel` if the file names the key. A file without private keys has none.
+///     `kSecImportItemKeyID`, and `kSecImportItemLabel` if the file names the key. A file without private keys has
+///     none.
 /// - Returns: errSecSuccess; errSecAuthFailed for a wrong or missing passphrase; errSecDecode for what is no such file,
-///   is damaged or too large, wants more than 10,000,000 rounds to derive a key, or has a cipher or a key of a kind that
-///   is not known; errSecParam for a passphrase that is no string; errSecUnimplemented without libcrypto; what
+///   is damaged or too large, wants more than 10,000,000 rounds to derive a key, or has a cipher or a key of a kind
+///   that is not known; errSecParam for a passphrase that is no string; errSecUnimplemented without libcrypto; what
 ///   ``SecItemAdd(_:_:)`` ends with.
 @discardableResult
 public func SecPKCS12Import(

@@ -20,8 +20,8 @@ public typealias SecTrustWithErrorCallback = (SecTrust, Bool, CFError?) -> Void
 
 /// Judges the certificate.
 ///
-/// - Parameter error: gets nil when it is trusted, and else why not: a status in the domain `NSOSStatusErrorDomain`, for
-///   the worst of all errors.
+/// - Parameter error: gets nil when it is trusted, and else why not: a status in the domain `NSOSStatusErrorDomain`,
+///   for the worst of all errors.
 /// - Returns: whether it is trusted.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
     let verdict = trust.judged()

@@ -66,9 +66,11 @@ struct TrustVerdict {
                 let verdict = try trust.evaluate()
                 flaws += verdict.findings.map { TrustFlaw($0) }
                 let given = certificates + (question.anchors ?? [])
-                chain = chain ?? verdict.chain.compactMap { bytes in
-                    given.first { $0.data.elementsEqual(bytes) } ?? SecCertificate(Data(bytes))
-                }
+                chain =
+                    chain
+                    ?? verdict.chain.compactMap { bytes in
+                        given.first { $0.data.elementsEqual(bytes) } ?? SecCertificate(Data(bytes))
+                    }
             } catch {
                 switch error {
                 // A certificate that libcrypto does not read is one that it does not trust.
