@@ -46,6 +46,7 @@ static struct {
     int (*error)(const verification *);
     int (*error_depth)(const verification *);
     stack *(*chain)(const verification *);
+    int (*count_untrusted)(const verification *);
     parameters *(*parameters_of)(verification *);
     int (*set_flags)(parameters *, unsigned long);
     void (*set_time)(parameters *, time_t);
@@ -81,6 +82,7 @@ static void load(void) {
         {(void **)&lib.error, "X509_STORE_CTX_get_error"},
         {(void **)&lib.error_depth, "X509_STORE_CTX_get_error_depth"},
         {(void **)&lib.chain, "X509_STORE_CTX_get0_chain"},
+        {(void **)&lib.count_untrusted, "X509_STORE_CTX_get_num_untrusted"},
         {(void **)&lib.parameters_of, "X509_STORE_CTX_get0_param"},
         {(void **)&lib.set_flags, "X509_VERIFY_PARAM_set_flags"},
         {(void **)&lib.set_time, "X509_VERIFY_PARAM_set_time"},
@@ -168,8 +170,8 @@ static int set_host(parameters *of, ccrypto_number host) {
 enum { chain_flags = 0x8000 | 0x80000, host_flags = 0x4 | 0x20, hostname_mismatch = 62 };
 
 // A verification with anchors of a stack, or else of a store.
-static long verify(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
-                   store *from, struct findings *found, verification **output) {
+static long verify_by(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
+                      store *from, struct findings *found, verification **output) {
     verification *made = *output = lib.new_verification(context, NULL);
     found->count = 0;
     if (!made || lib.start(made, from, judged, others) != 1 || lib.set_data(made, 0, found) != 1) return -ENOMEM;
@@ -187,6 +189,17 @@ static long verify(const ccrypto_trust_request *request, certificate *judged, st
     // Something that the callback was not asked about.
     if (!is_right && found->count == 0) note(found, lib.error(made) ? lib.error(made) : 1, 0);
     return 0;
+}
+
+static long verify(const ccrypto_trust_request *request, certificate *judged, stack *others, stack *anchors,
+                   store *from, struct findings *found, verification **output) {
+    long flaw = verify_by(request, judged, others, anchors, from, found, output);
+    // The judged certificate is an anchor itself. What is wrong with those above it does not count.
+    if (!flaw && others && lib.count_untrusted(*output) == 0 && lib.count(lib.chain(*output)) > 1) {
+        lib.free_verification(*output);
+        flaw = verify_by(request, judged, NULL, anchors, from, found, output);
+    }
+    return flaw;
 }
 
 static certificate *read_certificate(ccrypto_number from) {
