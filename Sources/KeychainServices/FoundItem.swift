@@ -18,7 +18,7 @@ struct FoundItem {
 
     var className: String { key == nil ? item.itemClass.rawValue : "idnt" }
 
-    /// Of an identity the key's, and the certificate's where the key has none or the certificate is what it is found by.
+    /// Of an identity the key's, and the certificate's where the key has none or it is found by the certificate's.
     var attributes: [Attribute: AttributeValue] {
         guard let key else { return item.attributes }
         return key.attributes.merging(item.attributes) { ofKey, _ in ofKey }
@@ -43,11 +43,14 @@ struct FoundItem {
         case .genericPassword, .internetPassword: return nil
         case .key: return SecKey.of(item)
         case .certificate:
-            guard let data = item.secret?.bytes.leaving(), let certificate = SecCertificate(data as Data) else {
-                return nil
-            }
-            guard let key else { return certificate }
+            guard let certificate, let key else { return certificate }
             return SecKey.of(key).map { SecIdentity(certificate: certificate, key: $0) }
         }
+    }
+
+    /// Nil: the item is no certificate's, or its secret was not asked for.
+    var certificate: SecCertificate? {
+        guard item.itemClass == .certificate else { return nil }
+        return item.secret.flatMap { SecCertificate($0.bytes.leaving() as Data) }
     }
 }

@@ -28,6 +28,17 @@ extension Request {
         return items
     }
 
+    /// Finds what the query asks for, and of certificates those that pass what else is asked.
+    func find(_ query: Query, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
+        guard isOfCertificates, !filter.isEmpty else {
+            return FoundItem.all(try store.copyMatching(query), arePairs: isOfIdentities)
+        }
+        var unlimited = query
+        (unlimited.limit, unlimited.returnsSecrets) = (.all, true)
+        let items = FoundItem.all(try store.copyMatching(unlimited), arePairs: isOfIdentities)
+        return try filter.passing(items, limit: query.limit ?? .all, in: store)
+    }
+
     /// Adds what ``items()`` has. One half of an identity may be there already.
     func add(to store: any ItemStore) throws(VaultError) -> FoundItem {
         let items = try items()

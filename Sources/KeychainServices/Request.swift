@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
 @_implementationOnly import Vault
+@_implementationOnly import VaultFormat
 
 /// A dictionary of the four calls, taken apart by the spelling of its keys, as Apple's SecDbQuery.c does it.
 ///
@@ -31,6 +32,7 @@ struct Request {
     private(set) var isOfIdentities = false
     private var persistentReference: [UInt8]?
     private var conditions: Set<Query.MatchCondition> = []
+    private(set) var filter = CertificateFilter()
     private var hostOrSubdomain: String?
     private var leavesTombstones: Bool?
 
@@ -127,22 +129,28 @@ struct Request {
         switch name {
         case "m_Limit": limit = try Request.limit(value)
         case "m_Policy":
-            guard !isPropertyList(value) else { throw .parameter(.key(name)) }
+            guard let policy = value as? SecPolicy else { throw .parameter(.key(name)) }
+            filter.policy = policy
             conditions.insert(.policy)
         case "m_Issuers":
-            let names = value as? [Any] ?? []
-            conditions.insert(names.contains { ($0 as? Data)?.first == 0x30 } ? .issuers : .withoutEffect)
+            filter.issuers = (value as? [Any] ?? []).compactMap { name in
+                (name as? NSData).flatMap { $0.withSpan { DistinguishedName.normalized(wholeName: $0) } }
+            }
+            conditions.insert(filter.issuers.isEmpty ? .withoutEffect : .issuers)
         case "m_HostOrSubdomainOfHost":
             guard let host = value as? String else { throw .parameter(.key(name)) }
             hostOrSubdomain = host
         case "m_EmailAddressIfPresent":
-            guard value is String else { throw .parameter(.key(name)) }
+            guard let address = value as? String else { throw .parameter(.key(name)) }
+            filter.emailAddress = address
             conditions.insert(.emailAddress)
         case "m_TrustedOnly":
             guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
+            filter.isTrusted = number.boolValue
             conditions.insert(number.boolValue ? .trustedOnly : .withoutEffect)
         case "m_ValidOnDate":
             guard value is Date || value is NSNull else { throw .parameter(.key(name)) }
+            filter.validOn = value as? Date ?? Date()
             conditions.insert(.validOnDate)
         default:
             guard isPropertyList(value) else { throw .parameter(.key(name)) }
@@ -198,6 +206,9 @@ extension Request {
         givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init)
     }
 
+    /// Whether what is found are certificates, or identities.
+    var isOfCertificates: Bool { isOfIdentities || itemClass == .certificate }
+
     private var referencedClassName: String? {
         persistentReference.map { String(decoding: $0.prefix(4), as: UTF8.self) }
     }
@@ -207,7 +218,8 @@ extension Request {
         var query = Query(givenClass ?? reference?.itemClass, attributes: attributes, limit: limit)
         query.findsIdentities = isOfIdentities
         query.persistentReference = persistentReference
-        query.conditions = conditions
+        // What is asked of certificates is found out here, with their bytes.
+        query.conditions = isOfCertificates ? [] : conditions
         query.hostOrSubdomain = hostOrSubdomain
         query.leavesTombstones = leavesTombstones
         return query
@@ -238,7 +250,11 @@ func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribu
     switch (attribute, value) {
     case (.accessControl, let control as SecAccessControl): attributes[attribute] = .data(control.encoded)
     case (.accessControl, _): throw .parameter(.attributeValue(name))
-    case (.issuer, _) where !(value is NSData): throw .parameter(.attributeValue(name))
+    case (.issuer, _):
+        guard let issuer = value as? NSData else { throw .parameter(.attributeValue(name)) }
+        // As it stands in a certificate, or already in the form in which it is stored.
+        attributes[attribute] = .data(
+            issuer.withSpan { DistinguishedName.normalized(wholeName: $0) } ?? Array(issuer as Data))
     case (.multiUser, is NSNull): attributes[attribute] = .data([])
     default:
         guard let value = AttributeValue(value) else { throw .parameter(.attributeValue(name)) }

@@ -59,7 +59,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
-        let found = FoundItem.all(try store.copyMatching(query), arePairs: query.findsIdentities)
+        let found = try request.find(query, in: store)
         // The caller's pointer is valid for the length of the call.
         if query.limit == .one {
             if !request.results.isEmpty { unsafe result?.pointee = found.first.flatMap { request.results.found($0) } }

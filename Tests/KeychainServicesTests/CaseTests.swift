@@ -15,9 +15,11 @@ extension SecItemTests {
         }
 
         @Test func `every row of the table is tested once, or left out for a reason`() {
-            let ids = Case.table.map(\.id) + Case.leftOut.keys
+            let ids = Case.table.map(\.id) + Case.leftOut.keys + Case.ofObjects
             #expect(ids.count == Set(ids).count)
             #expect(ids.count == 165)
+            let objects = KeyCase.table.map(\.id)
+            #expect(objects.count == Set(objects).count && Set(objects).isSuperset(of: Case.ofObjects))
         }
 
         @Test func `a dictionary that was found finds its item again`() throws {
@@ -59,8 +61,8 @@ extension SecItemTests {
                 "return keys of a delete are not looked at", .add(["class": "keys"]),
                 .delete(["class": "keys", "r_Ref": true])),
             Case(
-                "key objects are not built, and none is nothing", .copy(["class": "keys", "r_Ref": true], -25300),
-                .add(["class": "keys"]), .copy(["class": "keys", "r_Ref": true], -4)),
+                "what is no key gives no object", .copy(["class": "keys", "r_Ref": true], -25300),
+                .add(["class": "keys"]), .copy(["class": "keys", "r_Ref": true], gives: .null)),
             Case(
                 "a negative limit is a number too", .add(["class": "genp"]),
                 .delete(["class": "genp", "m_Limit": -1], -50),

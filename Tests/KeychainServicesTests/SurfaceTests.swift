@@ -103,7 +103,7 @@ struct SurfaceTests {
         }
         let more = Samples.certificate + [0]
         let hugeLength = Data([0x30, 0x84, 0xff, 0xff, 0xff, 0xff]) + Samples.certificate
-        let longForm = Data([0x30, 0x81, 0x09]) + Samples.certificate.dropFirst(2)
+        let longForm = Data([0x30, 0x83, 0x00]) + Samples.certificate.dropFirst(2)
         for bytes in [more, hugeLength, longForm, Data("-----BEGIN CERTIFICATE-----".utf8), Data()] {
             #expect(SecCertificateCreateWithData(nil, bytes as CFData) == nil)
         }

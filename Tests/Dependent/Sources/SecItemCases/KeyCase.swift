@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Foundation
-public import KeychainServices
+import Foundation
+import KeychainServices
 
 /// A row of the table of keys, certificates and trust: what it does, and what should come of it.
 public struct KeyCase: CustomStringConvertible, Sendable {

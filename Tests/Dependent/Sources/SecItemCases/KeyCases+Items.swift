@@ -3,7 +3,7 @@ import Foundation
 import KeychainServices
 
 private let tag = Data("tag".utf8)
-private let all: [String: Any] = ["m_Limit": "m_LimitAll", "r_Attributes": true]
+private var all: [String: Any] { ["m_Limit": "m_LimitAll", "r_Attributes": true] }
 
 extension KeyCase {
     // MARK: O. Keys as items
@@ -66,7 +66,9 @@ extension KeyCase {
             checks.expect(found == key && found.flatMap { sign($0, .ecdsaSignatureMessageX962SHA256, tag) } != nil)
         },
         KeyCase("changes by reference") { checks in
-            let (first, second) = (try makeKey(curve, 256, ["private": ["perm": true] as [String: Any]]), try makeKey(curve, 384))
+            let (first, second) = (
+                try makeKey(curve, 256, ["private": ["perm": true] as [String: Any]]), try makeKey(curve, 384)
+            )
             let status = SecItemUpdate(["v_Ref": first] as CFDictionary, ["v_Ref": second] as CFDictionary)
             checks.expect(status == 0)
             checks.expect(find(["class": "keys", "r_Ref": true]).found as? SecKey == second)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Foundation
+@_implementationOnly import Vault
+@_implementationOnly import VaultFormat
+
+/// What Apple's match keys ask of a certificate, or of an identity's, beside its attributes.
+struct CertificateFilter {
+    var policy: SecPolicy?
+    /// Normalized names, without their outer SEQUENCE.
+    var issuers: [[UInt8]] = []
+    var emailAddress: String?
+    var isTrusted = false
+    var validOn: Date?
+
+    var isEmpty: Bool { policy == nil && issuers.isEmpty && emailAddress == nil && !isTrusted && validOn == nil }
+
+    /// How many certificates lead from one to an issuer that is asked for.
+    private static let mostSteps = 8
+
+    /// Those of the items that pass, in their order.
+    ///
+    /// - Parameter limit: as many as this are enough.
+    func passing(_ items: [FoundItem], limit: Query.Limit, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
+        let maximum: Int
+        switch limit {
+        case .one: maximum = 1
+        case .all: maximum = .max
+        case .count(let count): maximum = count < 0 ? .max : count
+        }
+        var found: [FoundItem] = []
+        for item in items where found.count < maximum {
+            guard let certificate = item.certificate else { continue }
+            if try passes(certificate, in: store) { found.append(item) }
+        }
+        guard !found.isEmpty else { throw .itemNotFound }
+        return found
+    }
+
+    private func passes(_ certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> Bool {
+        let fields = certificate.fields
+        if let validOn {
+            let date = validOn.timeIntervalSinceReferenceDate
+            guard fields.notBefore <= date, date <= fields.notAfter else { return false }
+        }
+        // A certificate without any address may be for everyone.
+        if let emailAddress, !fields.emailAddresses.isEmpty {
+            guard fields.emailAddresses.contains(where: { $0.lowercased() == emailAddress.lowercased() }) else {
+                return false
+            }
+        }
+        if let policy {
+            // Whether it fits the policy: who has signed it, and when, is asked by other keys.
+            var question = TrustQuestion(judged: certificate, others: [], policies: [policy])
+            (question.anchors, question.trustsSystem, question.date) = ([certificate], false, fields.notBefore)
+            guard TrustVerdict(question).error == nil else { return false }
+        }
+        if isTrusted {
+            let question = TrustQuestion(
+                judged: certificate, others: try issuers(of: certificate, in: store),
+                policies: [SecPolicyCreateBasicX509()])
+            guard TrustVerdict(question).error == nil else { return false }
+        }
+        guard !issuers.isEmpty else { return true }
+        let chain = [certificate] + (try issuers(of: certificate, in: store))
+        return chain.contains { link in link.fields.normalizedIssuer.map(issuers.contains) ?? false }
+    }
+
+    /// The certificates of the vault that lead from this one upwards.
+    private func issuers(of certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> [SecCertificate]
+    {
+        var (chain, last) = ([SecCertificate](), certificate)
+        while chain.count < CertificateFilter.mostSteps, let name = last.fields.normalizedIssuer,
+            name != last.fields.normalizedSubject
+        {
+            var query = Query(.certificate, attributes: [.subject: .data(name)], limit: .one)
+            query.returnsSecrets = true
+            query.synchronizableAny = true
+            do throws(VaultError) {
+                guard let issuer = try store.copyMatching(query).first.flatMap({ FoundItem($0).certificate }) else {
+                    break
+                }
+                chain.append(issuer)
+                last = issuer
+            } catch {
+                guard error == .itemNotFound else { throw error }
+                break
+            }
+        }
+        return chain
+    }
+}
