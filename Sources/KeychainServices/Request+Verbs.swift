@@ -42,7 +42,11 @@ extension Request {
     /// Adds what ``items()`` has. One half of an identity may be there already.
     func add(to store: any ItemStore) throws(VaultError) -> FoundItem {
         let items = try items()
-        guard isOfIdentities else { return FoundItem(try store.add(items[0])) }
+        guard isOfIdentities else {
+            var added = try store.add(items[0])
+            added.secret = items[0].secret
+            return FoundItem(added)
+        }
         do throws(VaultError) { try store.store(items, replacing: false) } catch {
             guard error == .duplicateItem else { throw error }
             let isAdded = try items.map { item throws(VaultError) in try add(item, to: store) }
