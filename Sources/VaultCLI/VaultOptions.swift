@@ -114,6 +114,24 @@ enum ClassOption: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
+/// What a search may be for: items of a class, or pairs of them.
+enum FoundClass: ExpressibleByArgument {
+    case items(ClassOption)
+    case identity
+
+    init?(argument: String) {
+        if argument == "identity" {
+            self = .identity
+        } else if let option = ClassOption(argument: argument) {
+            self = .items(option)
+        } else {
+            return nil
+        }
+    }
+
+    static var allValueStrings: [String] { ClassOption.allValueStrings + ["identity"] }
+}
+
 /// A NAME=VALUE of the user's own.
 struct UserAttribute: ExpressibleByArgument {
     var name: String

@@ -22,6 +22,7 @@ let package = Package(
             dependencies: [
                 "CLimits", "CPeers", .product(name: "Vault", package: "vault"),
                 .product(name: "VaultAgent", package: "vault"),
+                .product(name: "KeychainServices", package: "vault"),
                 .product(name: "Benchmark", package: "swift-benchmark"),
             ]),
     ],

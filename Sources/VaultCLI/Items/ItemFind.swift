@@ -34,8 +34,11 @@ struct Find: ParsableCommand {
         help: ArgumentHelp("An attribute of your own; may be repeated.", valueName: "name=value"))
     var userAttributes: [UserAttribute] = []
 
-    @Option(name: .customLong("class"), help: "generic, internet, certificate or key.")
-    var itemClass: ClassOption?
+    @Option(
+        name: .customLong("class"),
+        help:
+            "generic, internet, certificate, key, or identity: a certificate and its private key, one after the other.")
+    var itemClass: FoundClass?
 
     @Option(help: "The access group.")
     var group: String?
@@ -86,7 +89,17 @@ struct Find: ParsableCommand {
     }
 
     private var queries: [Query] {
-        (itemClass.map { [$0.itemClass] } ?? ItemClass.allCases).compactMap { query(for: $0) }
+        switch itemClass {
+        case .identity: query(for: .certificate).map { [identities(like: $0)] } ?? []
+        case .items(let option): query(for: option.itemClass).map { [$0] } ?? []
+        case nil: ItemClass.allCases.compactMap { query(for: $0) }
+        }
+    }
+
+    private func identities(like query: Query) -> Query {
+        var query = query
+        (query.itemClass, query.findsIdentities) = (nil, true)
+        return query
     }
 
     private func find(in store: any ItemStore) throws -> [Item] {
@@ -96,6 +109,7 @@ struct Find: ParsableCommand {
             query.leavesOutLocked = true
             found += try store.allMatching(query)
         }
+        if case .identity = itemClass { return found }
         // A class comes after another in the table, not in time.
         found.sort { ($0.record?.created ?? .distantPast) < ($1.record?.created ?? .distantPast) }
         return limit.map { Array(found.prefix($0)) } ?? found

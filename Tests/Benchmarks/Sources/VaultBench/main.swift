@@ -7,12 +7,18 @@ import Foundation
 //       one line of JSON: for each measure the medians of its rounds, in nanoseconds
 //   VaultBench agent SERVICE ACCOUNT COUNT
 //       the mean of so many gets, the secret with them, over one connection to the agent
+//   VaultBench keys COUNT
+//       one line of JSON: the means of so many signatures and new keys
 //   VaultBench memory DIRECTORY SIZE
 //       resident bytes of a process that has the vault open, less those of one with an empty vault
 //
 // The measures take turns, a little of each in every round, so that all of them meet the same weather.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
+if arguments.count == 2, arguments[0] == "keys" {
+    try measureKeys(count: Int(arguments[1]) ?? 1)
+    exit(0)
+}
 guard arguments.count >= 3 else {
     FileHandle.standardError.write(
         Data(

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+import Vault
+
+/// Pairs of a certificate and a private key, which are found by one query and are no records of their own.
+struct IdentityTests {
+    private let vault: Vault
+
+    init() throws { vault = try Vault.inMemory(accessGroups: ["A", "B"]) }
+
+    @discardableResult
+    private func addCertificate(_ number: UInt8, hash: [UInt8], _ more: [Attribute: AttributeValue] = [:]) throws
+        -> Item
+    {
+        try vault.add(
+            Item(
+                .certificate(issuer: [1], serialNumber: [number]),
+                attributes: [.publicKeyHash: .data(hash)].merging(more) { $1 }, secret: "certificate"))
+    }
+
+    @discardableResult
+    private func addKey(_ hash: [UInt8], tag: String = "", _ more: [Attribute: AttributeValue] = [:]) throws -> Item {
+        try vault.add(
+            Item(
+                .key(applicationLabel: hash, applicationTag: tag),
+                attributes: [.keyClass: 1, .isPrivate: 1].merging(more) { $1 }, secret: "key"))
+    }
+
+    private func found(_ change: (inout Query) -> Void = { _ in }) throws -> [Item] {
+        var query = Query(nil)
+        query.findsIdentities = true
+        change(&query)
+        return try vault.allMatching(query)
+    }
+
+    private func numbers(_ items: [Item]) -> [AttributeValue?] {
+        items.filter { $0.itemClass == .certificate }.map { $0[.serialNumber] }
+    }
+
+    @Test func `a certificate without a key, and a key that is not private, are no identities`() throws {
+        try addCertificate(1, hash: [1])
+        try addKey([1], [.keyClass: 0])
+        try addKey([1], tag: "not private", [.isPrivate: 0])
+        try addKey([2])
+        try addCertificate(2, hash: [])
+        try addKey([])
+        #expect(try found().isEmpty)
+        #expect(throws: VaultError.noSuchAttribute("acct")) { try found { $0.attributes[.account] = "a" } }
+    }
+
+    @Test func `pairs come in the order of the certificates, each certificate before its key`() throws {
+        try addKey([2])
+        try addKey([1])
+        for (number, hash) in [(1, 1), (2, 2), (3, 9), (4, 1)] as [(UInt8, UInt8)] {
+            try addCertificate(number, hash: [hash])
+        }
+        let items = try found()
+        #expect(items.map(\.itemClass) == [.certificate, .key, .certificate, .key, .certificate, .key])
+        #expect(numbers(items) == [.data([1]), .data([2]), .data([4])])
+        #expect(try numbers(found { $0.limit = .count(2) }) == [.data([1]), .data([2])])
+        #expect(try found { $0.limit = .count(0) }.isEmpty)
+        #expect(try found { $0.limit = .one }.count == 2 && found { $0.limit = .count(-1) }.count == 6)
+        for item in try found({ $0.returnsSecrets = true }) {
+            #expect(item.secret?.count == (item.itemClass == .key ? 3 : 11))
+        }
+    }
+
+    @Test func `of two copies of a key the older counts, and labels are the certificate's`() throws {
+        try addCertificate(1, hash: [1], [.label: "certificate"])
+        try addKey([1], tag: "older", [.label: "key"])
+        try addKey([1], tag: "newer")
+        #expect(try found()[1][.applicationTag] == "older")
+        #expect(try found { $0.attributes[.applicationTag] = "newer" }[1][.applicationTag] == "newer")
+        #expect(try found { $0.attributes[.label] = "certificate" }.count == 2)
+        #expect(try found { $0.attributes[.label] = "key" }.isEmpty)
+    }
+
+    @Test func `both halves are in the caller's groups, and synchronizable or not`() throws {
+        try addCertificate(1, hash: [1], [.accessGroup: "A"])
+        try addKey([1], [.accessGroup: "B"])
+        try addCertificate(2, hash: [2], [.synchronizable: true])
+        try addKey([2], [.synchronizable: true])
+        try addCertificate(3, hash: [3], [.synchronizable: true])
+        try addKey([3])
+        #expect(try numbers(found()) == [.data([1])])
+        #expect(try numbers(found { $0.attributes[.synchronizable] = true }) == [.data([2])])
+        #expect(try numbers(found { $0.synchronizableAny = true }).count == 3)
+        #expect(throws: VaultError.accessGroupDenied) { try found { $0.attributes[.accessGroup] = "Z" } }
+    }
+
+    @Test func `a persistent reference is the certificate's, under the name of identities`() throws {
+        let certificate = try addCertificate(1, hash: [1])
+        try addCertificate(2, hash: [1])
+        try addKey([1])
+        let reference = try #require(certificate.record?.persistentReference)
+        let ofIdentity = Array("idnt".utf8) + reference.dropFirst(4)
+        #expect(try numbers(found { $0.persistentReference = ofIdentity }) == [.data([1])])
+        for wrong in [reference, Array(ofIdentity.dropLast()), ofIdentity + [0], []] {
+            #expect(throws: VaultError.parameter(.persistentReference)) {
+                try found { $0.persistentReference = wrong }
+            }
+        }
+    }
+
+    @Test func `identities are not changed or deleted by one query`() throws {
+        try addCertificate(1, hash: [1])
+        try addKey([1])
+        var query = Query(.certificate)
+        query.findsIdentities = true
+        #expect(throws: VaultError.unimplemented) { try vault.delete(matching: query) }
+        #expect(throws: VaultError.unimplemented) {
+            try vault.update(matching: query, with: ItemChanges(attributes: [.label: "l"]))
+        }
+        #expect(try found().count == 2)
+    }
+}
