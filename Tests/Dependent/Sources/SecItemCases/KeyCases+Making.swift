@@ -101,4 +101,22 @@ extension KeyCase {
             checks.expect(CFGetTypeID(made) == SecKeyGetTypeID())
         },
     ]
+
+    /// What is left where there is no libcrypto: records, as before there were keys.
+    public static let withoutLibcrypto = KeyCase("without libcrypto") { checks in
+        checks.expect(-4) { SecKeyCreateRandomKey(["type": rsa, "bsiz": 2048] as CFDictionary, $0) }
+        checks.expect(-4) { SecKeyCreateRandomKey(["type": curve, "bsiz": 256] as CFDictionary, $0) }
+        let certificate = try CertificateSamples.certificate(CertificateSamples.leaf)
+        let point = try bytes(checks.require(SecCertificateCopyKey(certificate)))
+        checks.expect(-4) { key(point, ["type": curve, "kcls": "0"], $0) }
+        checks.expect(SecCertificateCopySubjectSummary(certificate) as String? == "www.example.com")
+        checks.expect(add(["v_Ref": certificate]) == -4)
+        checks.expect(add(["class": "cert", "v_Data": SecCertificateCopyData(certificate)]) == 0)
+        checks.expect(find(["class": "cert", "r_Ref": true]).found as? SecCertificate == certificate)
+        var (trust, items): (SecTrust?, CFArray?)
+        checks.expect(SecTrustCreateWithCertificates(certificate, nil, &trust) == 0)
+        var error: CFError?
+        checks.expect(try !SecTrustEvaluateWithError(checks.require(trust), &error) && error?.code == -4)
+        checks.expect(SecPKCS12Import(Data([0x30, 0]) as CFData, [:] as CFDictionary, &items) == -4 && items == nil)
+    }
 }

@@ -12,10 +12,16 @@ enum Cases {
         let vault = try Data(contentsOf: URL(fileURLWithPath: template.vault))
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let failures = Failures()
-        DispatchQueue.concurrentPerform(iterations: Case.table.count) { index in
-            let id = Case.table[index].id
+        let ids = Case.table.map(\.id) + KeyCase.table.map(\.id) + [KeyCase.withoutLibcrypto.id]
+        DispatchQueue.concurrentPerform(iterations: ids.count) { index in
+            let id = ids[index]
             do {
                 let home = try Home()
+                if id == KeyCase.withoutLibcrypto.id {
+                    // What is found first is no library.
+                    try home.write(Data("text".utf8), to: home.directory + "/libcrypto.so.3")
+                    home.variables["LD_LIBRARY_PATH"] = home.directory
+                }
                 try home.write(vault, to: home.vault)
                 home.variables["VAULT_PASSPHRASE_FILE"] = home.passphraseFile
                 defer { _ = try? command.run(["agent", "--stop"], in: home) }
@@ -57,9 +63,15 @@ final class EnvironmentWorld: CaseWorld {
     }
 
     static func run(caseNamed id: String, _ command: Command) throws -> Int32 {
-        guard let row = Case.table.first(where: { $0.id == id }) else { return 64 }
-        var runner = try CaseRunner(EnvironmentWorld(command))
-        let failures = try runner.run(row)
+        let failures: [String]
+        if let row = Case.table.first(where: { $0.id == id }) {
+            var runner = try CaseRunner(EnvironmentWorld(command))
+            failures = try runner.run(row)
+        } else if let row = (KeyCase.table + [.withoutLibcrypto]).first(where: { $0.id == id }) {
+            failures = try row.run(in: EnvironmentWorld(command))
+        } else {
+            return 64
+        }
         for failure in failures { print(failure) }
         return failures.isEmpty ? 0 : 1
     }
