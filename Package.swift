@@ -194,6 +194,8 @@ if Context.environment["VAULT_FUZZING"] != nil {
             sources: [
                 "Fuzzing/FuzzMain.swift", "VaultFormatTests/FuzzedFormat.swift",
                 "VaultFormatTests/Reach/ReachSamples.swift",
+                "VaultFormatTests/Certificates/CertificateBuilder.swift",
+                "VaultFormatTests/Certificates/FuzzedFormat+Certificates.swift",
                 "VaultStorageTests/Log/FuzzedLog.swift",
                 "VaultStorageTests/VaultBuilder.swift", "VaultCLITests/FuzzedCommand.swift",
                 "VaultAgentTests/FuzzedMessage.swift", "VaultTests/Values/FuzzedValue.swift",

@@ -7,6 +7,7 @@ import VaultFormat
 enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
     case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
+    case certificate, name
 
     /// Those that parts of a vault's file can be given to.
     static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
@@ -15,7 +16,10 @@ enum FuzzedFormat: UInt8, CaseIterable {
     static var seeds: [[UInt8]] {
         let vaults = Vectors.names("vaults", suffix: "").compactMap { try? Vectors.bytes($0) }
         let records = (try? ReachSamples.all().map { [$0.target.rawValue] + $0.bytes }) ?? []
-        return records
+        let others =
+            FuzzedFormat.certificates.map { [certificate.rawValue] + $0 }
+            + FuzzedFormat.names.map { [name.rawValue] + $0 }
+        return records + others
             + vaults.flatMap { vault in
                 zip(allCases, [(0, 4096), (256, 256), (4096, 4096), (12288, 8192)]).map { target, part in
                     [target.rawValue] + vault.dropFirst(part.0).prefix(part.1)
@@ -62,6 +66,8 @@ enum FuzzedFormat: UInt8, CaseIterable {
             return output == bytes
         case .rosterRecord: return holdsRecord(bytes, .roster)
         case .logRecord: return holdsRecord(bytes, .log)
+        case .certificate: return holdsCertificate(bytes)
+        case .name: return holdsName(bytes)
         default: return holdsReplication(bytes)
         }
     }
