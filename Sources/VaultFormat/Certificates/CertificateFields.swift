@@ -28,8 +28,8 @@ package struct CertificateFields: Sendable {
     package let dnsNames: [String]
 
     /// - Parameter der: one Certificate, and nothing after it.
-    /// - Returns: nil when its structure is another, or a time is none. Algorithms and extensions that are not known are
-    ///   no reason, nor is a name that cannot be read.
+    /// - Returns: nil when its structure is another, or a time is none. Algorithms and extensions that are not known
+    ///   are no reason, nor is a name that cannot be read.
     package init?(_ der: Span<UInt8>) {
         var outer = DERReader(der)
         guard let whole = outer.take(DERTag.sequence, of: der), outer.isAtEnd else { return nil }

@@ -2,8 +2,8 @@
 
 /// Times of X.690, in the two forms that certificates may have (RFC 5280, 4.1.2.5): down to the second, in UTC.
 enum DERTime {
-    /// - Returns: seconds since the beginning of 2001, UTC. Nil: another type or form, or a day or time that no calendar
-    ///   or clock has.
+    /// - Returns: seconds since the beginning of 2001, UTC. Nil: another type or form, or a day or time that no
+    ///   calendar or clock has.
     static func seconds(_ element: DERReader.Element, of bytes: Span<UInt8>) -> Double? {
         let text = bytes.array(element.content)
         let yearDigits = element.tag == DERTag.generalizedTime ? 4 : 2
