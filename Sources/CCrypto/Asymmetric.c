@@ -122,7 +122,8 @@ static pkey *load_key(const ccrypto_key *key) {
     } else {
         if (key->count != 2 && key->count != ccrypto_rsa_numbers) return NULL;
         is_private = key->count > 2;
-        for (; count < key->count; count++) parameters[count] = of(rsa_names[count], type_unsigned, key->numbers[count]);
+        for (; count < key->count; count++)
+            parameters[count] = of(rsa_names[count], type_unsigned, key->numbers[count]);
     }
     pkey *loaded = NULL;
     operation *reading = lib.new_from_name(context, key->curve ? "EC" : "RSA", NULL);

@@ -46,15 +46,6 @@ static struct {
 static long state;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-long ccrypto_load(const struct ccrypto_function *functions, size_t count) {
-    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (!library) library = dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return -ENOENT;
-    for (size_t index = 0; index < count; index++)
-        if (!(*functions[index].place = dlsym(library, functions[index].name))) return -ENOSYS;
-    return 0;
-}
-
 static void load(void) {
     const struct ccrypto_function functions[] = {
         {(void **)&lib.sha1, "EVP_sha1"}, {(void **)&lib.sha256, "EVP_sha256"}, {(void **)&lib.hmac, "HMAC"},

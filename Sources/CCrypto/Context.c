@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include "Context.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -16,14 +15,6 @@ static struct {
 static long state;
 static ccrypto_context *context;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-long ccrypto_load_3(const struct ccrypto_function *functions, size_t count) {
-    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return -ENOENT;
-    for (size_t index = 0; index < count; index++)
-        if (!(*functions[index].place = dlsym(library, functions[index].name))) return -ENOSYS;
-    return 0;
-}
 
 static void load(void) {
     const struct ccrypto_function functions[] = {

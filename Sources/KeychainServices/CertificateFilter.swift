@@ -21,12 +21,7 @@ struct CertificateFilter {
     ///
     /// - Parameter limit: as many as this are enough.
     func passing(_ items: [FoundItem], limit: Query.Limit, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
-        let maximum: Int
-        switch limit {
-        case .one: maximum = 1
-        case .all: maximum = .max
-        case .count(let count): maximum = count < 0 ? .max : count
-        }
+        let maximum = limit.maximum
         var found: [FoundItem] = []
         for item in items where found.count < maximum {
             guard let certificate = item.certificate else { continue }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RSA and the NIST curves by libcrypto 3, in a library context of one's own. A key is loaded for one operation and freed,
-// with all that libcrypto has copied of it wiped. Every `long` is 0 or more, or -errno: -ENOENT without the library,
-// -ENOSYS without a function, -EINVAL for what is no key or does not fit it, -EBADMSG for what does not verify or open,
-// -ENOMEM.
+// RSA and the NIST curves by libcrypto 3, in a library context of one's own. A key is loaded for one operation and
+// freed, with all that libcrypto has copied of it wiped. Every `long` is 0 or more, or -errno: -ENOENT without the
+// library, -ENOSYS without a function, -EINVAL for what is no key or does not fit it, -EBADMSG for what does not verify
+// or open, -ENOMEM.
 #ifndef CCRYPTO_ASYMMETRIC_H
 #define CCRYPTO_ASYMMETRIC_H
 #include "CCryptoKeys.h"

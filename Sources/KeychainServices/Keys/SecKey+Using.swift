@@ -4,8 +4,8 @@ public import Foundation
 
 /// Signs a message or a digest.
 ///
-/// - Parameter error: errSecParam for an algorithm that is not this key's, a digest of another length, a raw block that is
-///   too long.
+/// - Parameter error: errSecParam for an algorithm that is not this key's, a digest of another length, a raw block that
+///   is too long.
 public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -50,8 +50,8 @@ public func SecKeyCreateEncryptedData(
 
 /// Decrypts with a private key; the text leaves its protection here.
 ///
-/// - Parameter error: errSecParam for an algorithm that is not this key's, and for a ciphertext that does not open. PKCS#1
-///   never tells whether the padding was right: a wrong one gives a text that looks random, and success.
+/// - Parameter error: errSecParam for an algorithm that is not this key's, and for a ciphertext that does not open.
+///   PKCS#1 never tells whether the padding was right: a wrong one gives a text that looks random, and success.
 public func SecKeyCreateDecryptedData(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -2,17 +2,13 @@
 public import Foundation
 
 /// What is done with a key: a signature, an encryption or a key exchange, with its padding and its hash.
-public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
+public struct SecKeyAlgorithm: _NamedConstant, Hashable, @unchecked Sendable {
     /// Apple's name, such as `algid:sign:RSA:raw`.
     public let rawValue: CFString
 
     public init(rawValue: CFString) { self.rawValue = rawValue.copy() as? NSString ?? "" }
 
     public init(_ rawValue: CFString) { self.init(rawValue: rawValue) }
-
-    public static func == (a: SecKeyAlgorithm, b: SecKeyAlgorithm) -> Bool { a.rawValue.isEqual(b.rawValue) }
-
-    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue as String) }
 
     // MARK: RSA signatures
 
@@ -136,18 +132,12 @@ public struct SecKeyAlgorithm: RawRepresentable, Hashable, @unchecked Sendable {
 }
 
 /// A parameter of a key exchange.
-public struct SecKeyKeyExchangeParameter: RawRepresentable, Hashable, @unchecked Sendable {
+public struct SecKeyKeyExchangeParameter: _NamedConstant, Hashable, @unchecked Sendable {
     public let rawValue: CFString
 
     public init(rawValue: CFString) { self.rawValue = rawValue.copy() as? NSString ?? "" }
 
     public init(_ rawValue: CFString) { self.init(rawValue: rawValue) }
-
-    public static func == (a: SecKeyKeyExchangeParameter, b: SecKeyKeyExchangeParameter) -> Bool {
-        a.rawValue.isEqual(b.rawValue)
-    }
-
-    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue as String) }
 
     /// How many bytes to derive: a number.
     public static let requestedSize = SecKeyKeyExchangeParameter("requestedSize")
@@ -155,43 +145,26 @@ public struct SecKeyKeyExchangeParameter: RawRepresentable, Hashable, @unchecked
     public static let sharedInfo = SecKeyKeyExchangeParameter("sharedInfo")
 }
 
-// Without the bridge a dictionary with such keys would be full of boxes, which nothing finds by their names.
-
-extension SecKeyAlgorithm: _ObjectiveCBridgeable {
-    public func _bridgeToObjectiveC() -> NSString { rawValue }
-
-    public static func _forceBridgeFromObjectiveC(_ source: NSString, result: inout SecKeyAlgorithm?) {
-        result = SecKeyAlgorithm(rawValue: source)
-    }
-
-    public static func _conditionallyBridgeFromObjectiveC(
-        _ source: NSString, result: inout SecKeyAlgorithm?
-    ) -> Bool {
-        result = SecKeyAlgorithm(rawValue: source)
-        return true
-    }
-
-    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSString?) -> SecKeyAlgorithm {
-        SecKeyAlgorithm(rawValue: source ?? "")
-    }
+/// A name of Apple's with a type of its own, which becomes a string in a dictionary. Without the bridge a dictionary
+/// with such keys would be full of boxes, which nothing finds by their names.
+public protocol _NamedConstant: RawRepresentable, _ObjectiveCBridgeable where RawValue == CFString {
+    init(rawValue: CFString)
 }
 
-extension SecKeyKeyExchangeParameter: _ObjectiveCBridgeable {
+extension _NamedConstant {
     public func _bridgeToObjectiveC() -> NSString { rawValue }
 
-    public static func _forceBridgeFromObjectiveC(_ source: NSString, result: inout SecKeyKeyExchangeParameter?) {
-        result = SecKeyKeyExchangeParameter(rawValue: source)
+    public static func _forceBridgeFromObjectiveC(_ source: NSString, result: inout Self?) {
+        result = Self(rawValue: source)
     }
 
-    public static func _conditionallyBridgeFromObjectiveC(
-        _ source: NSString, result: inout SecKeyKeyExchangeParameter?
-    ) -> Bool {
-        result = SecKeyKeyExchangeParameter(rawValue: source)
+    public static func _conditionallyBridgeFromObjectiveC(_ source: NSString, result: inout Self?) -> Bool {
+        result = Self(rawValue: source)
         return true
     }
 
-    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSString?) -> SecKeyKeyExchangeParameter {
-        SecKeyKeyExchangeParameter(rawValue: source ?? "")
+    public static func _unconditionallyBridgeFromObjectiveC(_ source: NSString?) -> Self {
+        Self(rawValue: source ?? "")
     }
 }
 

@@ -51,12 +51,7 @@ struct IdentityQuery {
     /// A certificate and its key, again and again, in the order of the certificates' creation. Of two copies of a key
     /// the older one counts.
     func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
-        let maximum: Int
-        switch limit {
-        case .one: maximum = 1
-        case .all: maximum = .max
-        case .count(let count): maximum = count < 0 ? .max : count
-        }
+        let maximum = limit.maximum
         var keys: [[UInt8]: Record] = [:]
         for key in try self.keys.find(in: records, index) {
             guard let hash = key.bytes(of: .applicationLabel), keys[hash] == nil else { continue }

@@ -84,12 +84,7 @@ extension ParsedQuery {
 
     /// The records that match, in the order of their creation; no more than the limit.
     func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
-        let maximum: Int
-        switch limit {
-        case .one: maximum = 1
-        case .all: maximum = .max
-        case .count(let count): maximum = count < 0 ? .max : count
-        }
+        let maximum = limit.maximum
         guard maximum > 0 else { return [] }
         if maximum == 1 { return try first(in: records, index).map { [$0] } ?? [] }
         // What is encoded is sorted, since records are large to move.

@@ -9,6 +9,15 @@ public struct Query: Sendable {
         case all
         /// Up to this many; 0 finds nothing, a negative number all.
         case count(Int)
+
+        /// The most that are found.
+        package var maximum: Int {
+            switch self {
+            case .one: 1
+            case .all: .max
+            case .count(let count): count < 0 ? .max : count
+            }
+        }
     }
 
     /// Nil only together with a persistent reference.

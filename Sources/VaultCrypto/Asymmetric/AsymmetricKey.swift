@@ -93,8 +93,8 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         try finish(result)
     }
 
-    /// - Parameter hash: nil with ``Scheme/raw`` and ``Scheme/ecdsa``, and with PKCS#1 when the digest is signed without
-    ///   its name.
+    /// - Parameter hash: nil with ``Scheme/raw`` and ``Scheme/ecdsa``, and with PKCS#1 when the digest is signed
+    ///   without its name.
     package borrowing func sign(
         _ digest: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) -> [UInt8] {

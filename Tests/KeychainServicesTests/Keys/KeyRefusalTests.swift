@@ -124,7 +124,7 @@ struct KeyRefusalTests {
         for (key, algorithm) in [
             (rsa, SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256), (curve, .rsaSignatureMessagePSSSHA256),
             (rsa, .rsaEncryptionPKCS1), (curve, .ecdhKeyExchangeStandard), (rsa, .init(rawValue: "algid:none")),
-           
+
         ] {
             var error: Unmanaged<CFError>?
             #expect(SecKeyCreateSignature(key, algorithm, Data() as CFData, &error) == nil)

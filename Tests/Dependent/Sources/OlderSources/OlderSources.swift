@@ -14,6 +14,7 @@ public enum OlderSources {
         if !keychain.save("first") || !keychain.save("second") { failures.append("a token cannot be saved") }
         if keychain.read() != "second" { failures.append("the token is another one") }
         if !keychain.remove() || keychain.read() != nil { failures.append("the token cannot be removed") }
+        failures += try SigningKeys().check()
         let vault = try Vault.create(
             at: FilePath(path), passphrase: Passphrase(SecretBytes(copying: Array(passphrase.utf8).span)),
             cost: .interactive)
