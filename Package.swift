@@ -35,6 +35,8 @@ let package = Package(
         // import.
         .library(name: "KeychainServices", targets: ["KeychainServices"]),
         .library(name: "Security", targets: ["Security"]),
+        // Asking a person, under Apple's name; opt-in for the same reason.
+        .library(name: "LocalAuthentication", targets: ["LocalAuthentication"]),
         .executable(name: "vault", targets: ["VaultCommand"]),
     ],
     dependencies: [
@@ -94,6 +96,7 @@ let package = Package(
             ],
             swiftSettings: keychainSettings),
         .target(name: "Security", dependencies: ["KeychainServices"], swiftSettings: settings),
+        .target(name: "LocalAuthentication", dependencies: ["KeychainServices"], swiftSettings: settings),
         .target(
             name: "VaultCLI",
             dependencies: [
@@ -165,6 +168,13 @@ let package = Package(
                 "TestSupport", system,
             ],
             exclude: ["Keys/others.py"], swiftSettings: testSettings),
+        .testTarget(
+            name: "LocalAuthenticationTests",
+            dependencies: [
+                "LocalAuthentication", "KeychainServices", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
+                "VaultCrypto", "TestSupport", system,
+            ],
+            swiftSettings: testSettings),
         .testTarget(
             name: "VaultCLITests",
             dependencies: [

@@ -2,6 +2,8 @@
 internal import Logging
 @_implementationOnly import Vault
 @_implementationOnly import VaultAgent
+@_implementationOnly import VaultCrypto
+@_implementationOnly import VaultFormat
 
 /// The store that the calls use, and the status that they end with.
 enum DefaultStore {
@@ -11,16 +13,18 @@ enum DefaultStore {
     ///
     /// - Parameters:
     ///   - hasFlaw: whether the request is one that no vault is asked.
+    ///   - people: whether a person has allowed the call already.
     ///   - check: what is wrong with the request itself is a better answer than that there is no vault.
     static func perform(
-        adding: Bool = false, hasFlaw: Bool, check: (AccessGroups) throws(VaultError) -> Void,
+        adding: Bool = false, hasFlaw: Bool, for people: Request.People? = nil,
+        check: (AccessGroups) throws(VaultError) -> Void,
         _ call: (any ItemStore) throws(VaultError) -> Void
     ) -> OSStatus {
         if hasFlaw {
             do throws(VaultError) { try check(DefaultVault.accessGroups) } catch { return error.status }
         }
         let vault: any ItemStore
-        do throws(VaultError) { vault = try get() } catch {
+        do throws(VaultError) { vault = try get(for: people) } catch {
             let unavailable = error
             do throws(VaultError) { try check(DefaultVault.accessGroups) } catch { return error.status }
             return status(of: unavailable, adding: adding)
@@ -30,6 +34,8 @@ enum DefaultStore {
                 switch error {
                 // It was changed while it was read.
                 case .itemChanged: try call(vault)
+                // What a person has allowed has ended with the agent's connection.
+                case .presenceRequired where people?.store != nil: try call(try get())
                 // The file was replaced, or this is a forked child: nothing was done, and a new handle may do it.
                 case _ where error.asksForReopening && DefaultVault.forget(vault): try call(try get())
                 // The agent was locked since; perhaps this process can do without it.
@@ -43,6 +49,35 @@ enum DefaultStore {
             if case .storage = error { log.error("\(error)") }
             return error.status
         }
+    }
+
+    /// Opens the secret of an item that was found, whether or not a person has to allow it.
+    ///
+    /// - Throws: `.presenceRequired` when nobody can be asked, or may be; `.cancelled`, `.storage(.wrongPassphrase)` and
+    ///   `.agent(.unanswered)` when they were; and as ``ItemRecord/secret(field:)``.
+    static func secret(of record: ItemRecord, for people: Request.People) throws(VaultError) -> Secret? {
+        guard let agent = try get(for: people) as? AgentClient else { return try record.secret() }
+        return try agent.secret(of: record, field: nil, people.presence)
+    }
+
+    /// The agent of the vault that the calls open. Nil: none runs, or the program has bound a vault of its own.
+    static func agent() throws(VaultError) -> AgentClient? {
+        guard DefaultVault.bound == nil, let path = Vault.defaultPath else { return nil }
+        let groups = DefaultVault.accessGroups
+        return try VaultFinder.agent(
+            of: LockedVault(at: path).path, groups == .ofProcess ? nil : groups, doWithout: { _ in })
+    }
+
+    /// Whether the vault that the calls open has a slot for a passphrase.
+    static func hasPassphrase() throws(VaultError) -> Bool {
+        if let vault = DefaultVault.bound { return try vault.slots().contains { $0.kind == .passphrase } }
+        guard let path = Vault.defaultPath else { return false }
+        return try LockedVault(at: path).slots.contains { $0.kind == .passphrase }
+    }
+
+    private static func get(for people: Request.People?) throws(VaultError) -> any ItemStore {
+        if let allowed = people?.store { return allowed }
+        return try get()
     }
 
     /// The vault that was bound, else who serves the one of the environment.
@@ -105,12 +140,15 @@ extension VaultError {
         case .accessGroupDenied: errSecMissingEntitlement
         case .locked: errSecInteractionNotAllowed
         case .unimplemented: errSecUnimplemented
+        case .presenceRequired: errSecInteractionNotAllowed
         case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: errSecInternal
         case .valueMismatch: errSecDecode
         case .cancelled: errSecUserCanceled
         case .closed: errSecNotAvailable
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement
+        // A dialog that goes by itself is one that was dismissed.
+        case .agent(.unanswered): errSecUserCanceled
         case .agent: errSecNotAvailable
         }
     }

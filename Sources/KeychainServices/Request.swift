@@ -35,6 +35,7 @@ struct Request {
     private(set) var filter = CertificateFilter()
     private var hostOrSubdomain: String?
     private var leavesTombstones: Bool?
+    private(set) var people = People()
 
     init(_ dictionary: NSDictionary, for call: Call) {
         self.call = call
@@ -171,17 +172,13 @@ struct Request {
 
     private mutating func takeUse(_ name: String, _ value: Any) throws(VaultError) {
         switch name {
-        // Nothing here ever asks a user, so that "fail" and "allow" are the same.
         case "u_AuthUI" where call != .copyMatching && value as? String == "u_AuthUIS":
             refusal = .parameter(.key(name))
             throw .parameter(.key(name))
-        case "u_AuthUI", "u_OpPrompt": break
-        case "u_NoAuthUI":
-            guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
-        // Nothing here asks the context; a program that has a class of this name for other reasons may pass an object
-        // of it.
+        case "u_AuthUI", "u_OpPrompt", "u_NoAuthUI": try people.take(name, value)
         case "u_AuthCtx":
             guard !isPropertyList(value) else { throw .parameter(.key(name)) }
+            try people.take(name, value)
         case "u_CredRef":
             guard value is Data else { throw .parameter(.key(name)) }
         case "u_Tomb":
@@ -222,6 +219,7 @@ extension Request {
         query.conditions = isOfCertificates ? [] : conditions
         query.hostOrSubdomain = hostOrSubdomain
         query.leavesTombstones = leavesTombstones
+        query.presence = people.presence
         return query
     }
 }

@@ -9,6 +9,9 @@ public final class SecAccessControl: NSObject, @unchecked Sendable {
 
     init(encoded: [UInt8]) { self.encoded = encoded }
 
+    /// Whether the passphrase of the vault is all that it demands, if anything.
+    package var isMetByPassphrase: Bool { AccessControl(parsing: encoded)?.isMetByPassphrase ?? false }
+
     override public func isEqual(_ other: Any?) -> Bool { (other as? SecAccessControl)?.encoded == encoded }
 
     override public var hash: Int { encoded.hashValue }
@@ -43,9 +46,11 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - protection: one of the `kSecAttrAccessible…` values.
-///   - flags: without any, the item is protected by its accessibility alone. An item with others is refused by
-///     `SecItemAdd` and `SecItemUpdate`, errSecUnimplemented: nobody would ask for a fingerprint here, and the item
-///     would be less safe than it says.
+///   - flags: without any, the item is protected by its accessibility alone. `.userPresence`, `.devicePasscode`, and
+///     sets that `.or` lets the latter meet, make passwords and keys ask for the vault's passphrase each time they are
+///     read; `.privateKeyUsage` alone, of a key, asks for nothing. An item with others is refused by `SecItemAdd` and
+///     `SecItemUpdate`, errSecUnimplemented: nobody would ask for a fingerprint here, and the item would be less safe
+///     than it says.
 ///   - error: gets an error, retained, with the domain `NSOSStatusErrorDomain` and the code errSecParam.
 /// - Returns: nil for another protection or a combination of flags that Apple's systems refuse.
 public func SecAccessControlCreateWithFlags(

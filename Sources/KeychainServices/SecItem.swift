@@ -56,7 +56,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     var query = request.query
     query.limit = request.limit ?? .one
     query.returnsSecrets = request.needsSecret
-    return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
+    return DefaultStore.perform(hasFlaw: request.flaw != nil, for: request.people) { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         let found = try request.find(query, in: store)
@@ -80,7 +80,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
     let request = Request(query, for: .update)
     let changes = Changes(attributesToUpdate)
     if let refusal = request.refusal ?? changes.refusal { return refusal.status }
-    return DefaultStore.perform(hasFlaw: request.flaw != nil || changes.flaw != nil) { groups throws(VaultError) in
+    let hasFlaw = request.flaw != nil || changes.flaw != nil
+    return DefaultStore.perform(hasFlaw: hasFlaw, for: request.people) { groups throws(VaultError) in
         try request.query.check(
             changing: changes.changes(), asOneOf: groups, flaw: request.flaw, changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in

@@ -74,6 +74,9 @@ package enum DefaultVault {
         return list.map { AccessGroups($0) } ?? .ofProcess
     }
 
+    /// The vault that the program has bound, in this task or at all.
+    package static var bound: Vault? { ofTask ?? state.withLock { $0.bound as? Vault } }
+
     /// - Parameter open: finds an agent or derives the key, while other threads that come wait for the same vault. It
     ///   is given the access groups of the calls.
     package static func get(

@@ -7,7 +7,8 @@ public import VaultStorage
 /// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a
 /// whole.
 public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
-    /// How many of the items that match cannot be read now, since the vault is locked.
+    /// How many of the items that match cannot be read now, since the vault is locked. With a query that leaves out what
+    /// a person has to allow, those that do not match for that count as well.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
 
     /// Writes the file anew without what was deleted or replaced.
@@ -23,16 +24,17 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
 /// did before it.
 public final class Vault: OpenVault {
     let core: VaultCore
-    let accessGroups: AccessGroups
+    let viewer: Viewer
+    var accessGroups: AccessGroups { viewer.groups }
 
     init(_ store: sending VaultStore, _ accessGroups: AccessGroups) {
         core = VaultCore(store)
-        self.accessGroups = accessGroups
+        viewer = Viewer(accessGroups)
     }
 
-    private init(_ core: VaultCore, _ accessGroups: AccessGroups) {
+    private init(_ core: VaultCore, _ viewer: Viewer) {
         self.core = core
-        self.accessGroups = accessGroups
+        self.viewer = viewer
     }
 
     /// Makes a new vault.
@@ -106,7 +108,11 @@ public final class Vault: OpenVault {
     var firstAccessGroup: String? { accessGroups.first }
 
     /// The same vault as a caller sees it that belongs to these access groups.
-    public func withAccessGroups(_ groups: AccessGroups) -> Vault { Vault(core, groups) }
+    public func withAccessGroups(_ groups: AccessGroups) -> Vault {
+        withViewer(Viewer(groups, isAttended: viewer.isAttended))
+    }
+
+    func withViewer(_ viewer: Viewer) -> Vault { Vault(core, viewer) }
 
     // MARK: The verbs
 
@@ -120,18 +126,18 @@ public final class Vault: OpenVault {
     @discardableResult
     public func set(_ item: Item) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.set(item, self.accessGroups, for: self, in: &session)
+            try engine.set(item, self.viewer, for: self, in: &session)
         }
     }
 
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
-        try core.read { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self) }
+        try core.read { engine throws(VaultError) in try engine.copyMatching(query, self.viewer, for: self) }
     }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.update(matching: query, with: changes, self.accessGroups, in: &session)
+            try engine.update(matching: query, with: changes, self.viewer, in: &session)
         }
     }
 
@@ -150,19 +156,20 @@ public final class Vault: OpenVault {
     }
 
     public func lockedCount(matching query: Query) throws(VaultError) -> Int {
-        try core.read { engine throws(VaultError) in try engine.lockedCount(matching: query, self.accessGroups) }
+        try core.read { engine throws(VaultError) in try engine.lockedCount(matching: query, self.viewer) }
     }
 
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
         try core.lookAt { engine throws(VaultError) in
-            try engine.secret(of: record.itemID, valueVersion: record.valueVersion, field: field)
+            try engine.secret(
+                of: record.itemID, valueVersion: record.valueVersion, field: field, for: self.viewer)
         }
     }
 
     func secret(ofVisible id: ItemID, valueVersion: UInt64, field: String?) throws(VaultError) -> Secret? {
         try core.read { engine throws(VaultError) in
             guard engine.isVisible(id, to: self.accessGroups) else { throw .itemNotFound }
-            return try engine.secret(of: id, valueVersion: valueVersion, field: field)
+            return try engine.secret(of: id, valueVersion: valueVersion, field: field, for: self.viewer)
         }
     }
 
@@ -213,7 +220,7 @@ public final class Vault: OpenVault {
         _ engine: ItemEngine<VaultStore>, _ session: inout WriteSession,
         _ body: (inout Transaction) throws(VaultError) -> R
     ) throws(VaultError) -> R {
-        var transaction = Transaction(engine, accessGroups, self, session)
+        var transaction = Transaction(engine, viewer, self, session)
         do throws(VaultError) {
             let result = try body(&transaction)
             session = transaction.end(of: engine)
@@ -226,7 +233,7 @@ public final class Vault: OpenVault {
 
     /// As ``copyMatching(_:)``; nil when it would have to wait for another thread.
     package func copyMatchingAtOnce(_ query: Query) throws(VaultError) -> [Item]? {
-        try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.accessGroups, for: self)
+        try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.viewer, for: self)
         }
     }
 

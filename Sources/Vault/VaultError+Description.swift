@@ -14,6 +14,7 @@ extension VaultError: LocalizedError {
         case .itemNotFound: "Nothing matches."
         case .accessGroupDenied: "The access group is not one of the caller's."
         case .locked: "The vault is locked."
+        case .presenceRequired: "A person has to give the vault's passphrase for this, and nobody can be asked."
         case .unimplemented: "This is not available for items of this class."
         case .versionMismatch: "The item is not at the version that was demanded."
         case .notADeviceIdentifier: "What is stored in the place of the device identifier is none."
@@ -24,7 +25,7 @@ extension VaultError: LocalizedError {
             path.isEmpty
                 ? "The value is of another shape than what was asked for."
                 : "The value is of another shape than what was asked for, at '\(path)'."
-        case .cancelled: "The task was cancelled before the call began."
+        case .cancelled: "The task was cancelled before the call began, or a person has said no."
         case .storage(let error): error.errorDescription
         case .agent(let flaw): "The agent cannot be asked: \(flaw.phrase)."
         }
@@ -57,6 +58,7 @@ extension AgentFlaw {
         case .refused: "its policy does not let this program do that"
         case .protocolViolation: "it is of another version"
         case .busy: "it has as many clients as it takes, or does not answer"
+        case .unanswered: "the person who was asked has not answered"
         }
     }
 }

@@ -18,6 +18,10 @@ public enum VaultError: Error, Equatable, Sendable {
     case accessGroupDenied
     /// The vault is locked, and the item can be read while unlocked only: errSecInteractionNotAllowed, -25308.
     case locked
+    /// A person has to give the vault's passphrase for this call first, which the item's access control demands, and
+    /// nobody can be asked: errSecInteractionNotAllowed, -25308. An agent has a person asked; a vault that is open in
+    /// this process never does.
+    case presenceRequired
     /// Not built for this class: errSecUnimplemented, -4.
     case unimplemented
     /// The item is not at the version that the update demands.
@@ -34,7 +38,8 @@ public enum VaultError: Error, Equatable, Sendable {
     /// The value is of another shape than the type that was asked for: errSecDecode, -26275. The path leads to the
     /// first part that does not fit, such as `servers[2].port`; empty: the value itself.
     case valueMismatch(path: String)
-    /// The task was cancelled before the call began, and nothing was done: errSecUserCanceled, -128.
+    /// The task was cancelled before the call began, or a person who was asked has said no. Nothing was done:
+    /// errSecUserCanceled, -128.
     case cancelled
     /// The file, its keys or the disk: errSecNotAvailable, -25291, or errSecIO, -36.
     case storage(StorageError)
@@ -56,6 +61,8 @@ public enum AgentFlaw: UInt8, Sendable, CaseIterable {
     case protocolViolation
     /// It has as many clients, or requests, as it takes.
     case busy
+    /// The person who was asked has not answered in time.
+    case unanswered
 }
 
 /// What is wrong with a query or an item.

@@ -20,11 +20,16 @@ public final class AgentClient: OpenVault {
     private let address: FilePath
     private let hello: any Hello
     private let connection: Mutex<Connected>
+    private let howToAsk = Mutex(Asking.byDoor)
+    /// Whether it lives on a connection that a person has allowed something on, and on no other.
+    let isAttended: Bool
     /// What the agent said of itself when the client found it.
     public let greeting: AgentStatus
 
     private struct Connected: ~Copyable {
         var connection: AgentConnection?
+        /// Of that connection, which is shown with every request. Nil: no person was asked.
+        var ticket: Ticket?
     }
 
     /// Finds the agent of a vault.
@@ -57,7 +62,24 @@ public final class AgentClient: OpenVault {
         guard var connection = try AgentConnection.open(address) else { return nil }
         self.greeting = try AgentClient.greet(hello, on: &connection)
         self.connection = Mutex(Connected(connection: connection))
+        isAttended = false
     }
+
+    /// One that a person was asked for.
+    init(_ client: AgentClient, on connection: consuming AgentConnection, _ ticket: Ticket) {
+        (address, hello, greeting) = (client.address, client.hello, client.greeting)
+        self.connection = Mutex(Connected(connection: connection, ticket: ticket))
+        isAttended = true
+    }
+
+    /// How a person is asked when an item demands it.
+    package var asking: Asking {
+        get { howToAsk.withLock { $0 } }
+        set { howToAsk.withLock { $0 = newValue } }
+    }
+
+    /// Keeps what a person has allowed on the connection that the client has.
+    func keep(_ ticket: Ticket) { connection.withLock { $0.ticket = $0.connection == nil ? nil : ticket } }
 
     private static func greet(_ hello: some Hello, on connection: inout AgentConnection) throws(VaultError)
         -> AgentStatus
@@ -125,7 +147,8 @@ public final class AgentClient: OpenVault {
     ) throws(VaultError) -> [Request.Reply] {
         let result: Result<[Request.Reply], VaultError> = connection.withLock { connected in
             do throws(VaultError) {
-                var connection = try self.usable(connected.connection.take())
+                var connection = try self.usable(&connected)
+                if let ticket = connected.ticket { try AgentClient.show(ticket, on: &connection) }
                 for request in requests { try connection.send(request) }
                 var replies: [Request.Reply] = []
                 while true {
@@ -150,9 +173,18 @@ public final class AgentClient: OpenVault {
     }
 
     /// The connection, or a new one: the agent may have been restarted.
-    private func usable(_ connection: consuming AgentConnection?) throws(VaultError) -> AgentConnection {
-        if let connection, connection.isUsable { return connection }
+    private func usable(_ connected: inout Connected) throws(VaultError) -> AgentConnection {
+        if let connection = connected.connection.take(), connection.isUsable { return connection }
+        // What a person has allowed ends with the connection.
+        connected.ticket = nil
+        guard !isAttended else { throw .presenceRequired }
         return try connect()
+    }
+
+    private static func show(_ ticket: Ticket, on connection: inout AgentConnection) throws(VaultError) {
+        try connection.send(PresentRequest(ticket))
+        let reply: Result<DoneReply, VaultError> = try connection.receive(isPatient: false)
+        _ = try reply.get()
     }
 
     /// A connection of its own.

@@ -35,11 +35,14 @@ public struct AgentStatus: Equatable, Sendable {
     public var hasRules: Bool
     public var isAuditing: Bool
     public var clients: UInt32
+    /// Whether a door has offered to ask people for the passphrase.
+    public var asksPeople: Bool
 
     public init(
         state: State, processID: UInt32, version: String, vault: String, idleLimit: UInt32, maximum: UInt32,
         locksIn: UInt32?,
-        access: Access, groups: [String]? = nil, hasRules: Bool = false, isAuditing: Bool, clients: UInt32
+        access: Access, groups: [String]? = nil, hasRules: Bool = false, isAuditing: Bool, clients: UInt32,
+        asksPeople: Bool = false
     ) {
         self.state = state
         self.processID = processID
@@ -53,6 +56,7 @@ public struct AgentStatus: Equatable, Sendable {
         self.hasRules = hasRules
         self.isAuditing = isAuditing
         self.clients = clients
+        self.asksPeople = asksPeople
     }
 }
 
@@ -73,6 +77,7 @@ extension AgentStatus: MessageValue {
         writer.put(hasRules)
         writer.put(isAuditing)
         writer.put(clients)
+        writer.put(asksPeople)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> AgentStatus {
@@ -80,6 +85,7 @@ extension AgentStatus: MessageValue {
             state: try reader.read(), processID: try reader.read(), version: try reader.read(),
             vault: try reader.read(), idleLimit: try reader.read(), maximum: try reader.read(),
             locksIn: try reader.read(), access: try reader.read(), groups: try reader.read(),
-            hasRules: try reader.read(), isAuditing: try reader.read(), clients: try reader.read())
+            hasRules: try reader.read(), isAuditing: try reader.read(), clients: try reader.read(),
+            asksPeople: try reader.read())
     }
 }

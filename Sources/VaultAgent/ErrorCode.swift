@@ -18,6 +18,7 @@ enum ErrorCode: UInt16, CaseIterable {
     case agent = 13
     case valueMismatch = 14
     case cancelled = 15
+    case presenceRequired = 16
     // What is wrong with a query or an item.
     case classMissing = 20
     case attributeValue = 21

@@ -75,6 +75,7 @@ extension MessageWriter {
         case .closed: put(code: .closed)
         case .insideTransaction: put(code: .insideTransaction)
         case .cancelled: put(code: .cancelled)
+        case .presenceRequired: put(code: .presenceRequired)
         case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
         case .valueMismatch(let path): put(code: .valueMismatch, path)
         case .agent(let flaw):
@@ -187,6 +188,7 @@ extension MessageReader {
         case .closed: return .closed
         case .insideTransaction: return .insideTransaction
         case .cancelled: return .cancelled
+        case .presenceRequired: return .presenceRequired
         case .noSuchAttribute: return .noSuchAttribute(try read())
         case .valueMismatch: return .valueMismatch(path: try read())
         case .agent: return .agent(try read())

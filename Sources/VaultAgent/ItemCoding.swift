@@ -207,6 +207,8 @@ extension Query: MessageValue {
         writer.put(leavesOutLocked)
         writer.put(leavesTombstones)
         writer.put(findsIdentities)
+        writer.put(presence == .leftOut)
+        writer.put(leavesKeysClosed)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> Query {
@@ -225,6 +227,9 @@ extension Query: MessageValue {
         query.leavesOutLocked = try reader.read()
         query.leavesTombstones = try reader.read()
         query.findsIdentities = try reader.read()
+        // Whether a person is asked is between them and the client: an agent takes a ticket, or refuses.
+        query.presence = try reader.read() ? .leftOut : .refused
+        query.leavesKeysClosed = try reader.read()
         return query
     }
 }

@@ -14,6 +14,7 @@ public final class AgentServer: Sendable {
     let settings: AgentSettings
     let answers: Answers
     let turns: Turns
+    let questions = Questions()
     let pool = NIOThreadPool(numberOfThreads: 8)
     let unlocking = DispatchQueue(label: "unlocking")
     private let keeper: VaultKeeper
@@ -47,7 +48,7 @@ public final class AgentServer: Sendable {
         answers = Answers(
             keeper: keeper,
             audit: settings.auditDirectory.map { AuditLog(in: $0) { Date(timeIntervalSinceReferenceDate: clock.now) } },
-            auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory)
+            questions: questions, auditDirectory: settings.auditDirectory ?? settings.environment.stateDirectory)
         turns = Turns { keeper.lockState != .unlocked }
     }
 
@@ -213,7 +214,21 @@ public final class AgentServer: Sendable {
     func closed(_ session: Session) {
         _ = state.withLock { $0.sessions.removeValue(forKey: ObjectIdentifier(session)) }
         turns.leave(ObjectIdentifier(session))
+        questions.withdraw(for: ObjectIdentifier(session))
+        questions.remove(door: ObjectIdentifier(session))
     }
+
+    /// What a door is told of a client that wants a person asked.
+    func question(from caller: Caller, reason: String) -> PersonQuestion {
+        // Without rules and without a log nobody has looked who the client is.
+        let program = caller.process.program ?? ProcessTable.executable(of: caller.process.id) ?? ""
+        return PersonQuestion(
+            QuestionID.random(settings.environment.random), process: caller.process.id,
+            program: program.split(separator: "/").last.map(String.init) ?? "", reason: reason)
+    }
+
+    /// A person has proven that they know the passphrase, which may have unlocked the vault.
+    func noteProof() { if keeper.lockState == .unlocked { turns.end() } }
 
     func status(for caller: Caller) -> AgentStatus {
         let (clients, hasRules) = state.withLock { (UInt32($0.sessions.count), !$0.policy.isEmpty) }
@@ -223,7 +238,7 @@ public final class AgentServer: Sendable {
             vault: settings.vault.string, idleLimit: keeper.idleLimit.wholeSeconds,
             maximum: settings.maximum.wholeSeconds,
             locksIn: keeper.locksIn, access: caller.access, groups: caller.confinement?.list, hasRules: hasRules,
-            isAuditing: answers.audit != nil, clients: clients)
+            isAuditing: answers.audit != nil, clients: clients, asksPeople: questions.canAsk)
     }
 }
 

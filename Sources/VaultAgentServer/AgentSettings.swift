@@ -16,6 +16,8 @@ public struct AgentSettings: Sendable {
     public var maximum = Duration.seconds(8 * 3600)
     /// The most that the unfinished stores of all clients may hold at once, in bytes.
     var mostStaged = 512 << 20
+    /// How long a person has to answer when an item demands that they are asked.
+    var patienceForPerson = Duration.seconds(60)
     /// Whether root may be a client, who can do all that the user can anyway.
     public var allowsRoot = false
     /// Where the rules are for what a client may do. A file that is not there has none.

@@ -8,6 +8,7 @@ internal import VaultAgent
 struct Answers: Sendable {
     let keeper: VaultKeeper
     let audit: AuditLog?
+    let questions: Questions
     /// Where the log is, or was before this agent began.
     let auditDirectory: FilePath?
 
@@ -35,12 +36,41 @@ struct Answers: Sendable {
     // MARK: What several requests have in common
 
     func use<R>(_ caller: Caller, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
-        try keeper.use(caller.groups, body)
+        try keeper.use(caller.groups) { vault throws(VaultError) in try body(caller.view(of: vault)) }
     }
 
     func found(_ items: [Item], _ query: Query, _ caller: Caller) throws(VaultError) -> [ItemsReply] {
         try audit?.note(query.returnsSecrets ? caller.verbForSecrets : .find, items, by: caller)
         return ItemsReply.parts(of: items)
+    }
+
+    /// Unlocks the vault, and begins the log of what is done with it.
+    func unlock(with secret: UnlockingSecret, for caller: Caller) throws(VaultError) {
+        try keeper.unlock(with: secret)
+        do throws(VaultError) {
+            try use(caller) { vault throws(VaultError) in try audit?.begin(vault) }
+            try audit?.note(.unlock, by: caller)
+        } catch {
+            // Without a log there is nothing to be had.
+            keeper.lock()
+            throw error
+        }
+        keeper.joinFetched()
+    }
+
+    /// Checks what a person has typed. A vault that was locked is unlocked by it.
+    ///
+    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.noMatchingSlot)` when the vault has no slot for a passphrase
+    ///   alone.
+    func prove(_ passphrase: Passphrase, for caller: Caller) throws(VaultError) {
+        guard keeper.lockState == .unlocked else { return try unlock(with: .passphrase(passphrase), for: caller) }
+        try keeper.check(.passphrase(passphrase))
+    }
+
+    /// Writes down that a person has allowed something, and makes what shows it.
+    func ticket(for caller: Caller) throws(VaultError) -> TicketReply {
+        try audit?.note(.authenticate, by: caller)
+        return TicketReply(.random(keeper.settings.environment.random))
     }
 
     /// Runs a change of one item.

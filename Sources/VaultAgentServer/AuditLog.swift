@@ -22,6 +22,8 @@ public final class AuditLog: Sendable {
         case add, set, update, delete
         case `import`, forget
         case sync
+        /// A person was asked for the passphrase, and has given it.
+        case authenticate
         case stop, refused
     }
 
@@ -196,6 +198,20 @@ public final class AuditLog: Sendable {
         guard error == .agent(.refused) || error == .storage(.wrongPassphrase) else { return }
         var entry = entry(.refused, [], caller)
         entry.error = error == .agent(.refused) ? reason : "wrong passphrase"
+        try? append(entry)
+    }
+
+    /// Writes down why a client got no ticket.
+    func noteUnattended(_ caller: Caller, _ error: VaultError) {
+        var entry = entry(.refused, [], caller)
+        entry.error =
+            switch error {
+            case .presenceRequired: "nobody can be asked"
+            case .cancelled: "a person has said no"
+            case .agent(.unanswered): "nobody has answered"
+            case .storage(.wrongPassphrase): "wrong passphrase"
+            default: "not authenticated"
+            }
         try? append(entry)
     }
 

@@ -12,6 +12,14 @@ struct Caller: Sendable {
     /// The groups that it may name, since a rule or its sandbox confines it to them; nil: all.
     var confinement: AccessGroups?
     var purpose: AgentClient.Purpose
+    /// Whether it has shown a ticket for this request.
+    var isAttended = false
 
     var isConfined: Bool { confinement != nil }
+
+    /// Whether it may ask people for the passphrase, on everyone's behalf.
+    var isDoor: Bool { access == .full && !isConfined && door == nil }
+
+    /// The vault as the caller sees it.
+    func view(of vault: Vault) -> Vault { isAttended ? vault.attended() : vault }
 }

@@ -14,6 +14,7 @@ enum ServedRequests {
         VersionsRequest.self, UndoRequest.self, RestoreRequest.self, ForgetRequest.self, DeviceIdentifierRequest.self,
         LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self, WatchRequest.self,
         SequenceRequest.self, SyncRequest.self, BehalfHelloRequest.self,
+        AuthenticateRequest.self, PresentRequest.self, QuestionsRequest.self, AnswerRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -60,16 +61,7 @@ extension UnlockRequest: VaultRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
-        try answers.keeper.unlock(with: secret)
-        do throws(VaultError) {
-            try answers.use(caller) { vault throws(VaultError) in try answers.audit?.begin(vault) }
-            try answers.audit?.note(.unlock, by: caller)
-        } catch {
-            // Without a log there is nothing to be had.
-            answers.keeper.lock()
-            throw error
-        }
-        answers.keeper.joinFetched()
+        try answers.unlock(with: secret, for: caller)
         return [DoneReply()]
     }
 }
@@ -126,7 +118,7 @@ extension CopyMatchingRequest: VaultRequest {
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [ItemsReply]? {
         guard !answers.keeper.isLockDue else { return nil }
         let items = try answers.keeper.useAtOnce(caller.groups) { vault throws(VaultError) in
-            try vault.copyMatchingAtOnce(value)
+            try caller.view(of: vault).copyMatchingAtOnce(value)
         }
         guard let items else { return nil }
         return try answers.found(items, value, caller)

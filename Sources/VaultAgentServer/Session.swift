@@ -13,7 +13,7 @@ final class Session: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private enum Phase {
+    enum Phase {
         /// Waits for the first request.
         case new
         case ready
@@ -21,17 +21,21 @@ final class Session: ChannelInboundHandler {
         case busy
         /// Changes are told, and nothing else is.
         case watching(ChangeSequence)
+        /// A person is being asked, or will be.
+        case asking
+        /// A door hears whom to ask, and nothing else.
+        case offering
         case closed
     }
 
-    private let server: AgentServer
-    private let process: ClientProcess
+    let server: AgentServer
+    let process: ClientProcess
     /// The process that the client speaks for; nil: itself.
-    private var represented: RepresentedProcess?
+    var represented: RepresentedProcess?
     private var inbox: Inbox
-    private var phase = Phase.new
+    var phase = Phase.new
     private var caller: Caller?
-    private var deadline: Scheduled<Void>?
+    var deadline: Scheduled<Void>?
     private var turnEnd: Scheduled<Void>?
     /// The parts of a store that is not complete, which wait for the next one no longer than ``patienceForFrame``.
     private var staged: [Item] = []
@@ -43,8 +47,12 @@ final class Session: ChannelInboundHandler {
     /// Whether a part of a store was the last request, and not the last part.
     private var isStaging = false
     private var isGoingOn = false
-    private var closesWhenDone = false
+    var closesWhenDone = false
     private var isReading = true
+    /// What people have allowed on this connection, and whether the next request shows such a ticket.
+    var tickets: [Ticket] = []
+    private var isNextAttended = false
+    var answerEnd: Scheduled<Void>?
     private(set) var lastUse = NIODeadline.now()
 
     /// How long a frame may take to arrive from its first byte on, and the first one from the connection on.
@@ -71,7 +79,7 @@ final class Session: ChannelInboundHandler {
         case .ready: inbox.count == 0 && !isStaging
         // Where there is no room for others; its reader hears that the connection is gone.
         case .watching: true
-        case .new, .busy, .closed: false
+        case .new, .busy, .asking, .offering, .closed: false
         }
     }
 
@@ -101,6 +109,7 @@ final class Session: ChannelInboundHandler {
         phase = .closed
         deadline?.cancel()
         turnEnd?.cancel()
+        answerEnd?.cancel()
         (staged, stagedDeletes, stagedBytes) = ([], [], 0)
         represented = nil
         server.closed(self)
@@ -120,7 +129,7 @@ final class Session: ChannelInboundHandler {
         while true {
             switch phase {
             case .busy, .closed: return
-            case .watching: return inbox.count > 0 ? close(context) : ()
+            case .watching, .asking, .offering: return inbox.count > 0 ? close(context) : ()
             case .new, .ready: break
             }
             do throws(MessageError) {
@@ -142,11 +151,11 @@ final class Session: ChannelInboundHandler {
 
     /// Reads while there is nothing to answer. A client that does not read the answers fills the kernel's buffers and
     /// no others.
-    private func readOrNot(_ context: ChannelHandlerContext) {
+    func readOrNot(_ context: ChannelHandlerContext) {
         let reads =
             switch phase {
             // A client that goes is noticed by reading alone.
-            case .new, .ready, .watching: true
+            case .new, .ready, .watching, .asking, .offering: true
             case .busy, .closed: false
             }
         guard reads != isReading else { return }
@@ -157,7 +166,7 @@ final class Session: ChannelInboundHandler {
     private func take(
         _ request: any ServedRequest, _ size: Int, _ number: UInt32, _ context: ChannelHandlerContext
     ) throws(MessageError) {
-        guard let caller else {
+        guard var caller else {
             guard let hello = request as? any Hello else { throw .invalid }
             return greet(hello, number, context)
         }
@@ -166,6 +175,10 @@ final class Session: ChannelInboundHandler {
             return refuse(.agent(.refused), number: number, context)
         }
         phase = .busy
+        caller.isAttended = isNextAttended
+        self.caller = caller
+        // All parts of a store are one request.
+        if (request as? StoreRequest)?.isLast != false { isNextAttended = false }
         do throws(VaultError) { try caller.check(request) } catch {
             server.answers.audit?.noteRefusal(of: caller, error)
             // The parts before the last have no answer of their own.
@@ -187,6 +200,12 @@ final class Session: ChannelInboundHandler {
             try? server.answers.audit?.note(.stop, by: caller)
             reply([DoneReply()], number, context)
             server.settings.stop()
+        case let request as PresentRequest:
+            isNextAttended = tickets.contains { $0.isEqual(to: request.value) }
+            reply([isNextAttended ? DoneReply() : FailureReply(.presenceRequired)], number, context)
+        case let request as AuthenticateRequest where request.passphrase == nil:
+            authenticate(request, caller, number, context)
+        case is QuestionsRequest: offer(number, context)
         case let request as WatchRequest: watch(request, caller, number, context)
         case let part as StoreRequest: stage(part, size, number, context)
         case let request as any VaultRequest: answer(request, number, context)
@@ -261,54 +280,6 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    // MARK: Watching
-
-    private func watch(_ request: WatchRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext) {
-        let answers = server.answers
-        let work = server.pool.runIfActive(eventLoop: context.eventLoop) { () -> Result<ChangeSequence, VaultError> in
-            do throws(VaultError) {
-                return .success(
-                    try answers.use(caller) { vault throws(VaultError) in
-                        vault.changes(matching: request.query, from: request.sequence)
-                    })
-            } catch { return .failure(error) }
-        }
-        work.assumeIsolated().whenComplete { result in
-            guard case .busy = self.phase, case .success(let watched) = result else { return }
-            // The policy was read anew meanwhile.
-            guard !self.closesWhenDone else { return self.close(context) }
-            switch watched {
-            case .failure(let error): self.reply([FailureReply(error)], number, context)
-            case .success(let changes):
-                self.phase = .watching(changes)
-                self.readOrNot(context)
-                self.tell([], number, context)
-            }
-        }
-    }
-
-    /// Tells changes, and the next ones when these are out: for a client that does not read they become fewer.
-    private func tell(_ changes: [ItemChange], _ number: UInt32, _ context: ChannelHandlerContext) {
-        wait(Session.patienceForReader, context)
-        write(ChangesReply(changes).frame(number), context).assumeIsolated().whenComplete { result in
-            self.deadline?.cancel()
-            self.deadline = nil
-            guard case .success = result else { return self.close(context) }
-            self.tellNext(number, context)
-        }
-    }
-
-    private func tellNext(_ number: UInt32, _ context: ChannelHandlerContext) {
-        guard case .watching(let changes) = phase else { return }
-        guard represented?.hasEnded != true else { return refuse(.agent(.refused), number: number, context) }
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        let next = changes.take { [loop = context.eventLoop] in
-            loop.execute { here.value.session.tellNext(number, here.value.context) }
-        }
-        guard let next else { return close(context) }
-        if !next.isEmpty { tell(next, number, context) }
-    }
-
     // MARK: Answering
 
     private func answer(_ request: some VaultRequest, _ number: UInt32, _ context: ChannelHandlerContext) {
@@ -316,7 +287,8 @@ final class Session: ChannelInboundHandler {
         let answers = server.answers
         if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
         let work: EventLoopFuture<[any AgentReply]>
-        if request is UnlockRequest {
+        let derivesKeys = request is UnlockRequest || request is AuthenticateRequest || request is AnswerRequest
+        if derivesKeys {
             // Not on the pool: an attempt may have to wait, and others are not to wait for it.
             let promise = context.eventLoop.makePromise(of: [any AgentReply].self)
             server.unlocking.async { promise.succeed(answers.answer(request, of: caller)) }
@@ -326,14 +298,15 @@ final class Session: ChannelInboundHandler {
         }
         work.assumeIsolated().whenComplete { result in
             guard case .success(let replies) = result else { return }
-            if request is UnlockRequest, replies[0] is DoneReply { self.server.turns.end() }
+            if derivesKeys, !(replies[0] is FailureReply) { self.server.noteProof() }
             guard case .busy = self.phase else { return }
+            if let ticket = replies[0] as? TicketReply { self.tickets.append(ticket.value) }
             self.reply(replies[...], number, context)
         }
     }
 
     /// Writes replies one after the other, each when the one before it is out.
-    private func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
+    func reply(_ replies: ArraySlice<any AgentReply>, _ number: UInt32, _ context: ChannelHandlerContext) {
         guard let first = replies.first else {
             deadline?.cancel()
             deadline = nil
@@ -354,7 +327,7 @@ final class Session: ChannelInboundHandler {
         }
     }
 
-    private func write(_ frame: Frame, _ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+    func write(_ frame: Frame, _ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
         var buffer = context.channel.allocator.buffer(
             capacity: Frame.headLength + frame.body.count + frame.secretsLength)
         buffer.writeBytes(frame.open)
@@ -374,7 +347,7 @@ final class Session: ChannelInboundHandler {
     /// Says why, and ends the connection.
     ///
     /// - Parameter number: of the request; 0: of none.
-    private func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
+    func refuse(_ error: VaultError, number: UInt32 = 0, _ context: ChannelHandlerContext) {
         phase = .busy
         write(FailureReply(error).frame(number), context).assumeIsolated().whenComplete { _ in self.close(context)
         }
@@ -382,15 +355,17 @@ final class Session: ChannelInboundHandler {
 
     func turnAway(_ context: ChannelHandlerContext) { refuse(.agent(.busy), context) }
 
-    private func wait(_ patience: TimeAmount, _ context: ChannelHandlerContext) {
+    func wait(_ patience: TimeAmount, _ context: ChannelHandlerContext) {
         deadline?.cancel()
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: patience) { self.close(context) }
     }
 
     /// Ends the connection, behind the answer to what is being done.
     func closeWhenDone(_ context: ChannelHandlerContext) {
-        guard case .busy = phase else { return close(context) }
-        closesWhenDone = true
+        switch phase {
+        case .busy, .asking: closesWhenDone = true
+        default: close(context)
+        }
     }
 
     func close(_ context: ChannelHandlerContext) {

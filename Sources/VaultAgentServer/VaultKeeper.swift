@@ -80,18 +80,33 @@ final class VaultKeeper: Sendable {
     ///   attempt wait.
     func unlock(with secret: UnlockingSecret) throws(VaultError) {
         willUnlock.withLock { $0 }?()
+        try attempt { () throws(VaultError) in try takeKeys(with: secret) }
+    }
+
+    /// Whether a secret opens the vault, which stays as it is.
+    ///
+    /// - Throws: as ``unlock(with:)``, and as slowly.
+    func check(_ secret: UnlockingSecret) throws(VaultError) {
+        try attempt { () throws(VaultError) in
+            guard let vault = state.withLock(\.vault) else { throw .locked }
+            try vault.check(secret)
+            state.withLock { $0.failures = 0 }
+        }
+    }
+
+    private func attempt(_ body: () throws(VaultError) -> Void) throws(VaultError) {
         var result: Result<Void, VaultError> = .success(())
         unlocking.withLock { _ in
             let wait = state.withLock { $0.notBefore } - settings.clock.now
             if wait > .zero { settings.clock.sleep(for: wait) }
-            do throws(VaultError) { try unlockAtOnce(with: secret) } catch { result = .failure(error) }
+            do throws(VaultError) { try attemptAtOnce(body) } catch { result = .failure(error) }
         }
         try result.get()
     }
 
-    private func unlockAtOnce(with secret: UnlockingSecret) throws(VaultError) {
+    private func attemptAtOnce(_ body: () throws(VaultError) -> Void) throws(VaultError) {
         do throws(VaultError) {
-            try takeKeys(with: secret)
+            try body()
         } catch {
             if error == .storage(.wrongPassphrase) {
                 state.withLock { state in

@@ -88,6 +88,10 @@ extension CommandError {
         case .accessGroupDenied:
             self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
         case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")
+        case .presenceRequired:
+            self.init(
+                .locked, "a person has to give the passphrase for this item, and nobody can be asked",
+                hint: "run it at a terminal, or with --passphrase-file FILE")
         case .unimplemented: self.init(.failure, "not available for items of this class")
         case .versionMismatch:
             self.init(.changed, "the item is not at this version", hint: "read it again: 'vault get SERVICE --json'")
@@ -120,6 +124,7 @@ extension CommandError {
         case .protocolViolation:
             self.init(
                 .failure, "the agent is of another version", hint: "end it with 'vault agent --stop', and unlock again")
+        case .unanswered: self.init(.locked, "nobody has answered the question for the passphrase")
         case .busy: self.init(.busy, "the agent does not answer, or has as many clients as it takes", hint: "try again")
         }
     }

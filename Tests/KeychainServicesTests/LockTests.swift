@@ -78,8 +78,8 @@ extension SecItemTests {
         }
 
         @Test(arguments: [
-            SecAccessControlCreateFlags.userPresence, .biometryAny, .devicePasscode, .applicationPassword,
-            .privateKeyUsage,
+            SecAccessControlCreateFlags.biometryAny, [.devicePasscode, .biometryAny, .and], .companion,
+            .applicationPassword, [.userPresence, .applicationPassword], .privateKeyUsage,
         ])
         func `an access control that nobody would enforce is refused, also by an update`(
             flags: SecAccessControlCreateFlags
@@ -95,6 +95,26 @@ extension SecItemTests {
             // One without flags was given as a constraint all the same.
             let plain = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
             #expect(add(["acct": "b", "sync": true, "accc": plain]) == errSecParam)
+        }
+
+        @Test(arguments: [
+            SecAccessControlCreateFlags.userPresence, .devicePasscode, [.devicePasscode, .biometryAny, .or],
+        ])
+        func `an access control that the passphrase meets is kept, and nobody can be asked here`(
+            flags: SecAccessControlCreateFlags
+        ) throws {
+            try bindEmptyVault()
+            let control = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, flags, nil))
+            #expect(add(["accc": control]) == errSecSuccess)
+            var result: CFTypeRef?
+            for query: [String: Any] in [[:], ["r_Data": true], ["r_Attributes": true], ["r_PersistentRef": true]] {
+                #expect(copy(query, &result) == errSecInteractionNotAllowed)
+                #expect(copy(query.merging(["u_AuthUI": "u_AuthUIS"]) { $1 }, &result) == errSecItemNotFound)
+            }
+            #expect(
+                SecItemUpdate(["class": "genp"] as CFDictionary, ["pdmn": "ak"] as CFDictionary)
+                    == errSecInteractionNotAllowed)
+            #expect(SecItemDelete(["class": "genp"] as CFDictionary) == errSecSuccess)
         }
     }
 }

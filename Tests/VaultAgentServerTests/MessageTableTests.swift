@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import TestSupport
 import Testing
 import Vault
 import VaultFormat
@@ -12,7 +13,7 @@ struct MessageTableTests {
     private static let replies: [any AgentReply.Type] = [
         DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
         VerificationReply.self, AuditReply.self, IdentifierReply.self, ChangesReply.self,
-        SyncReply.self,
+        SyncReply.self, TicketReply.self, QuestionReply.self,
     ]
 
     /// The rows of the table: number, message, answered by.
@@ -29,7 +30,11 @@ struct MessageTableTests {
     }
 
     private static func row<Request: AgentRequest>(_ type: Request.Type) -> [String] {
-        ["\(type.kind)", "\(type)", "\(Request.Reply.self)" + (type is WatchRequest.Type ? ", again and again" : "")]
+        ["\(type.kind)", "\(type)", "\(Request.Reply.self)" + (isRepeated(type) ? ", again and again" : "")]
+    }
+
+    private static func isRepeated(_ type: any AgentRequest.Type) -> Bool {
+        type is WatchRequest.Type || type is QuestionsRequest.Type
     }
 
     @Test func `the documentation has every message, with its number and its reply`() throws {
@@ -70,13 +75,15 @@ struct MessageTableTests {
                 RestoreRequest(.init(id: [], valueVersion: 1)), ForgetRequest(""),
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: false),
                 WatchRequest(nil, from: nil), SequenceRequest(), SyncRequest(withFingerprint: false),
+                AuthenticateRequest(reason: nil), PresentRequest(.random(SeededRandom("t"))), QuestionsRequest(),
+                AnswerRequest(.random(SeededRandom("q")), .dismissed),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal), try #require(Behalf(process: 1, startTime: 0))),
             ]
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
-        #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28])
-        #expect(try permitted(.full).count == 27)
+        #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30])
+        #expect(try permitted(.full).count == 31)
     }
 }

@@ -124,6 +124,7 @@ final class RawConnection: Sendable {
         let frame = Frame(parsed, body: body, secrets: secrets)
         let types: [any AgentReply.Type] = [
             FailureReply.self, StatusReply.self, DoneReply.self, ItemsReply.self, ChangesReply.self, SyncReply.self,
+            TicketReply.self, QuestionReply.self,
         ]
         return try #require(types.first { $0.kind == frame.kind }).init(frame)
     }

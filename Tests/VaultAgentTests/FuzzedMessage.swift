@@ -58,7 +58,17 @@ enum FuzzedMessage {
             let behalf = others.map { other in
                 BehalfHelloRequest(Greeting(vault: "/v", groups: ["*"], purpose: .use), other)
             }
-            return unlocking.map { UnlockRequest($0) } + behalf + [
+            let (question, ticket) = (QuestionID.random(SeededRandom("q")), Ticket.random(SeededRandom("t")))
+            let answers: [PersonAnswer] = [.passphrase(try .of("pass")), .dismissed, .unanswered, .unavailable]
+            var bounded = Query(.key)
+            (bounded.presence, bounded.leavesKeysClosed, bounded.findsIdentities) = (.leftOut, true, true)
+            let presence: [any AgentRequest] =
+                answers.map { AnswerRequest(question, $0) } + [
+                    AuthenticateRequest(reason: "r\u{202E}\n", passphrase: nil),
+                    AuthenticateRequest(reason: nil, passphrase: try .of("pass")), PresentRequest(ticket),
+                    QuestionsRequest(), CopyMatchingRequest(bounded),
+                ]
+            return presence + unlocking.map { UnlockRequest($0) } + behalf + [
                 HelloRequest(Greeting(vault: "/v", groups: ["a", "*"], purpose: .use)),
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "/v", groups: ["program"], purpose: .reveal)),
@@ -106,6 +116,13 @@ enum FuzzedMessage {
                     ItemChange(.failed(.storage(.noVault)), sequence: .max), ItemChange(.locked, sequence: 3),
                 ]),
                 AuditReply(entries: 3, firstChanged: nil), AuditReply(entries: 3, firstChanged: 2),
+                TicketReply(.random(SeededRandom("t"))), QuestionReply(nil),
+                QuestionReply(
+                    .asked(
+                        PersonQuestion(
+                            .random(SeededRandom("q")), process: 7, program: "p",
+                            reason: String(repeating: "r", count: 999)))),
+                QuestionReply(.withdrawn(.random(SeededRandom("q")))),
                 SyncReply([1, 2, 3], isLast: false), SyncReply([], isLast: true),
             ]
         }

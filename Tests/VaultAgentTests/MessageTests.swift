@@ -51,11 +51,11 @@ struct MessageTests {
 
     @Test(
         arguments: [
-            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 2], MessageError.tooLong),
-            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 2], .tooLong),
-            ([1, 0, 4, 0, 0, 0, 0, 0, 2], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 2], .tooLong),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 1], .unsupportedVersion), ([0, 0, 0, 0, 0, 0, 0, 0, 3], .unsupportedVersion),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 1], .invalid),
+            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 3], MessageError.tooLong),
+            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 3], .tooLong),
+            ([1, 0, 4, 0, 0, 0, 0, 0, 3], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 3], .tooLong),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 2], .unsupportedVersion), ([0, 0, 0, 0, 0, 0, 0, 0, 4], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 1], .invalid),
         ] as [([UInt8], MessageError)]) func `a head that promises too much is refused before anything is read`(
             start: [UInt8], error: MessageError
         )
@@ -72,7 +72,7 @@ struct MessageTests {
         .unimplemented,
         .versionMismatch,
         .itemChanged, .agent(.notRunning), .agent(.gone), .agent(.otherVault), .agent(.refused),
-        .agent(.protocolViolation), .agent(.busy),
+        .agent(.protocolViolation), .agent(.busy), .agent(.unanswered), .presenceRequired,
         .storage(.noVault), .storage(.alreadyExists), .storage(.refused(.deviceSecret)),
         .storage(.refused(.notARegularFile)),
         .storage(.damaged(.header(.outOfBounds(.slotPasses)))), .storage(.damaged(.header(.notAVault))),
@@ -117,7 +117,7 @@ struct MessageTests {
         }
         // What goes with a code has to mean something too.
         for body: [UInt8] in [
-            [13, 0, 0], [13, 0, 7], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
+            [13, 0, 0], [13, 0, 8], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
             [86, 0, 5],
         ] {
             var head: [UInt8] = []

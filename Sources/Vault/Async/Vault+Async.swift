@@ -19,14 +19,14 @@ extension Vault {
     @discardableResult
     public func set(_ item: Item) async throws(VaultError) -> Item {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.set(item, self.accessGroups, for: self, in: &session)
+            try engine.set(item, self.viewer, for: self, in: &session)
         }
     }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) async throws(VaultError) -> Int {
         try await core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.update(matching: query, with: changes, self.accessGroups, in: &session)
+            try engine.update(matching: query, with: changes, self.viewer, in: &session)
         }
     }
 

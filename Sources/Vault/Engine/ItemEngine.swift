@@ -19,9 +19,8 @@ final class ItemEngine<Records: RecordSource> {
 
     // MARK: Finding
 
-    func copyMatching(_ query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [Item]
-    {
-        let found = try find(query, groups)
+    func copyMatching(_ query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> [Item] {
+        let found = try find(query.seen(by: viewer), viewer.groups)
         var items: [Item] = []
         items.reserveCapacity(found.count)
         for record in found {
@@ -29,8 +28,12 @@ final class ItemEngine<Records: RecordSource> {
                 if query.leavesOutLocked { continue }
                 throw .locked
             }
+            // A key that is only to be used later takes a person then.
+            let isClosed = query.leavesKeysClosed && record.itemClass == .key && !viewer.isAttended
+            let staysClosed = isClosed && record.asksForPresence
+            if !staysClosed { try record.checkPresence(viewer) }
             items.append(Item(record, source))
-            if query.returnsSecrets { try open(&items[items.count - 1], of: record) }
+            if query.returnsSecrets, !staysClosed { try open(&items[items.count - 1], of: record) }
         }
         guard !items.isEmpty else { throw .itemNotFound }
         return items
@@ -44,11 +47,18 @@ final class ItemEngine<Records: RecordSource> {
 
     /// Which items match, readable or not: to be written down beside what is done to them.
     func identifiers(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [UUID] {
-        try find(query, groups).map { UUID($0.id) }
+        var query = query
+        query.presence = .refused
+        return try find(query, groups).map { UUID($0.id) }
     }
 
-    func lockedCount(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> Int {
-        try find(query, groups).count { !records.canUse($0.protection) }
+    func lockedCount(matching query: Query, _ viewer: Viewer) throws(VaultError) -> Int {
+        let leavesOut = query.seen(by: viewer).presence == .leftOut
+        var query = query
+        query.presence = .refused
+        return try find(query, viewer.groups).count { record in
+            !records.canUse(record.protection) || leavesOut && record.asksForPresence
+        }
     }
 
     func isVisible(_ id: ItemID, to groups: AccessGroups) -> Bool {
@@ -69,13 +79,16 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     /// - Parameter field: nil: the secret itself.
-    func secret(of id: ItemID, valueVersion: UInt64, field: String?) throws(VaultError) -> Secret? {
+    func secret(
+        of id: ItemID, valueVersion: UInt64, field: String?, for viewer: Viewer
+    ) throws(VaultError) -> Secret? {
         guard let place = records.place(of: id), let record = records.record(at: place),
             try !records.isAbsentHere(record)
         else {
             throw .itemNotFound
         }
         guard record.valueVersion == valueVersion else { throw .itemChanged }
+        try record.checkPresence(viewer)
         guard let value = try records.value(of: record) else { return nil }
         return try ItemValue.part(field, of: value, record.attributes.fields)
     }
@@ -97,17 +110,17 @@ final class ItemEngine<Records: RecordSource> {
 
     /// Adds, or updates the item with the same primary key.
     func set(
-        _ item: Item, _ groups: AccessGroups, for source: any SecretSource,
+        _ item: Item, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        let parsed = try parse(item, groups)
+        let parsed = try parse(item, viewer.groups)
         guard let twin = try twins(of: parsed).own, !twin.isTombstone else {
-            return try add(item, groups, for: source, in: &session)
+            return try add(item, viewer.groups, for: source, in: &session)
         }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
         for (name, field) in item.fields { changes.fields[name] = .some(field) }
-        let changed = try update(twin, with: changes, groups, in: &session)
+        let changed = try update(twin, with: changes, viewer, in: &session)
         return Item(changed, source)
     }
 
@@ -202,30 +215,32 @@ final class ItemEngine<Records: RecordSource> {
     // MARK: Updating
 
     func update(
-        matching query: Query, with changes: ItemChanges, _ groups: AccessGroups,
+        matching query: Query, with changes: ItemChanges, _ viewer: Viewer,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
-        let parsed = try ParsedQuery(query, changing: changes, asOneOf: groups)
+        let parsed = try ParsedQuery(query, changing: changes, asOneOf: viewer.groups)
         let found = try parsed.find(in: records, index)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
-            _ = try update(record, with: changes, groups, leavesTombstone: query.leavesTombstones, in: &session)
+            _ = try update(record, with: changes, viewer, leavesTombstone: query.leavesTombstones, in: &session)
         }
         return found.count
     }
 
     /// - Parameter leavesTombstone: of the old primary key; nil: of a synchronizable item's.
     private func update(
-        _ old: Record, with changes: ItemChanges, _ groups: AccessGroups, leavesTombstone: Bool? = nil,
+        _ old: Record, with changes: ItemChanges, _ viewer: Viewer, leavesTombstone: Bool? = nil,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard records.canUse(old.protection) else { throw .locked }
+        // What is changed is read first, as on Apple's systems; and an update could take the demand away.
+        try old.checkPresence(viewer)
         if let version = changes.version, version != old.version { throw .versionMismatch }
         var parsed = ParsedItem(
             itemClass: itemClass, protection: old.protection, values: old.attributes.values, user: old.attributes.user)
         try parsed.apply(changes)
-        try parsed.check(groups)
+        try parsed.check(viewer.groups)
         try checkKey(of: parsed)
         let value = try value(changes, old, in: &parsed)
         var new = old

@@ -104,15 +104,14 @@ struct ParsedItem {
         values[Attribute.accessControl.tag] = control.constraints == nil ? nil : .data(control.encoded)
     }
 
-    /// - Throws: `.unimplemented` for constraints that nobody would enforce.
+    /// - Throws: `.unimplemented` for constraints that nobody would enforce: see ``AccessControl/demand(of:)``.
     private func checkAccessControl() throws(VaultError) {
-        guard case .data(let bytes) = values[Attribute.accessControl.tag], let control = AccessControl(parsing: bytes),
-            let constraints = control.constraints
+        guard case .data(let bytes) = values[Attribute.accessControl.tag], let control = AccessControl(parsing: bytes)
         else { return }
         guard values[Attribute.synchronizable.tag] != .integer(1) else {
             throw .parameter(.attributeValue(Attribute.accessControl.name))
         }
-        guard constraints == 0 else { throw .unimplemented }
+        guard control.demand(of: itemClass) != nil else { throw .unimplemented }
     }
 
     private func check(userAttributes names: some Sequence<String>) throws(VaultError) {

@@ -16,7 +16,7 @@ extension ParsedQuery {
         var (rest, isOther) = (filters.count, false)
         var (isTombstone, isSynchronizable, group) = (false, false, 0..<0)
         let (tombstone, synchronizable) = (ParsedQuery.tombstone, ParsedQuery.synchronizable)
-        let accessGroup = ParsedQuery.accessGroup
+        let (accessGroup, accessControl) = (ParsedQuery.accessGroup, ParsedQuery.accessControl)
         EncodedAttributes.visit(attributes) { tag, encodedKind, payload in
             if let filter = filters.first(where: { $0.tag == tag }) {
                 let key = keys.span.extracting(filter.key)
@@ -28,6 +28,8 @@ extension ParsedQuery {
             case synchronizable: isSynchronizable = EncodedAttributes.isOne(encodedKind, payload, in: attributes)
             case accessGroup: group = payload
             case .shadow: isOther = true
+            case accessControl where leavesOutProtected:
+                isOther = AccessControl.asksForPresence(attributes.array(payload), itemClass)
             default: break
             }
             return !isOther
@@ -45,6 +47,7 @@ extension ParsedQuery {
     private static let tombstone = Attribute.tombstone.tag
     private static let synchronizable = Attribute.synchronizable.tag
     private static let accessGroup = Attribute.accessGroup.tag
+    private static let accessControl = Attribute.accessControl.tag
 
     /// Whether the record fulfils the filters for which it has no attribute.
     private func matchesWithoutAttributes(_ record: Span<UInt8>) -> Bool {

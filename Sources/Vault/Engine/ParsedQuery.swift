@@ -27,6 +27,8 @@ struct ParsedQuery {
     private(set) var groups: [[UInt8]]?
     private(set) var matchesSynchronizable: Bool
     private(set) var matchesTombstones = false
+    /// Whether items that a person has to allow first do not match.
+    let leavesOutProtected: Bool
 
     /// - Parameter flaw: what a door found wrong that has no form in a query. It is thrown in its turn.
     /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
@@ -45,6 +47,7 @@ struct ParsedQuery {
         limit = query.limit ?? .all
         text = query.text?.lowercased()
         hostOrSubdomain = query.hostOrSubdomain
+        leavesOutProtected = query.presence == .leftOut
         self.groups = groups.names
         matchesSynchronizable = query.synchronizableAny || reference != nil
         try takeFilters(query.attributes)
@@ -127,6 +130,8 @@ struct ParsedQuery {
         var query = query
         // Any of them is refused, which has its own place in the order: see ``Query/checkForChange()``.
         (query.conditions, query.hostOrSubdomain) = ([], nil)
+        // What is not read can be deleted; an update says itself what it may not read.
+        query.presence = .refused
         try self.init(query, groups: groups, flaw: flaw)
     }
 

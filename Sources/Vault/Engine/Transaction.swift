@@ -23,16 +23,16 @@ struct AnyTransactionError: TransactionError {
 /// be kept.
 public struct Transaction: ~Copyable {
     private let engine: ItemEngine<VaultStore>
-    private let groups: AccessGroups
+    private let viewer: Viewer
     private let source: any SecretSource
     private var session: WriteSession
 
     init(
-        _ engine: ItemEngine<VaultStore>, _ groups: AccessGroups, _ source: any SecretSource,
+        _ engine: ItemEngine<VaultStore>, _ viewer: Viewer, _ source: any SecretSource,
         _ session: consuming WriteSession
     ) {
         self.engine = engine
-        self.groups = groups
+        self.viewer = viewer
         self.source = source
         self.session = session
     }
@@ -48,39 +48,39 @@ public struct Transaction: ~Copyable {
 
     @discardableResult
     public mutating func add(_ item: Item) throws(VaultError) -> Item {
-        try step { [source] (engine, groups, session) throws(VaultError) in
-            try engine.add(item, groups, for: source, in: &session)
+        try step { [source] (engine, viewer, session) throws(VaultError) in
+            try engine.add(item, viewer.groups, for: source, in: &session)
         }
     }
 
     @discardableResult
     public mutating func set(_ item: Item) throws(VaultError) -> Item {
-        try step { [source] (engine, groups, session) throws(VaultError) in
-            try engine.set(item, groups, for: source, in: &session)
+        try step { [source] (engine, viewer, session) throws(VaultError) in
+            try engine.set(item, viewer, for: source, in: &session)
         }
     }
 
     /// Finds items, those that this transaction added among them.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
-        try engine.copyMatching(query, groups, for: source)
+        try engine.copyMatching(query, viewer, for: source)
     }
 
     /// Which items match, readable or not.
     package func identifiers(matching query: Query) throws(VaultError) -> [UUID] {
-        try engine.identifiers(matching: query, groups)
+        try engine.identifiers(matching: query, viewer.groups)
     }
 
     @discardableResult
     public mutating func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try step { (engine, groups, session) throws(VaultError) in
-            try engine.update(matching: query, with: changes, groups, in: &session)
+        try step { (engine, viewer, session) throws(VaultError) in
+            try engine.update(matching: query, with: changes, viewer, in: &session)
         }
     }
 
     @discardableResult
     public mutating func delete(matching query: Query) throws(VaultError) -> Int {
-        try step { (engine, groups, session) throws(VaultError) in
-            try engine.delete(matching: query, groups, in: &session)
+        try step { (engine, viewer, session) throws(VaultError) in
+            try engine.delete(matching: query, viewer.groups, in: &session)
         }
     }
 
@@ -97,10 +97,10 @@ public struct Transaction: ~Copyable {
 
     /// A verb that fails leaves nothing, although the transaction may go on.
     private mutating func step<R>(
-        _ verb: (ItemEngine<VaultStore>, AccessGroups, inout WriteSession) throws(VaultError) -> R
+        _ verb: (ItemEngine<VaultStore>, Viewer, inout WriteSession) throws(VaultError) -> R
     ) throws(VaultError) -> R {
-        let (engine, groups) = (engine, groups)
-        return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, groups, &session)
+        let (engine, viewer) = (engine, viewer)
+        return try session.step { (session: inout WriteSession) throws(VaultError) in try verb(engine, viewer, &session)
         }
     }
 }

@@ -223,6 +223,17 @@ final class VaultCore: Sendable {
         tell(.unlocked)
     }
 
+    /// Derives keys, and wipes them again.
+    func check(_ secret: UnlockingSecret) throws(VaultError) {
+        let locked = try manage { store throws(StorageError) in try store.lockedStore() }
+        let keys = try stored(locked.unlock(with: secret))
+        var derived: UnlockedKeys? = consume keys
+        try manage { store throws(StorageError) in
+            // It is there: the body is called once.
+            if let keys = derived.take() { try store.checkKeys(keys) }
+        }
+    }
+
     func close() {
         // A transaction cannot end what it is a part of.
         guard !opened.isHeldHere else { return }

@@ -71,12 +71,12 @@ extension Vault {
     }
 
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
-        try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.accessGroups, for: self)
+        try core.read { engine throws(VaultError) in try engine.versions(matching: query, self.viewer, for: self)
         }
     }
 
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
-        try core.read { engine throws(VaultError) in try engine.deleted(matching: query, self.accessGroups, for: self) }
+        try core.read { engine throws(VaultError) in try engine.deleted(matching: query, self.viewer, for: self) }
     }
 
     @discardableResult
@@ -86,7 +86,7 @@ extension Vault {
 
     package func undo(_ key: StoredItem.Key, to version: UInt64?) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.undo(ItemID(key.id.span), to: version, self.accessGroups, for: self, in: &session)
+            try engine.undo(ItemID(key.id.span), to: version, self.viewer, for: self, in: &session)
         }
     }
 
@@ -97,7 +97,7 @@ extension Vault {
 
     package func restoreItem(_ key: StoredItem.Key) throws(VaultError) -> Item {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.restore(ItemID(key.id.span), self.accessGroups, for: self, in: &session)
+            try engine.restore(ItemID(key.id.span), self.viewer, for: self, in: &session)
         }
     }
 

@@ -32,38 +32,49 @@ extension ItemEngine {
     }
 
     /// The versions of each item that matches, the newest first: the current one, then those that were kept.
-    func versions(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
+    func versions(matching query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
-        let found = try ParsedQuery(query, groups: groups).find(in: records, index)
+        let found = try ParsedQuery(query.seen(by: viewer), groups: viewer.groups).find(in: records, index)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
         for current in found {
             // A version of before the item came into the caller's groups is not the caller's to see.
             for record in [current] + records.versions(of: current.id).reversed()
-            where isVisible(record, to: groups) {
+            where isVisible(record, to: viewer.groups) {
                 if try records.isAbsentHere(record) { continue }
-                versions.append(try version(record, of: query, source, isCurrent: record.kind == .put))
+                guard let version = try version(record, of: query, viewer, source, isCurrent: record.kind == .put)
+                else {
+                    continue
+                }
+                versions.append(version)
             }
         }
         return versions
     }
 
     /// The last version of each deleted item that matches, in the order of their creation.
-    func deleted(matching query: Query, _ groups: AccessGroups, for source: any SecretSource) throws(VaultError)
+    func deleted(matching query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
-        let found = try deletedRecords(matching: query, groups)
+        let found = try deletedRecords(matching: query, viewer.groups)
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
-        for record in found { versions.append(try version(record, of: query, source, isCurrent: false)) }
+        for record in found {
+            guard let version = try version(record, of: query, viewer, source, isCurrent: false) else { continue }
+            versions.append(version)
+        }
+        guard !versions.isEmpty else { throw .itemNotFound }
         return versions
     }
 
+    /// Nil: the query leaves out what a person has to allow.
     private func version(
-        _ record: Record, of query: Query, _ source: any SecretSource, isCurrent: Bool
-    ) throws(VaultError) -> ItemVersion {
+        _ record: Record, of query: Query, _ viewer: Viewer, _ source: any SecretSource, isCurrent: Bool
+    ) throws(VaultError) -> ItemVersion? {
         guard records.canUse(record.protection) else { throw .locked }
+        if query.presence == .leftOut, !viewer.isAttended, record.asksForPresence { return nil }
+        try record.checkPresence(viewer)
         var item = Item(record, source)
         if query.returnsSecrets { try open(&item, of: record) }
         return ItemVersion(item: item, isCurrent: isCurrent)
@@ -87,45 +98,48 @@ extension ItemEngine {
     ///
     /// - Parameter version: nil: the one before.
     func undo(
-        _ id: ItemID, to version: UInt64?, _ groups: AccessGroups, for source: any SecretSource,
+        _ id: ItemID, to version: UInt64?, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isVisible(id, to: groups), let place = records.place(of: id), let current = records.record(at: place),
+        guard isVisible(id, to: viewer.groups), let place = records.place(of: id),
+            let current = records.record(at: place),
             !current.isTombstone,
             try !records.isAbsentHere(current)
         else { throw .itemNotFound }
         let versions = records.versions(of: id)
         guard let past = version == nil ? versions.last : versions.last(where: { $0.version == version }),
-            isVisible(past, to: groups)
+            isVisible(past, to: viewer.groups)
         else { throw .itemNotFound }
         guard records.canUse(current.protection) else { throw .locked }
+        try current.checkPresence(viewer)
         try remember(current, in: &session)
-        return try bringBack(past, after: current, groups, source, in: &session)
+        return try bringBack(past, after: current, viewer, source, in: &session)
     }
 
     /// Adds a deleted item again, under the identifier that it had.
     func restore(
-        _ id: ItemID, _ groups: AccessGroups, for source: any SecretSource,
+        _ id: ItemID, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isDeleted(id), let past = records.versions(of: id).last, isVisible(past, to: groups) else {
+        guard isDeleted(id), let past = records.versions(of: id).last, isVisible(past, to: viewer.groups) else {
             throw .itemNotFound
         }
         var last = records.place(of: id).flatMap { records.record(at: $0) } ?? past
         last.version = records.lastVersion(of: id)
-        return try bringBack(past, after: last, groups, source, in: &session)
+        return try bringBack(past, after: last, viewer, source, in: &session)
     }
 
     private func bringBack(
-        _ past: Record, after last: Record, _ groups: AccessGroups, _ source: any SecretSource,
+        _ past: Record, after last: Record, _ viewer: Viewer, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         guard let itemClass = past.itemClass, try !records.isAbsentHere(past) else { throw .itemNotFound }
         guard records.canUse(past.protection) else { throw .locked }
+        try past.checkPresence(viewer)
         let parsed = ParsedItem(
             itemClass: itemClass, protection: past.protection, values: past.attributes.values,
             user: past.attributes.user)
-        try parsed.check(groups)
+        try parsed.check(viewer.groups)
         let twins = try twins(of: parsed, except: past.id)
         if let twin = twins.own {
             guard twin.isTombstone else { throw .duplicateItem }

@@ -46,6 +46,11 @@ public struct Query: Sendable {
     /// label, the issuer, the subject, the serial number, the subject key and the token. The class is nil; a persistent
     /// reference is the certificate's, with `idnt` in the place of its class.
     public var findsIdentities = false
+    /// What becomes of items that a person has to allow the reading of: see ``VaultError/presenceRequired``.
+    public var presence = Presence.asked(reason: nil)
+    /// Whether keys that a person has to allow the reading of come without their secret, and need nobody: what is made
+    /// of them asks when it is used.
+    package var leavesKeysClosed = false
     /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing
     /// (`kSecUseTombstones`).
     public var leavesTombstones: Bool?
@@ -79,6 +84,19 @@ public struct Query: Sendable {
 }
 
 extension Query {
+    /// What becomes of items that a person has to allow the reading of.
+    public enum Presence: Equatable, Sendable {
+        /// A person is asked where an agent can have that done; otherwise as ``refused``.
+        ///
+        /// - Parameter reason: what the program says to them. It stays with the client, and is shown as what it is: a
+        ///   program's words.
+        case asked(reason: String?)
+        /// The call throws `.presenceRequired`.
+        case refused
+        /// They do not match. Of an update: as ``refused``.
+        case leftOut
+    }
+
     /// A condition that is not about attributes: one of Apple's `kSecMatch…` keys.
     public enum MatchCondition: UInt8, Sendable {
         case policy = 1

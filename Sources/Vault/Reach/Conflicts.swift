@@ -30,7 +30,7 @@ package struct ItemConflict: Sendable {
 extension Vault {
     /// What a person has to look at, in the order of the items' creation.
     package func conflicts() throws(VaultError) -> [ItemConflict] {
-        try core.read { engine throws(VaultError) in try engine.conflicts(self.accessGroups, for: self) }
+        try core.read { engine throws(VaultError) in try engine.conflicts(self.viewer, for: self) }
     }
 
     /// Ends a conflict: the value that is kept is written again, over all of them.
@@ -40,7 +40,7 @@ extension Vault {
     ///   - index: from 1, among the conflict's values.
     package func resolveConflict(of id: UUID, field: String, keeping index: Int) throws(VaultError) {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.resolve(ItemID(id), field, index, self.accessGroups, in: &session)
+            try engine.resolve(ItemID(id), field, index, self.viewer, in: &session)
         }
     }
 }
@@ -67,19 +67,20 @@ extension FieldID {
 }
 
 extension ItemEngine {
-    func conflicts(_ groups: AccessGroups, for source: any SecretSource) throws(VaultError) -> [ItemConflict] {
+    func conflicts(_ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> [ItemConflict] {
         guard records.ownLog != nil else { return [] }
         let logs = try records.logs()
         var found: [(ordinal: UInt64, conflict: ItemConflict)] = []
         for place in 0..<records.recordEnd {
             guard let record = records.record(at: place), record.itemClass != nil, !record.isTombstone,
-                record.hasClock, isVisible(record, to: groups)
+                record.hasClock, isVisible(record, to: viewer.groups)
             else { continue }
             if record.isHidden {
                 let conflict = ItemConflict(item: Item(record, source), field: "shadow", values: [])
                 found.append((record.ordinal, conflict))
             }
             guard record.clock?.fields.contains(where: { $0.value.count > 1 }) == true else { continue }
+            try record.checkPresence(viewer)
             for conflict in try conflicts(of: record, logs, source) { found.append((record.ordinal, conflict)) }
         }
         return found.sorted { ($0.ordinal, $0.conflict.field) < ($1.ordinal, $1.conflict.field) }.map(\.conflict)
@@ -119,13 +120,15 @@ extension ItemEngine {
     // MARK: Resolving
 
     func resolve(
-        _ id: ItemID, _ label: String, _ index: Int, _ groups: AccessGroups,
+        _ id: ItemID, _ label: String, _ index: Int, _ viewer: Viewer,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
-        guard isVisible(id, to: groups), let place = records.place(of: id), let record = records.record(at: place),
+        guard isVisible(id, to: viewer.groups), let place = records.place(of: id),
+            let record = records.record(at: place),
             !record.isTombstone, record.hasClock
         else { throw .itemNotFound }
         guard records.canUse(record.protection) else { throw .locked }
+        try record.checkPresence(viewer)
         if label == "shadow" { return try resolveShadow(record, index, in: &session) }
         let logs = try records.logs()
         guard var state = try state(of: record, logs),

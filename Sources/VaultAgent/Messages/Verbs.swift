@@ -156,24 +156,32 @@ extension AgentClient {
     public func add(_ item: Item) throws(VaultError) -> Item { try self.item(AddRequest(item)) }
 
     @discardableResult
-    public func set(_ item: Item) throws(VaultError) -> Item { try self.item(SetRequest(item)) }
+    public func set(_ item: Item) throws(VaultError) -> Item {
+        try withPresence { client throws(VaultError) in try client.item(SetRequest(item)) }
+    }
 
-    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] { try items(CopyMatchingRequest(query)) }
+    public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
+        let request = CopyMatchingRequest(meant(query))
+        return try withPresence(query.presence) { client throws(VaultError) in try client.items(request) }
+    }
 
     @discardableResult
     public func update(matching query: Query, with changes: ItemChanges) throws(VaultError) -> Int {
-        try count(UpdateRequest(query, changes))
+        try withPresence(query.presence) { client throws(VaultError) in
+            try client.count(UpdateRequest(query, changes))
+        }
     }
 
     @discardableResult
     public func delete(matching query: Query) throws(VaultError) -> Int { try count(DeleteRequest(query)) }
 
     public func store(_ items: [Item], replacing: Bool, deleting queries: [Query]) throws(VaultError) {
-        _ = try exchange(StoreRequest.parts(of: items, replacing: replacing, deleting: queries))
+        let parts = StoreRequest.parts(of: items, replacing: replacing, deleting: queries)
+        _ = try withPresence { client throws(VaultError) in try client.exchange(parts) }
     }
 
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
-        try ask(SecretRequest(StoredItem.Key(record), field: field)).value
+        try secret(of: record, field: field, .asked(reason: nil))
     }
 
     public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }

@@ -72,23 +72,30 @@ extension AgentClient {
     public func versions(matching query: Query) throws(VaultError) -> [ItemVersion] {
         var seen: Set<UUID> = []
         // The current one of each item comes first.
-        return try items(VersionsRequest(query, deleted: false)).map { item in
+        return try versions(matching: query, deleted: false).map { item in
             ItemVersion(item: item, isCurrent: item.record.map { seen.insert($0.id).inserted } ?? false)
         }
     }
 
     public func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion] {
-        try items(VersionsRequest(query, deleted: true)).map { ItemVersion(item: $0, isCurrent: false) }
+        try versions(matching: query, deleted: true).map { ItemVersion(item: $0, isCurrent: false) }
+    }
+
+    private func versions(matching query: Query, deleted: Bool) throws(VaultError) -> [Item] {
+        let request = VersionsRequest(meant(query), deleted: deleted)
+        return try withPresence(query.presence) { client throws(VaultError) in try client.items(request) }
     }
 
     @discardableResult
     public func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item {
-        try item(UndoRequest(StoredItem.Key(record), to: version))
+        let request = UndoRequest(StoredItem.Key(record), to: version)
+        return try withPresence { client throws(VaultError) in try client.item(request) }
     }
 
     @discardableResult
     public func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item {
-        try item(RestoreRequest(StoredItem.Key(record)))
+        let request = RestoreRequest(StoredItem.Key(record))
+        return try withPresence { client throws(VaultError) in try client.item(request) }
     }
 
     public func forget(accessGroup group: String) throws(VaultError) -> Int {

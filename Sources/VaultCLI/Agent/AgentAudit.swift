@@ -59,6 +59,7 @@ struct Audit: ParsableCommand {
             var query = Query(itemClass)
             query.synchronizableAny = true
             query.leavesOutLocked = true
+            query.presence = .leftOut
             for item in try vault.allMatching(query) {
                 guard let id = item.record?.id.uuidString.lowercased() else { continue }
                 names[id] = item.phrase(namingGroup: false)

@@ -89,6 +89,7 @@ private struct BrowseSession: ~Copyable {
             var query = Query(itemClass)
             query.synchronizableAny = true
             query.leavesOutLocked = true
+            query.presence = .leftOut
             items += try store.allMatching(query)
         }
         let keyed = items.map { (service: $0.serviceName, account: $0[.account]?.displayText ?? "", item: $0) }

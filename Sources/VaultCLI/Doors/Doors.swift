@@ -23,7 +23,8 @@ struct Doors: ParsableCommand {
 
             While the vault is locked, a program that wants a secret waits until a person was asked for the \
             passphrase: by pinentry, or what $VAULT_PINENTRY names, in a window or at the terminal of $GPG_TTY. Where \
-            there is no vault yet, the first program that stores something has one made. 'vault doors --here' tells \
+            there is no vault yet, the first program that stores something has one made. A person is asked the same \
+            way for items that want the passphrase each time; no door serves those. 'vault doors --here' tells \
             doors that serve already to ask where that command is: at $DISPLAY or $WAYLAND_DISPLAY, else at $GPG_TTY \
             or the terminal of its input.
 

@@ -34,9 +34,13 @@ final class DoorsServe: Sendable {
         let ssh = try doors.ssh.map { try SSHServe($0, house, keepsKeys: doors.keepsSSHKeys) }
         let service = try doors.names.isEmpty ? nil : service(doors.names, house)
         // Units are never asked for anything.
-        let places = service != nil || ssh != nil ? DoorsServe.hear(house, isOnBus: service != nil) : nil
+        let asksPeople = service != nil || ssh != nil
+        let places = asksPeople ? DoorsServe.hear(house, isOnBus: service != nil) : nil
+        // Who serves people's programs can ask people.
+        let presence = asksPeople ? PresenceDoor(house) : nil
         isOpen()
         end.wait()
+        presence?.close()
         // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
         service?.close()
         ssh?.close()

@@ -37,19 +37,28 @@ final class VaultHouse: DoorHouse {
         guard hasVault else { return nil }
         do throws(VaultError) {
             let vault = try LockedVault(at: path).path
-            guard let client else { return try AgentClient(vault: vault, accessGroups: ["default", "*"]) }
+            guard let client else { return try VaultHouse.neverAsking(vault, ["default", "*"]) }
             guard let behalf = Behalf(process: client.process, startTime: client.startTime) else { return nil }
-            let agent = try AgentClient(vault: vault, accessGroups: nil, behalf: behalf)
+            let agent = try VaultHouse.neverAsking(vault, nil, behalf)
             // An agent that cannot look into the sandbox, and whose policy has nothing to say.
             guard let agent, let sandbox = client.sandbox, agent.greeting.groups == nil, !agent.greeting.hasRules else {
                 return agent
             }
             guard !sandbox.isEmpty else { throw .agent(.refused) }
-            return try AgentClient(vault: vault, accessGroups: [sandbox], behalf: behalf)
+            return try VaultHouse.neverAsking(vault, [sandbox], behalf)
         } catch {
             guard error == .agent(.otherVault) else { throw error }
             return nil
         }
+    }
+
+    /// What a person has to allow each time is not served by doors: no protocol of theirs could say that it waits.
+    private static func neverAsking(
+        _ vault: FilePath, _ groups: AccessGroups?, _ behalf: Behalf? = nil
+    ) throws(VaultError) -> AgentClient? {
+        let agent = try AgentClient(vault: vault, accessGroups: groups, behalf: behalf)
+        agent?.asking = .never
+        return agent
     }
 
     // MARK: Asking
@@ -91,6 +100,11 @@ final class VaultHouse: DoorHouse {
             case .timedOut, .failed: return .failed
             }
         }
+    }
+
+    func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes {
+        let prompter = Prompter(place.withLock { $0 }, program: ProcessEnvironment.variable("VAULT_PINENTRY"))
+        return try prompter.start(until: stop).ask(question)
     }
 
     /// The vault's identifier, 16 bytes; nil: there is none, or it cannot be read.

@@ -28,6 +28,7 @@ struct Add: ParsableCommand {
                 query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
                 query.synchronizableAny = true
                 query.leavesOutLocked = true
+                query.presence = .leftOut
                 guard try vault.allMatching(query).isEmpty else { throw VaultError.duplicateItem }
             }
         ) { vault, item in

@@ -42,6 +42,7 @@ enum ItemCompletion {
         return [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
             var query = Query(itemClass)
             query.leavesOutLocked = true
+            query.presence = .leftOut
             query.synchronizableAny = true
             return (try? client.allMatching(query)) ?? []
         }.flatMap(names)

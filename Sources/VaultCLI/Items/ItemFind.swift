@@ -12,7 +12,8 @@ struct Find: ParsableCommand {
         discussion: """
             TEXT is a part of the service, the account or the label; the options compare exactly, and all must match. \
             A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs, and \
-            the access group where there are several.
+            the access group where there are several. Items that ask for the passphrase each time are left out, and \
+            counted, unless --reveal wants their secrets.
             """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions
@@ -66,6 +67,10 @@ struct Find: ParsableCommand {
             if leftOut > 0 {
                 Output.note("the vault is locked, and leaves out \(leftOut.grouped): 'vault unlock' shows all")
             }
+            let protected = try protected(in: vault) - leftOut
+            if protected > 0 {
+                Output.note("left out \(protected.grouped) that ask for the passphrase each time: 'vault get' does")
+            }
             guard !items.isEmpty else {
                 if json { try Output.line("[]") }
                 throw CommandError(.notFound, "no such item")
@@ -88,6 +93,17 @@ struct Find: ParsableCommand {
         return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1) }
     }
 
+    /// How many items match that are not shown, since a person has to allow that each time, or since the vault is
+    /// locked.
+    private func protected(in vault: any OpenVault) throws -> Int {
+        guard !reveal else { return 0 }
+        return try queries.reduce(0) { count, query in
+            var query = query
+            query.presence = .leftOut
+            return try count + vault.lockedCount(matching: query)
+        }
+    }
+
     private var queries: [Query] {
         switch itemClass {
         case .identity: query(for: .certificate).map { [identities(like: $0)] } ?? []
@@ -107,6 +123,7 @@ struct Find: ParsableCommand {
         for query in queries {
             var query = query
             query.leavesOutLocked = true
+            if !reveal { query.presence = .leftOut }
             found += try store.allMatching(query)
         }
         if case .identity = itemClass { return found }

@@ -42,6 +42,7 @@ struct Forget: ParsableCommand {
             var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
             query.synchronizableAny = true
             query.leavesOutLocked = true
+            query.presence = .leftOut
             return try count + vault.allMatching(query).count + vault.lockedCount(matching: query)
         }
     }

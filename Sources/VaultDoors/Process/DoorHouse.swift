@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import Vault
 package import VaultAgent
+package import VaultCrypto
 
 /// A process that comes to a door, as the bus and the kernel know it.
 package struct DoorClient: Hashable, Sendable {
@@ -63,4 +64,7 @@ package protocol DoorHouse: Sendable {
     ///
     /// - Returns: `.done`: it may; `.dismissed`: it may not.
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome
+
+    /// Asks for the passphrase, of which nothing is made here, and waits for a person.
+    func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes
 }

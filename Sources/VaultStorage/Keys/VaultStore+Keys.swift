@@ -20,10 +20,15 @@ extension VaultStore {
     ///
     /// - Throws: `.rekeyed` when they are not this vault's, or no longer.
     public func unlockKeys(_ unlocked: consuming UnlockedKeys) throws(StorageError) {
+        try checkKeys(unlocked)
+        keys = unlocked.keys
+    }
+
+    /// - Throws: `.rekeyed` when the keys are not this vault's, or no longer: another file may be in its place.
+    public func checkKeys(_ unlocked: borrowing UnlockedKeys) throws(StorageError) {
         try check()
         let isSame = keys.belongTogether(with: unlocked.keys)
         guard isSame else { throw .rekeyed }
-        keys = unlocked.keys
     }
 
     /// What seals the lines of a log outside the vault.

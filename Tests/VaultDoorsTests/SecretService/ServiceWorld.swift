@@ -71,6 +71,7 @@ final class TestHouse: DoorHouse {
     private struct State {
         var person = Person.absent
         var asked: [String] = []
+        var typed: [String] = []
         var whenFound: (@Sendable () -> Void)?
     }
 
@@ -142,6 +143,24 @@ final class TestHouse: DoorHouse {
 
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome {
         answer(question.description.joined(separator: "\n"), stop) {}
+    }
+
+    func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes {
+        switch answer((question.description + [question.error ?? ""]).joined(separator: "\n"), stop, {}) {
+        case .done: return typed()
+        case .dismissed: throw .dismissed
+        case .unavailable: throw .unavailable
+        case .failed: throw .timedOut
+        }
+    }
+
+    /// What the person types; by default what opens the vault.
+    func types(_ text: [String]) { state.withLock { $0.typed = text } }
+
+    private func typed() -> SecretBytes {
+        let text = state.withLock { $0.typed.isEmpty ? "pass" : $0.typed.removeFirst() }
+        // Memory for a few bytes there is.
+        return try! SecretBytes(copying: Array(text.utf8).span)
     }
 
     private func answer(_ client: DoorClient, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {

@@ -123,7 +123,7 @@ struct RecordSourceTests {
         let engine = ItemEngine(records)
         let source = NoSource()
         try records.write { (session) throws(VaultError) in try engine.setHistoryLimit(2, in: &session) }
-        let groups = AccessGroups.standard
+        let (groups, viewer) = (AccessGroups.standard, Viewer(.standard))
         let random = SeededRandom("records elsewhere")
         var answers: Set<String> = []
         for step in 0..<2_000 {
@@ -156,7 +156,7 @@ struct RecordSourceTests {
                 other = outcome { () throws(VaultError) in
                     [
                         try records.write { (session) throws(VaultError) in
-                            try engine.set(item, groups, for: source, in: &session)
+                            try engine.set(item, viewer, for: source, in: &session)
                         }
                     ]
                 }
@@ -167,9 +167,9 @@ struct RecordSourceTests {
                 }
                 other = outcome { () throws(VaultError) in
                     _ = try records.write { (session) throws(VaultError) in
-                        try engine.update(matching: query, with: changes, groups, in: &session)
+                        try engine.update(matching: query, with: changes, viewer, in: &session)
                     }
-                    return try engine.copyMatching(query, groups, for: source)
+                    return try engine.copyMatching(query, viewer, for: source)
                 }
             case 3:
                 mine = outcome { () throws(VaultError) in
@@ -185,7 +185,7 @@ struct RecordSourceTests {
             case 4:
                 mine = outcome { () throws(VaultError) in try vault.versions(matching: query).map(\.item) }
                 other = outcome { () throws(VaultError) in
-                    try engine.versions(matching: query, groups, for: source).map(\.item)
+                    try engine.versions(matching: query, viewer, for: source).map(\.item)
                 }
             case 5:
                 mine = outcome { () throws(VaultError) in
@@ -193,12 +193,12 @@ struct RecordSourceTests {
                     return [try vault.undo(record, to: nil)]
                 }
                 other = outcome { () throws(VaultError) in
-                    guard let record = try engine.copyMatching(query, groups, for: source).first?.record else {
+                    guard let record = try engine.copyMatching(query, viewer, for: source).first?.record else {
                         return []
                     }
                     return [
                         try records.write { (session) throws(VaultError) in
-                            try engine.undo(record.itemID, to: nil, groups, for: source, in: &session)
+                            try engine.undo(record.itemID, to: nil, viewer, for: source, in: &session)
                         }
                     ]
                 }
@@ -208,11 +208,11 @@ struct RecordSourceTests {
                     return [try vault.restoreItem(record)]
                 }
                 other = outcome { () throws(VaultError) in
-                    let deleted = try engine.deleted(matching: query, groups, for: source)
+                    let deleted = try engine.deleted(matching: query, viewer, for: source)
                     guard let record = deleted.first?.item.record else { return [] }
                     return [
                         try records.write { (session) throws(VaultError) in
-                            try engine.restore(record.itemID, groups, for: source, in: &session)
+                            try engine.restore(record.itemID, viewer, for: source, in: &session)
                         }
                     ]
                 }

@@ -43,10 +43,7 @@ extension Case {
         + damage + identities
 
     /// Rows that have nothing here to be tested with.
-    public static let leftOut = [
-        "K21": "needs an item that asks for a fingerprint or a passcode; such items are refused, errSecUnimplemented",
-        "K22": "as K21",
-    ]
+    public static let leftOut: [String: String] = [:]
 
     /// Rows about objects: certificates, keys, identities. They are in ``KeyCase/table``.
     public static let ofObjects = ["B04", "D38", "E27", "G24", "L05", "L06", "L07"]
@@ -76,6 +73,15 @@ extension Case {
         Case(
             "K15", .add(stored(["pdmn": "akpu"])), .add(account("b")), .withoutPassphrase, .copy(genp(), -25300),
             .copy(genp(["acct": "b"]))),
+        Case(
+            "K21", .add(stored(["accc": constrained])), .copy(genp(["r_Data": true, "u_AuthUI": "u_AuthUIF"]), -25308),
+            .copy(genp(["r_Attributes": true, "u_AuthUI": "u_AuthUIF"]), -25308),
+            .copy(genp(["u_NoAuthUI": true]), -25308), .update(genp(["u_AuthUI": "u_AuthUIF"]), ["labl": "l"], -25308),
+            .delete(genp(["u_AuthUI": "u_AuthUIF"]))),
+        Case(
+            "K22", .add(stored(["accc": constrained])), .copy(genp(["r_Data": true, "u_AuthUI": "u_AuthUIS"]), -25300),
+            .add(account("b")), .copy(of("genp", all).merging(["u_AuthUI": "u_AuthUIS"]) { $1 }, gives: .array(1)),
+            .copy(of("genp", ["u_AuthUI": "u_AuthUIS", "r_Data": true]), gives: .data(x))),
     ]
 
     // MARK: Damage. Apple's systems drop what is damaged; here nothing is used of a vault whose records are not all as

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+
+/// Lets another thread end a call that waits for the agent: for a person's answer, or for questions to ask.
+package final class AgentCall: Sendable {
+    private struct State {
+        var line: AgentConnection.Line?
+        var isEnded = false
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// The call throws `.agent(.gone)`, now or as soon as it begins.
+    package func end() {
+        let line = state.withLock { state in
+            state.isEnded = true
+            return state.line.take()
+        }
+        line?.hangUp()
+    }
+
+    package var isEnded: Bool { state.withLock(\.isEnded) }
+
+    /// - Returns: false when the call was ended before it began.
+    func begin(_ line: AgentConnection.Line) -> Bool {
+        state.withLock { state in
+            if !state.isEnded { state.line = line }
+            return !state.isEnded
+        }
+    }
+}

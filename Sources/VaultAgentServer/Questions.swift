@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import Vault
+internal import VaultAgent
+
+/// The question that a person is being asked, and the doors that can ask. ``Turns`` sees to it that there is one.
+final class Questions: Sendable {
+    /// A connection on which a door hears whom to ask.
+    struct Door: Sendable {
+        let id: ObjectIdentifier
+        /// The number of its process, which alone may answer.
+        let process: Int32
+        let tell: @Sendable (QuestionEvent) -> Void
+    }
+
+    private struct Asked {
+        let question: PersonQuestion
+        let client: ObjectIdentifier
+        /// Nil: it was not given to one yet.
+        var door: ObjectIdentifier?
+        /// Those that have said that they cannot ask.
+        var passed: Set<ObjectIdentifier> = []
+        var triesLeft = 3
+        let end: @Sendable (Result<Void, VaultError>) -> Void
+    }
+
+    private struct State {
+        /// In the order of their offers.
+        var doors: [Door] = []
+        var asked: Asked?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether a door has offered to ask.
+    var canAsk: Bool { state.withLock { !$0.doors.isEmpty } }
+
+    // MARK: Doors
+
+    func add(_ door: Door) { state.withLock { $0.doors.append(door) } }
+
+    /// The door has gone. What it was asking, the next one asks.
+    func remove(door id: ObjectIdentifier) {
+        let next = state.withLock { state -> (@Sendable () -> Void)? in
+            state.doors.removeAll { $0.id == id }
+            return state.asked?.door == id ? Questions.pass(on: &state) : nil
+        }
+        next?()
+    }
+
+    // MARK: Clients
+
+    /// Has a person asked.
+    ///
+    /// - Parameter end: called once, on any thread, unless the question is withdrawn: with `.presenceRequired` when no
+    ///   door can ask.
+    func ask(
+        _ question: PersonQuestion, for client: ObjectIdentifier,
+        end: @escaping @Sendable (Result<Void, VaultError>) -> Void
+    ) {
+        let next = state.withLock { state in
+            state.asked = Asked(question: question, client: client, end: end)
+            return Questions.pass(on: &state)
+        }
+        next?()
+    }
+
+    /// The client does not want to know any more.
+    func withdraw(for client: ObjectIdentifier) {
+        let tell = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let asked = state.asked, asked.client == client else { return nil }
+            state.asked = nil
+            let door = state.doors.first { $0.id == asked.door }
+            return { door?.tell(.withdrawn(asked.question.id)) }
+        }
+        tell?()
+    }
+
+    /// Gives the question to the first door that has not passed it.
+    ///
+    /// - Returns: what is to be done without the lock.
+    private static func pass(on state: inout State) -> (@Sendable () -> Void)? {
+        guard let asked = state.asked else { return nil }
+        let passed = asked.passed.union(asked.door.map { [$0] } ?? [])
+        guard let door = state.doors.first(where: { !passed.contains($0.id) }) else {
+            state.asked = nil
+            return { asked.end(.failure(.presenceRequired)) }
+        }
+        state.asked?.door = door.id
+        state.asked?.passed = passed
+        return { door.tell(.asked(asked.question)) }
+    }
+
+    // MARK: Answers
+
+    /// - Throws: `.agent(.refused)` when the process is not the door's that asks the question; `.cancelled` when it is
+    ///   no longer asked.
+    func check(_ id: QuestionID, from process: Int32) throws(VaultError) {
+        let flaw = state.withLock { state -> VaultError? in
+            guard state.doors.contains(where: { $0.process == process }) else { return .agent(.refused) }
+            guard let asked = state.asked, asked.question.id == id else { return .cancelled }
+            return state.doors.contains { $0.id == asked.door && $0.process == process } ? nil : .agent(.refused)
+        }
+        if let flaw { throw flaw }
+    }
+
+    func end(_ id: QuestionID, _ result: Result<Void, VaultError>) {
+        let end = state.withLock { state -> (@Sendable (Result<Void, VaultError>) -> Void)? in
+            guard let asked = state.asked, asked.question.id == id else { return nil }
+            state.asked = nil
+            return asked.end
+        }
+        end?(result)
+    }
+
+    /// The door cannot ask.
+    func pass(_ id: QuestionID) {
+        let next = state.withLock { state in
+            state.asked?.question.id == id ? Questions.pass(on: &state) : nil
+        }
+        next?()
+    }
+
+    /// The passphrase was wrong.
+    ///
+    /// - Returns: whether there may be another try.
+    func noteWrong(_ id: QuestionID) -> Bool {
+        let isLast = state.withLock { state in
+            guard state.asked?.question.id == id else { return true }
+            state.asked?.triesLeft -= 1
+            return state.asked?.triesLeft == 0
+        }
+        if isLast { end(id, .failure(.storage(.wrongPassphrase))) }
+        return !isLast
+    }
+}

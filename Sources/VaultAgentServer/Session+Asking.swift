@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import NIOCore
+internal import Vault
+internal import VaultAgent
+
+// Connections on which a person is asked: the one that wants it, and the one on which a door hears of it.
+
+extension Session {
+    /// Has a door ask, when it is this client's turn.
+    func authenticate(
+        _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        phase = .asking
+        // A client that goes takes its question with it, which is noticed by reading alone.
+        readOrNot(context)
+        guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number, context) }
+        let question = server.question(from: caller, reason: request.reason ?? "")
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        let loop = context.eventLoop
+        let isTaken = server.turns.wait(ObjectIdentifier(self), isForUnlocking: false) {
+            loop.execute { here.value.session.ask(question, caller, number, here.value.context) }
+        }
+        if !isTaken { end(.failure(.agent(.busy)), caller, number, context) }
+    }
+
+    private func ask(
+        _ question: PersonQuestion, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        guard case .asking = phase else { return }
+        let patience = TimeAmount.nanoseconds(Int64(server.settings.patienceForPerson / .nanoseconds(1)))
+        answerEnd = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
+            self.server.questions.withdraw(for: ObjectIdentifier(self))
+            self.end(.failure(.agent(.unanswered)), caller, number, context)
+        }
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        server.questions.ask(question, for: ObjectIdentifier(self)) { [loop = context.eventLoop] result in
+            loop.execute { here.value.session.end(result, caller, number, here.value.context) }
+        }
+    }
+
+    private func end(
+        _ result: Result<Void, VaultError>, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        guard case .asking = phase else { return }
+        answerEnd?.cancel()
+        answerEnd = nil
+        server.turns.leave(ObjectIdentifier(self))
+        phase = .busy
+        do throws(VaultError) {
+            try result.get()
+            guard represented?.hasEnded != true else { throw .agent(.refused) }
+            let ticket = try server.answers.ticket(for: caller)
+            tickets.append(ticket.value)
+            reply([ticket], number, context)
+        } catch {
+            server.answers.audit?.noteUnattended(caller, error)
+            reply([FailureReply(error)], number, context)
+        }
+    }
+
+    // MARK: Doors
+
+    /// Tells a door from now on whom to ask.
+    func offer(_ number: UInt32, _ context: ChannelHandlerContext) {
+        phase = .offering
+        readOrNot(context)
+        tell(nil, number, context)
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        server.questions.add(
+            Questions.Door(id: ObjectIdentifier(self), process: process.id) { [loop = context.eventLoop] event in
+                loop.execute { here.value.session.tell(event, number, here.value.context) }
+            })
+    }
+
+    private func tell(_ event: QuestionEvent?, _ number: UInt32, _ context: ChannelHandlerContext) {
+        guard case .offering = phase else { return }
+        // Nobody reads what waits, and nobody is asked.
+        guard context.channel.isWritable else { return close(context) }
+        write(QuestionReply(event).frame(number), context).assumeIsolated().whenFailure { _ in self.close(context) }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultAgent
+import VaultAgentServer
+import VaultCrypto
+import VaultStorage
+
+/// The vault and the agent that this process finds by its environment, and a person.
+final class World {
+    private let directory: TemporaryDirectory
+    let passphrase: Passphrase
+    private let server = Running()
+    private var socket: AgentSocket?
+    private var door: Door?
+
+    private var path: FilePath { directory.path.appending("v.vault") }
+    private var address: FilePath { directory.path.appending("run").appending("agent.sock") }
+
+    /// Who asks the person, and counts it.
+    final class Door: Sendable {
+        private let state = Mutex<[String]>([])
+        let call = AgentCall()
+
+        var count: Int { state.withLock { $0.count } }
+        var reasons: [String] { state.withLock { $0 } }
+
+        func note(_ question: PersonQuestion) { state.withLock { $0.append(question.reason) } }
+    }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        passphrase = try .of("pass")
+        Vault.setDefault(nil)
+        setenv("VAULT_FILE", directory.path.appending("v.vault").string, 1)
+        setenv("VAULT_AGENT_SOCK", directory.path.appending("run").appending("agent.sock").string, 1)
+        setenv("XDG_STATE_HOME", directory.path.appending("state").string, 1)
+    }
+
+    deinit {
+        door?.call.end()
+        server.stop()
+        Vault.setDefault(nil)
+    }
+
+    func makeVault() throws { try Vault.create(at: path, passphrase: passphrase, cost: .weakest).close() }
+
+    func startAgent() throws {
+        let server = try AgentServer(AgentSettings(vault: path, version: "test"))
+        let socket = try AgentSocket.make(address)
+        try server.start(on: socket.descriptor)
+        self.server.agent.withLock { $0 = server }
+        self.socket = consume socket
+    }
+
+    /// Ends the agent; to be called from any thread but its own.
+    var ending: @Sendable () -> Void { server.stop }
+
+    /// An agent that ends once.
+    private final class Running: Sendable {
+        let agent = Mutex<AgentServer?>(nil)
+
+        @Sendable func stop() { agent.withLock { $0.take() }?.stop() }
+    }
+
+    /// Starts the agent and a door.
+    ///
+    /// - Parameter answer: what the person answers, again and again until the question is over; nil: nothing.
+    @discardableResult
+    func startAgent(_ answer: @escaping @Sendable (PersonQuestion) -> PersonAnswer?) throws -> Door {
+        try startAgent()
+        let (door, begun) = (Door(), DispatchSemaphore(value: 0))
+        let client = try required(try AgentClient(at: address, vault: path, accessGroups: nil))
+        DispatchQueue(label: "door").async {
+            try? client.offerToAsk(door.call, begins: { begun.signal() }) { event in
+                guard case .asked(let question) = event else { return }
+                door.note(question)
+                DispatchQueue(label: "person").async {
+                    while let answer = answer(question) {
+                        do throws(VaultError) { try client.answer(question.id, answer) } catch {
+                            if error == .storage(.wrongPassphrase) { continue }
+                        }
+                        return
+                    }
+                }
+            }
+        }
+        try check(begun.wait(timeout: .now() + 60) == .success)
+        self.door = door
+        return door
+    }
+}
+
+/// What an exit test says: it has no other way to fail than to end.
+struct Failed: Error {}
+
+func check(_ condition: Bool, line: Int = #line) throws {
+    guard !condition else { return }
+    FileHandle.standardError.write(Data("line \(line)\n".utf8))
+    throw Failed()
+}
+
+func required<R>(_ value: R?) throws -> R {
+    guard let value else { throw Failed() }
+    return value
+}
