@@ -53,8 +53,8 @@ enum DefaultStore {
 
     /// Opens the secret of an item that was found, whether or not a person has to allow it.
     ///
-    /// - Throws: `.presenceRequired` when nobody can be asked, or may be; `.cancelled`, `.storage(.wrongPassphrase)` and
-    ///   `.agent(.unanswered)` when they were; and as ``ItemRecord/secret(field:)``.
+    /// - Throws: `.presenceRequired` when nobody can be asked, or may be; `.cancelled`, `.agent(.unanswered)` and
+    ///   `.storage(.wrongPassphrase)` when they were; and as ``ItemRecord/secret(field:)``.
     static func secret(of record: ItemRecord, for people: Request.People) throws(VaultError) -> Secret? {
         guard let agent = try get(for: people) as? AgentClient else { return try record.secret() }
         return try agent.secret(of: record, field: nil, people.presence)

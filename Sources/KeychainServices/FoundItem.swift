@@ -7,13 +7,17 @@ struct FoundItem {
     /// Of an identity its certificate.
     private let item: Item
     private let key: Item?
+    /// What becomes of a key that a person has to allow the use of.
+    private let people: Request.People
 
-    init(_ item: Item, key: Item? = nil) { (self.item, self.key) = (item, key) }
+    init(_ item: Item, key: Item? = nil, _ people: Request.People = Request.People()) {
+        (self.item, self.key, self.people) = (item, key, people)
+    }
 
     /// - Parameter arePairs: whether each two items are an identity.
-    static func all(_ items: [Item], arePairs: Bool) -> [FoundItem] {
-        guard arePairs else { return items.map { FoundItem($0) } }
-        return stride(from: 0, to: items.count - 1, by: 2).map { FoundItem(items[$0], key: items[$0 + 1]) }
+    static func all(_ items: [Item], arePairs: Bool, _ people: Request.People) -> [FoundItem] {
+        guard arePairs else { return items.map { FoundItem($0, people) } }
+        return stride(from: 0, to: items.count - 1, by: 2).map { FoundItem(items[$0], key: items[$0 + 1], people) }
     }
 
     var className: String { key == nil ? item.itemClass.rawValue : "idnt" }
@@ -41,11 +45,15 @@ struct FoundItem {
     var object: NSObject? {
         switch item.itemClass {
         case .genericPassword, .internetPassword: return nil
-        case .key: return SecKey.of(item)
+        case .key: return secKey(of: item)
         case .certificate:
             guard let certificate, let key else { return certificate }
-            return SecKey.of(key).map { SecIdentity(certificate: certificate, key: $0) }
+            return secKey(of: key).map { SecIdentity(certificate: certificate, key: $0) }
         }
+    }
+
+    private func secKey(of item: Item) -> SecKey? {
+        item.secret == nil && item.asksForPresence ? SecKey.closed(item, people) : SecKey.of(item)
     }
 
     /// Nil: the item is no certificate's, or its secret was not asked for.

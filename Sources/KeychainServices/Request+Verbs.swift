@@ -17,13 +17,17 @@ extension Request {
         guard let identity = reference?.identity, isOfIdentities else {
             // Without a class there is a flaw, and nothing is made of the item.
             let key = ItemKey(itemClass ?? .genericPassword, attributes)
-            return [Item(key, secret: try Secret.toStore(data, else: reference))]
+            var item = Item(key, secret: try Secret.toStore(data, else: reference))
+            SecKey.describe(&item)
+            return [item]
         }
         var items: [Item] = []
         for part in [ItemReference.certificate(identity.certificate), .key(identity.key)] {
             guard let itemClass = part.itemClass else { continue }
             let own = try part.attributes(isQuery: false).merging(attributes) { $1 }
-            items.append(Item(ItemKey(itemClass, own), secret: try part.secret()))
+            var item = Item(ItemKey(itemClass, own), secret: try part.secret())
+            SecKey.describe(&item)
+            items.append(item)
         }
         return items
     }
@@ -31,11 +35,11 @@ extension Request {
     /// Finds what the query asks for, and of certificates those that pass what else is asked.
     func find(_ query: Query, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
         guard isOfCertificates, !filter.isEmpty else {
-            return FoundItem.all(try store.copyMatching(query), arePairs: isOfIdentities)
+            return FoundItem.all(try store.copyMatching(query), arePairs: isOfIdentities, people)
         }
         var unlimited = query
         (unlimited.limit, unlimited.returnsSecrets) = (.all, true)
-        let items = FoundItem.all(try store.copyMatching(unlimited), arePairs: isOfIdentities)
+        let items = FoundItem.all(try store.copyMatching(unlimited), arePairs: isOfIdentities, people)
         return try filter.passing(items, limit: query.limit ?? .all, in: store)
     }
 

@@ -56,6 +56,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
     var query = request.query
     query.limit = request.limit ?? .one
     query.returnsSecrets = request.needsSecret
+    query.leavesKeysClosed = request.results == .reference
     return DefaultStore.perform(hasFlaw: request.flaw != nil, for: request.people) { groups throws(VaultError) in
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in

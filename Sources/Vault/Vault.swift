@@ -7,8 +7,8 @@ public import VaultStorage
 /// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a
 /// whole.
 public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
-    /// How many of the items that match cannot be read now, since the vault is locked. With a query that leaves out what
-    /// a person has to allow, those that do not match for that count as well.
+    /// How many of the items that match cannot be read now, since the vault is locked. With a query that leaves out
+    /// what a person has to allow, those that do not match for that count as well.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
 
     /// Writes the file anew without what was deleted or replaced.

@@ -22,8 +22,8 @@ extension AgentClient {
     ///     what is over 160 characters, they do not see.
     /// - Returns: a client on a connection of its own. When that ends, so does the permission, and its requests end
     ///   with `.presenceRequired` where they need one.
-    /// - Throws: `.presenceRequired`: nobody can be asked; `.cancelled`: they have said no; `.storage(.wrongPassphrase)`
-    ///   after three tries; `.agent(.unanswered)`: not in 60 seconds; `.agent`: the agent is gone.
+    /// - Throws: `.presenceRequired`: nobody can be asked; `.cancelled`: they have said no; after three tries
+    ///   `.storage(.wrongPassphrase)`; `.agent(.unanswered)`: not in 60 seconds; `.agent`: the agent is gone.
     public func attended(reason: String?) throws(VaultError) -> AgentClient { try attended(reason: reason, nil) }
 
     /// - Parameter call: lets another thread end it.

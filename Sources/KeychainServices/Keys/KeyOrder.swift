@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
+@_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
 /// What a caller wants of a new key pair.
@@ -53,8 +54,10 @@ struct KeyOrder {
     }
 
     /// Stores what is to be stored, all of it or nothing.
-    func store(_ key: SecKey) throws(StatusError) {
-        guard !items.isEmpty else { return }
+    ///
+    /// - Returns: the private key, which has no bytes if a person has to allow its use from now on.
+    func store(_ key: SecKey) throws(StatusError) -> SecKey {
+        guard !items.isEmpty else { return key }
         var dictionaries: [NSDictionary] = []
         for (isPrivate, attributes) in items {
             var attributes = attributes
@@ -64,5 +67,13 @@ struct KeyOrder {
         }
         let status = addAll(dictionaries)
         guard status == errSecSuccess else { throw StatusError(status: status) }
+        guard let control = items.first(where: \.isPrivate)?.attributes["accc"] as? SecAccessControl,
+            Item(ItemKey(.key, [.accessControl: .data(control.encoded)])).asksForPresence
+        else { return key }
+        var found: CFTypeRef?
+        let query: [String: Any] = ["v_Ref": key, "r_Ref": true, "sync": kSecAttrSynchronizableAny]
+        unsafe SecItemCopyMatching(query as NSDictionary, &found)
+        guard let closed = found as? SecKey else { throw StatusError(status: errSecInternal) }
+        return closed
     }
 }

@@ -67,5 +67,5 @@ extension KeyNumber {
         }
     }
 
-    fileprivate static func isRSA(_ type: AttributeValue?) -> Bool? { parse(type).flatMap { isRSA($0 as NSNumber) } }
+    static func isRSA(_ type: AttributeValue?) -> Bool? { parse(type).flatMap { isRSA($0 as NSNumber) } }
 }

@@ -17,9 +17,7 @@ public func SecKeyCreateRandomKey(
 ) -> SecKey? {
     unsafe reporting(to: error) { () throws(StatusError) in
         let order = try KeyOrder(parameters)
-        let key = try order.make()
-        try order.store(key)
-        return key
+        return try order.store(try order.make())
     }
 }
 
@@ -34,8 +32,7 @@ public func SecKeyGeneratePair(
 ) -> OSStatus {
     do throws(StatusError) {
         let order = try KeyOrder(parameters)
-        let key = try order.make()
-        try order.store(key)
+        let key = try order.store(try order.make())
         // The caller's pointers are valid for the length of the call.
         unsafe publicKey?.pointee = key.publicKey
         unsafe privateKey?.pointee = key

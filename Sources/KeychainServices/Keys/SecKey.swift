@@ -16,33 +16,40 @@ public final class SecKey: NSObject, @unchecked Sendable {
     let publicRepresentation: [UInt8]
     private let material: KeyMaterial?
 
-    /// What a private key is made of. A box, since the layout of a public class must not need another module.
-    private final class KeyMaterial: Sendable {
-        let secret: Secret
-
-        init(_ secret: Secret) { self.secret = secret }
-    }
-
-    private init(_ representation: KeyRepresentation, _ secret: Secret?) {
+    private init(_ representation: KeyRepresentation, isPrivate: Bool, _ material: KeyMaterial?) {
         isRSA = representation.isRSA
-        isPrivate = representation.isPrivate
+        self.isPrivate = isPrivate
         bits = representation.bits
         publicRepresentation = representation.publicRepresentation
-        material = secret.map(KeyMaterial.init)
+        self.material = material
     }
 
     /// A public key. Nil: these are no bytes of one.
     ///
     /// - Parameter representation: PKCS#1, or 4, x and y. Whether the point is the curve's is not looked at.
     static func publicKey(_ representation: [UInt8], isRSA: Bool) -> SecKey? {
-        KeyRepresentation(representation.span, isRSA: isRSA, isPrivate: false).map { SecKey($0, nil) }
+        KeyRepresentation(representation.span, isRSA: isRSA, isPrivate: false).map {
+            SecKey($0, isPrivate: false, nil)
+        }
     }
 
     /// A private key. Nil: these are no bytes of one.
     ///
     /// - Parameter secret: PKCS#1, or 4, x, y and the private number. Whether they belong together is not looked at.
     static func privateKey(_ secret: Secret, isRSA: Bool) -> SecKey? {
-        secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: true) }.map { SecKey($0, secret) }
+        secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: true) }.map {
+            SecKey($0, isPrivate: true, KeyMaterial(.memory(secret)))
+        }
+    }
+
+    /// A private key whose bytes stay in the vault, which has a person asked each time it is used. Nil: these are no
+    /// bytes of a public key.
+    ///
+    /// - Parameter publicRepresentation: of its public half.
+    static func closedKey(_ publicRepresentation: [UInt8], isRSA: Bool, _ place: ClosedKey) -> SecKey? {
+        KeyRepresentation(publicRepresentation.span, isRSA: isRSA, isPrivate: false).map {
+            SecKey($0, isPrivate: true, KeyMaterial(.vault(place)))
+        }
     }
 
     /// The public half.
@@ -51,8 +58,21 @@ public final class SecKey: NSObject, @unchecked Sendable {
     /// The bytes of a block: those of the modulus, or of the curve's numbers.
     var blockLength: Int { (bits + 7) / 8 }
 
-    /// The private bytes. Nil of a public key.
-    func secret() throws(StatusError) -> Secret? { material?.secret }
+    /// The private bytes, for which a person may have to be asked. Nil of a public key.
+    func secret() throws(StatusError) -> Secret? {
+        switch material?.place {
+        case nil: return nil
+        case .memory(let secret): return secret
+        case .vault(let place):
+            let secret = try place.secret()
+            let found = secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: true) }
+            // Another key has taken the place of this one.
+            guard found?.publicRepresentation == publicRepresentation else {
+                throw StatusError(status: errSecItemNotFound)
+            }
+            return secret
+        }
+    }
 
     /// Lends the external representation.
     func withRepresentation<R: ~Copyable>(
@@ -77,7 +97,9 @@ public final class SecKey: NSObject, @unchecked Sendable {
         guard let other = other as? SecKey else { return false }
         guard isRSA == other.isRSA, isPrivate == other.isPrivate, publicRepresentation == other.publicRepresentation
         else { return false }
-        guard let own = material?.secret, let others = other.material?.secret else { return true }
+        guard case .memory(let own)? = material?.place, case .memory(let others)? = other.material?.place else {
+            return true
+        }
         return own.withBytes { own in others.withBytes { isEqualInConstantTime(own, $0) } }
     }
 
@@ -86,4 +108,16 @@ public final class SecKey: NSObject, @unchecked Sendable {
     override public var description: String {
         "<SecKey \(isRSA ? "RSA" : "EC") \(isPrivate ? "private" : "public") key, \(bits) bits>"
     }
+}
+
+/// What a private key is made of. A box, since the layout of a public class must not need another module.
+private final class KeyMaterial: Sendable {
+    enum Place: Sendable {
+        case memory(Secret)
+        case vault(ClosedKey)
+    }
+
+    let place: Place
+
+    init(_ place: Place) { self.place = place }
 }

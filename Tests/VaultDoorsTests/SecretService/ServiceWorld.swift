@@ -147,7 +147,7 @@ final class TestHouse: DoorHouse {
 
     func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes {
         switch answer((question.description + [question.error ?? ""]).joined(separator: "\n"), stop, {}) {
-        case .done: return typed()
+        case .done: return try typed()
         case .dismissed: throw .dismissed
         case .unavailable: throw .unavailable
         case .failed: throw .timedOut
@@ -157,10 +157,11 @@ final class TestHouse: DoorHouse {
     /// What the person types; by default what opens the vault.
     func types(_ text: [String]) { state.withLock { $0.typed = text } }
 
-    private func typed() -> SecretBytes {
+    private func typed() throws(PromptError) -> SecretBytes {
         let text = state.withLock { $0.typed.isEmpty ? "pass" : $0.typed.removeFirst() }
-        // Memory for a few bytes there is.
-        return try! SecretBytes(copying: Array(text.utf8).span)
+        do throws(CryptoError) { return try SecretBytes(copying: Array(text.utf8).span) } catch {
+            throw .failed("no memory")
+        }
     }
 
     private func answer(_ client: DoorClient, _ stop: PromptStop, _ done: () throws -> Void) -> PromptOutcome {
