@@ -19,7 +19,7 @@ extension AgentClient {
     ///
     /// - Parameters:
     ///   - reason: what the program says to the person. They see it as a program's words; what is no text in it, and
-    ///     what is over 160 characters, they do not see.
+    ///     what is over 140 characters, they do not see.
     /// - Returns: a client on a connection of its own. When that ends, so does the permission, and its requests end
     ///   with `.presenceRequired` where they need one.
     /// - Throws: `.presenceRequired`: nobody can be asked; `.cancelled`: they have said no; after three tries

@@ -128,7 +128,8 @@ package struct PersonQuestion: Equatable, Sendable {
     /// What the process says: at most ``longestReason`` scalars, of any kind.
     package let reason: String
 
-    package static let longestReason = 200
+    /// It fits into a line of pinentry's, with what is said around it.
+    package static let longestReason = 140
 
     package init(_ id: QuestionID, process: Int32, program: String, reason: String) {
         self.id = id

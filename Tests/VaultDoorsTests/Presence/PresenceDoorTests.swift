@@ -127,7 +127,7 @@ struct PresenceDoorTests {
             .random(SystemRandom()), process: 1, program: "p\n%0Aq" + String(repeating: "r", count: 999), reason: reason
         )
         let line = Assuan.escaped(PresenceDoor.lines(question))
-        #expect(line.utf8.count < 1000 && line.ranges(of: "%0A").count == 1)
+        #expect(line.hasSuffix("\u{201D}") && line.utf8.count < 1000 && line.ranges(of: "%0A").count == 1)
         #expect(!line.unicodeScalars.contains { [.control, .format].contains($0.properties.generalCategory) })
     }
 
