@@ -35,10 +35,14 @@ public typealias DarwinBoolean = ObjCBool
 
 /// Nothing here is allocated by it: pass nil or ``kCFAllocatorDefault``.
 public final class CFAllocator: NSObject, @unchecked Sendable {
+    fileprivate static let null = CFAllocator()
+
     override private init() {}
 }
 
 public var kCFAllocatorDefault: CFAllocator! { nil }
+/// Frees nothing: what it is given belongs to another.
+public var kCFAllocatorNull: CFAllocator! { CFAllocator.null }
 public var kCFBooleanTrue: CFBoolean! { NSNumber(value: true) }
 public var kCFBooleanFalse: CFBoolean! { NSNumber(value: false) }
 public var kCFNull: CFNull! { NSNull() }

@@ -116,4 +116,20 @@ struct SurfaceTests {
         #expect(
             CFGetTypeID(SecCertificateCreateWithData(nil, Samples.certificate as CFData)) == SecCertificateGetTypeID())
     }
+
+    @Test func `data made of lent bytes outlives them, and of bytes given away owns them`() throws {
+        #expect(CFDataCreateWithBytesNoCopy(nil, [1], -1, kCFAllocatorNull) == nil)
+        #expect(CFDataCreateWithBytesNoCopy(nil, nil, 0, kCFAllocatorNull) == NSData())
+        var key: [UInt8] = [1, 2, 3]
+        let lent = key.withUnsafeMutableBytes { bytes in
+            let start = UnsafePointer(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self))
+            let data = CFDataCreateWithBytesNoCopy(nil, start, bytes.count, kCFAllocatorNull)
+            bytes.initializeMemory(as: UInt8.self, repeating: 0)
+            return data as NSData? as Data?
+        }
+        #expect(lent == Data([1, 2, 3]))
+        let given = try #require(malloc(1)).assumingMemoryBound(to: UInt8.self)
+        given.pointee = 4
+        #expect(CFDataCreateWithBytesNoCopy(nil, given, 1, kCFAllocatorDefault) as Data? == Data([4]))
+    }
 }
