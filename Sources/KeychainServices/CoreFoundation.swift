@@ -30,6 +30,10 @@ public typealias CFHashCode = UInt
 public typealias CFAbsoluteTime = Double
 public typealias CFTimeInterval = Double
 
+// What kSecAttrCreator and kSecAttrType hold.
+public typealias FourCharCode = UInt32
+public typealias OSType = FourCharCode
+
 /// C's `bool`, which Foundation has under another name where there is no Darwin.
 public typealias DarwinBoolean = ObjCBool
 
@@ -98,6 +102,12 @@ public func CFHash(_ object: CFTypeRef!) -> CFHashCode {
 }
 
 public func CFBooleanGetValue(_ boolean: CFBoolean!) -> Bool { boolean.boolValue }
+
+public func CFErrorCreate(
+    _ allocator: CFAllocator!, _ domain: CFErrorDomain!, _ code: CFIndex, _ userInfo: CFDictionary!
+) -> CFError! {
+    NSError(domain: domain as String, code: code, userInfo: userInfo as? [String: Any])
+}
 
 public func CFErrorGetDomain(_ error: CFError!) -> CFErrorDomain! { error.domain as NSString }
 public func CFErrorGetCode(_ error: CFError!) -> CFIndex { error.code }

@@ -132,4 +132,17 @@ struct SurfaceTests {
         given.pointee = 4
         #expect(CFDataCreateWithBytesNoCopy(nil, given, 1, kCFAllocatorDefault) as Data? == Data([4]))
     }
+
+    @Test func `an error is made of a domain, a code and what more there is to say`() throws {
+        let error = try #require(
+            CFErrorCreate(nil, kCFErrorDomainOSStatus, -50, [NSLocalizedDescriptionKey: "no"] as CFDictionary))
+        #expect(CFErrorGetDomain(error) == kCFErrorDomainOSStatus && CFErrorGetCode(error) == -50)
+        #expect(CFErrorCopyDescription(error) == "no")
+        #expect((CFErrorCreate(nil, "d" as NSString, 1, nil) as any Error as NSError).userInfo.isEmpty)
+    }
+
+    @Test func `a creator is a code of four characters`() {
+        let creator: FourCharCode = 0x7661_6C74
+        #expect([kSecAttrCreator as String: NSNumber(value: creator)]["crtr"]?.uint32Value == OSType(0x7661_6C74))
+    }
 }
