@@ -41,7 +41,15 @@ struct Changes {
     }
 
     /// The changes for the engine.
-    func changes() throws(VaultError) -> ItemChanges {
-        ItemChanges(attributes: attributes, secret: try Secret.toStore(data, else: reference))
+    ///
+    /// - Parameter itemClass: of what is changed.
+    func changes(of itemClass: ItemClass?) throws(VaultError) -> ItemChanges {
+        let secret = try Secret.toStore(data, else: reference)
+        var changes = ItemChanges(attributes: attributes, secret: secret)
+        if let secret, itemClass == .key {
+            let key = SecKey.privateKey(secret, isRSA: true) ?? SecKey.privateKey(secret, isRSA: false)
+            changes.userAttributes[SecKey.publicAttribute] = .some(key?.publicText)
+        }
+        return changes
     }
 }

@@ -53,7 +53,8 @@ struct FoundItem {
     }
 
     private func secKey(of item: Item) -> SecKey? {
-        item.secret == nil && item.asksForPresence ? SecKey.closed(item, people) : SecKey.of(item)
+        // Also of one that came with its secret, which a person has allowed this once.
+        item.asksForPresence ? SecKey.closed(item, people) : SecKey.of(item)
     }
 
     /// Nil: the item is no certificate's, or its secret was not asked for.

@@ -58,6 +58,20 @@ enum ItemReference {
             case .key(let key): return try key.storedSecret()
             case .identity(let identity): return try identity.key.storedSecret()
             }
-        } catch { throw error.status == errSecAllocate ? .storage(.resourceUnavailable) : .unimplemented }
+        } catch { throw VaultError(error) }
+    }
+}
+
+extension VaultError {
+    /// What kept a key's bytes from being had, which a person may have to allow.
+    fileprivate init(_ error: StatusError) {
+        switch error.status {
+        case errSecAllocate: self = .storage(.resourceUnavailable)
+        case errSecInteractionNotAllowed: self = .presenceRequired
+        case errSecUserCanceled: self = .cancelled
+        case errSecAuthFailed: self = .storage(.wrongPassphrase)
+        case errSecItemNotFound: self = .itemNotFound
+        default: self = .unimplemented
+        }
     }
 }

@@ -83,14 +83,18 @@ extension Request {
         return item.attributes.filter { names.contains($0.key) && $0.key.belongs(to: item.itemClass) }
     }
 
-    /// The queries whose items an update changes, one after the other.
-    func changedQueries(of store: any ItemStore) throws(VaultError) -> [Query] {
+    /// The queries whose items an update changes, one after the other. Of an identity's halves none is changed when the
+    /// other cannot be.
+    func changedQueries(of store: any ItemStore, _ changes: ItemChanges) throws(VaultError) -> [Query] {
         guard isOfIdentities else { return [query] }
+        for itemClass in [ItemClass.certificate, .key] {
+            try Query(itemClass).check(
+                changing: changes, asOneOf: DefaultVault.accessGroups, flaw: nil, changesFlaw: nil)
+        }
         guard !isOfOne else {
             return try pair(in: store).compactMap(\.record).map { Query(persistentReference: $0.persistentReference) }
         }
         let queries = [half(.certificate), half(.key)]
-        // Nothing changes when one of them would find nothing.
         for query in queries { _ = try store.copyMatching(query) }
         return queries
     }
@@ -122,6 +126,8 @@ extension Request {
     private func pair(in store: any ItemStore) throws(VaultError) -> [Item] {
         var query = query
         query.limit = .one
+        // What is not read can be deleted without a person.
+        query.leavesKeysClosed = true
         return try store.copyMatching(query)
     }
 

@@ -84,11 +84,11 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
     let hasFlaw = request.flaw != nil || changes.flaw != nil
     return DefaultStore.perform(hasFlaw: hasFlaw, for: request.people) { groups throws(VaultError) in
         try request.query.check(
-            changing: changes.changes(), asOneOf: groups, flaw: request.flaw, changesFlaw: changes.flaw)
+            changing: changes.changes(of: request.itemClass), asOneOf: groups, flaw: request.flaw,
+            changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in
-        for query in try request.changedQueries(of: store) {
-            try store.update(matching: query, with: try changes.changes())
-        }
+        let changed = try changes.changes(of: request.itemClass)
+        for query in try request.changedQueries(of: store, changed) { try store.update(matching: query, with: changed) }
     }
 }
 

@@ -83,6 +83,15 @@ struct ClosedKeyTests {
             try await context.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "to sign")
             let key = try required(Self.find(["u_AuthCtx": context]).key)
             try check(try Self.failure(key) == nil && Self.failure(key) == nil && door.count == 1)
+            // Nor has one that came with all else any bytes.
+            var found: CFTypeRef?
+            let query: [String: Any] = [
+                "class": "keys", "labl": "closed", "r_Ref": true, "r_Attributes": true, "u_AuthCtx": context,
+            ]
+            try check(SecItemCopyMatching(query as CFDictionary, &found) == 0)
+            let other = try required((found as? [String: Any])?["v_Ref"] as? SecKey)
+            context.invalidate()
+            for key in [key, other] { try check(try Self.failure(key) == -25308) }
         }
     }
 

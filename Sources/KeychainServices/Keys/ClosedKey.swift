@@ -23,14 +23,17 @@ final class ClosedKey: @unchecked Sendable {
 }
 
 extension SecKey {
-    /// Under this name a key that a person has to allow the use of has its public half among the attributes that are
-    /// out of reach of the calls: a program that is given the key gets that without a question.
-    private static let publicAttribute = "vault.public-key"
+    /// Under this name a private key has its public half among the attributes that are out of reach of the calls: a
+    /// program that is given a key that a person has to allow the use of gets that half without a question.
+    static let publicAttribute = "vault.public-key"
 
-    /// What an item needs for its key to be found without its secret.
+    /// What ``publicAttribute`` holds for the key.
+    var publicText: String { Data(publicRepresentation).base64EncodedString() }
+
+    /// What an item needs for its key to be found without its secret, now or when it is protected later.
     static func describe(_ item: inout Item) {
-        guard item.itemClass == .key, item.asksForPresence, let key = of(item), key.isPrivate else { return }
-        item.userAttributes[publicAttribute] = Data(key.publicRepresentation).base64EncodedString()
+        guard item.itemClass == .key, let key = of(item), key.isPrivate else { return }
+        item.userAttributes[publicAttribute] = key.publicText
     }
 
     /// The key of an item whose secret a person has to allow the reading of.

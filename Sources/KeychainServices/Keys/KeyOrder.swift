@@ -67,11 +67,15 @@ struct KeyOrder {
         }
         let status = addAll(dictionaries)
         guard status == errSecSuccess else { throw StatusError(status: status) }
-        guard let control = items.first(where: \.isPrivate)?.attributes["accc"] as? SecAccessControl,
+        guard let stored = items.first(where: \.isPrivate)?.attributes,
+            let control = stored["accc"] as? SecAccessControl,
             Item(ItemKey(.key, [.accessControl: .data(control.encoded)])).asksForPresence
         else { return key }
         var found: CFTypeRef?
-        let query: [String: Any] = ["v_Ref": key, "r_Ref": true, "sync": kSecAttrSynchronizableAny]
+        // What the caller has said of the key may be other than what the key says.
+        var query: [String: Any] = ["class": kSecClassKey, "kcls": 1, "r_Ref": true, "sync": kSecAttrSynchronizableAny]
+        query["klbl"] = Data(try key.applicationLabel)
+        for name in ["klbl", "atag", "agrp"] { query[name] = stored[name] ?? query[name] }
         unsafe SecItemCopyMatching(query as NSDictionary, &found)
         guard let closed = found as? SecKey else { throw StatusError(status: errSecInternal) }
         return closed

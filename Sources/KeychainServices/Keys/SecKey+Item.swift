@@ -44,7 +44,10 @@ extension SecKey {
     static func of(_ item: Item) -> SecKey? {
         guard let secret = item.secret, let isRSA = KeyNumber.isRSA(item[.type]) else { return nil }
         switch KeyNumber.parse(item[.keyClass]) {
-        case 0: return publicKey(secret.withBytes { bytes in bytes.indices.map { bytes[$0] } }, isRSA: isRSA)
+        case 0:
+            // What only says that it is a public key may be a secret: nothing is copied that is none.
+            let found = secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: false) }
+            return found.flatMap { publicKey($0.publicRepresentation, isRSA: isRSA) }
         case 1: return privateKey(secret, isRSA: isRSA)
         default: return nil
         }

@@ -29,8 +29,7 @@ final class ItemEngine<Records: RecordSource> {
                 throw .locked
             }
             // A key that is only to be used later takes a person then.
-            let isClosed = query.leavesKeysClosed && record.itemClass == .key && !viewer.isAttended
-            let staysClosed = isClosed && record.asksForPresence
+            let staysClosed = query.leavesKeysClosed && record.itemClass == .key && record.asksForPresence
             if !staysClosed { try record.checkPresence(viewer) }
             items.append(Item(record, source))
             if query.returnsSecrets, !staysClosed { try open(&items[items.count - 1], of: record) }

@@ -73,11 +73,19 @@ extension ItemEngine {
         _ record: Record, of query: Query, _ viewer: Viewer, _ source: any SecretSource, isCurrent: Bool
     ) throws(VaultError) -> ItemVersion? {
         guard records.canUse(record.protection) else { throw .locked }
-        if query.presence == .leftOut, !viewer.isAttended, record.asksForPresence { return nil }
-        try record.checkPresence(viewer)
+        if !viewer.isAttended, isCurrent ? record.asksForPresence : asksForPresence(record.id) {
+            guard query.presence == .leftOut else { throw .presenceRequired }
+            return nil
+        }
         var item = Item(record, source)
         if query.returnsSecrets { try open(&item, of: record) }
         return ItemVersion(item: item, isCurrent: isCurrent)
+    }
+
+    /// Whether any version of the item demands a person: one from before it did may hold the same secret.
+    private func asksForPresence(_ id: ItemID) -> Bool {
+        let current = records.place(of: id).flatMap { records.record(at: $0) }
+        return current?.asksForPresence == true || records.versions(of: id).contains(where: \.asksForPresence)
     }
 
     private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
@@ -135,7 +143,7 @@ extension ItemEngine {
     ) throws(VaultError) -> Item {
         guard let itemClass = past.itemClass, try !records.isAbsentHere(past) else { throw .itemNotFound }
         guard records.canUse(past.protection) else { throw .locked }
-        try past.checkPresence(viewer)
+        guard viewer.isAttended || !asksForPresence(past.id) else { throw .presenceRequired }
         let parsed = ParsedItem(
             itemClass: itemClass, protection: past.protection, values: past.attributes.values,
             user: past.attributes.user)

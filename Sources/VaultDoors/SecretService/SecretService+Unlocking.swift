@@ -172,6 +172,10 @@ extension SecretService {
             guard end + SecretService.patience.afterDismissal < .now else { return .dismissed }
             dismissals[client.process] = nil
         }
+        // One that nobody wants to know any more has an answer that is meant for nobody.
+        while let asked = self.question, asked.stop.isStopped {
+            _ = await withCheckedContinuation { _ = asked.wait($0) }
+        }
         let question: Question
         if let asked = self.question {
             question = asked

@@ -166,4 +166,24 @@ struct PresenceTests {
         try vault.check(.passphrase(passphrase))
         #expect(vault.isLocked)
     }
+
+    @Test func `a version from before the item demanded a person is not given out either`() throws {
+        let vault = try Vault.inMemory()
+        try vault.setHistoryLimit(5)
+        let added = try vault.add(item(.genericPassword, nil))
+        let query = Query(.genericPassword)
+        try vault.update(matching: query, with: ItemChanges(attributes: [.accessControl: control(Self.userPresence)]))
+        var grave = query
+        grave.leavesTombstones = true
+        try vault.delete(matching: grave)
+        var versions = Query(.genericPassword, attributes: [.tombstone: 1])
+        versions.returnsSecrets = true
+        #expect(throws: VaultError.presenceRequired) { try vault.versions(matching: versions) }
+        versions.presence = .leftOut
+        #expect(try vault.versions(matching: versions).allSatisfy { $0.item.secret == nil })
+        // Nor by an item that comes back under the same identifier.
+        try vault.add(item(.genericPassword, nil))
+        let record = try #require(added.record)
+        #expect(throws: VaultError.presenceRequired) { try vault.undo(record, to: 1) }
+    }
 }

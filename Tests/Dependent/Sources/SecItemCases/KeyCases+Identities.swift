@@ -126,6 +126,11 @@ extension KeyCase {
             checks.expect(find(["class": "keys", "labl": "both"]).status == 0)
             checks.expect(find(["class": "cert", "labl": "both"]).status == 0)
             checks.expect(SecItemUpdate(["class": "idnt"] as CFDictionary, ["atag": "t"] as CFDictionary) == -25303)
+            checks.expect(SecItemUpdate(["class": "idnt"] as CFDictionary, ["ctyp": 1] as CFDictionary) == -25303)
+            checks.expect(find(["class": "cert", "ctyp": 3]).status == 0)
+            checks.expect(
+                SecItemUpdate(["v_Ref": try identity()] as CFDictionary, ["labl": "one"] as CFDictionary) == 0)
+            checks.expect(find(["class": "keys", "labl": "one"]).status == 0)
         },
         KeyCase("B04") { checks in
             let certificate = try Sample.certificate(Sample.leaf)
