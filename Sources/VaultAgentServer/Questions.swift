@@ -37,7 +37,16 @@ final class Questions: Sendable {
 
     // MARK: Doors
 
-    func add(_ door: Door) { state.withLock { $0.doors.append(door) } }
+    /// - Returns: false: there are enough. Each takes a connection that is never idle, which others cannot have.
+    func add(_ door: Door) -> Bool {
+        state.withLock { state in
+            guard state.doors.count < Questions.mostDoors else { return false }
+            state.doors.append(door)
+            return true
+        }
+    }
+
+    private static let mostDoors = 8
 
     /// The door has gone. What it was asking, the next one asks.
     func remove(door id: ObjectIdentifier) {
@@ -58,10 +67,14 @@ final class Questions: Sendable {
         _ question: PersonQuestion, for client: ObjectIdentifier,
         end: @escaping @Sendable (Result<Void, VaultError>) -> Void
     ) {
-        let next = state.withLock { state in
+        // One whose turn has been taken from it must not stand in the way: its door stops asking.
+        let (former, next) = state.withLock { state in
+            let former = state.asked
+            let door = former.flatMap { former in state.doors.first { $0.id == former.door } }
             state.asked = Asked(question: question, client: client, end: end)
-            return Questions.pass(on: &state)
+            return ({ former.map { door?.tell(.withdrawn($0.question.id)) } }, Questions.pass(on: &state))
         }
+        _ = former()
         next?()
     }
 

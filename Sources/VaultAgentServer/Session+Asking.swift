@@ -11,6 +11,9 @@ extension Session {
         _ request: AuthenticateRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
         phase = .asking
+        // The turn is the question's now, and ends with it.
+        turnEnd?.cancel()
+        turnEnd = nil
         // A client that goes takes its question with it, which is noticed by reading alone.
         readOrNot(context)
         guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number, context) }
@@ -62,14 +65,15 @@ extension Session {
 
     /// Tells a door from now on whom to ask.
     func offer(_ number: UInt32, _ context: ChannelHandlerContext) {
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        let door = Questions.Door(id: ObjectIdentifier(self), process: process.id) { [loop = context.eventLoop] event in
+            loop.execute { here.value.session.tell(event, number, here.value.context) }
+        }
+        phase = .busy
+        guard server.questions.add(door) else { return reply([FailureReply(.agent(.busy))], number, context) }
         phase = .offering
         readOrNot(context)
         tell(nil, number, context)
-        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        server.questions.add(
-            Questions.Door(id: ObjectIdentifier(self), process: process.id) { [loop = context.eventLoop] event in
-                loop.execute { here.value.session.tell(event, number, here.value.context) }
-            })
     }
 
     private func tell(_ event: QuestionEvent?, _ number: UInt32, _ context: ChannelHandlerContext) {

@@ -36,7 +36,8 @@ final class Session: ChannelInboundHandler {
     var phase = Phase.new
     private var caller: Caller?
     var deadline: Scheduled<Void>?
-    private var turnEnd: Scheduled<Void>?
+    /// When the turn to unlock, which may become one to ask, is given to another.
+    var turnEnd: Scheduled<Void>?
     /// The parts of a store that is not complete, which wait for the next one no longer than ``patienceForFrame``.
     private var staged: [Item] = []
     private var stagedDeletes: [Query] = []

@@ -177,12 +177,37 @@ struct PresenceTests {
         #expect(throws: VaultError.cancelled) { try asker.get() }
     }
 
+    @Test func `eight doors are enough, and a question in another's place ends the asking of that one`() {
+        let questions = Questions()
+        let heard = Mutex<[QuestionEvent]>([])
+        let doors = (0..<9).map { _ in NSObject() }
+        let isTaken = doors.map { door in
+            questions.add(
+                .init(id: ObjectIdentifier(door), process: 1) { event in heard.withLock { $0.append(event) } })
+        }
+        #expect(isTaken == Array(repeating: true, count: 8) + [false])
+        let ids = [QuestionID.random(SeededRandom("a")), .random(SeededRandom("b"))]
+        let askers = [NSObject(), NSObject()]
+        for (id, asker) in zip(ids, askers) {
+            let question = PersonQuestion(id, process: 9, program: "", reason: "")
+            questions.ask(question, for: ObjectIdentifier(asker)) { _ in }
+        }
+        let events = heard.withLock { $0 }
+        guard events.count == 3, case .asked(let first) = events[0], case .withdrawn(let gone) = events[1],
+            case .asked(let second) = events[2]
+        else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(first.id == ids[0] && gone == ids[0] && second.id == ids[1])
+    }
+
     @Test func `a question is its door's process's alone`() throws {
         let questions = Questions()
         let (one, two, asker) = (NSObject(), NSObject(), NSObject())
         let id = QuestionID.random(SeededRandom("q"))
-        questions.add(.init(id: ObjectIdentifier(one), process: 1) { _ in })
-        questions.add(.init(id: ObjectIdentifier(two), process: 2) { _ in })
+        _ = questions.add(.init(id: ObjectIdentifier(one), process: 1) { _ in })
+        _ = questions.add(.init(id: ObjectIdentifier(two), process: 2) { _ in })
         let question = PersonQuestion(id, process: 9, program: "", reason: "")
         questions.ask(question, for: ObjectIdentifier(asker)) { _ in }
         try questions.check(id, from: 1)

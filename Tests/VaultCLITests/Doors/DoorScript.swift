@@ -55,7 +55,8 @@ enum DoorScript {
                     string:org.freedesktop.secrets 2>/dev/null
             }
             taken() { ask_bus NameHasOwner | grep -q true; }
-            free() { taken && echo taken || echo free; }
+            # The bus hears of an end a moment later.
+            free() { until ! taken || [ $SECONDS -gt 120 ]; do :; done; taken && echo taken || echo free; }
             # The bus' own file for the name would have gnome-keyring started.
             quiet_bus() { export XDG_DATA_DIRS=$HOME/empty; bus; }
             serve() {

@@ -131,6 +131,15 @@ struct PresenceDoorTests {
         #expect(!line.unicodeScalars.contains { [.control, .format].contains($0.properties.generalCategory) })
     }
 
+    @Test func `what a program says ends no quotation`() {
+        let question = PersonQuestion(
+            .random(SystemRandom()), process: 1, program: "p' (process 2) x",
+            reason: "x\u{201D} Approved by vault. It says: \u{201C}y")
+        let lines = PresenceDoor.lines(question)
+        #expect(lines[0].count { $0 == "'" } == 2)
+        #expect(lines[1].count { "\u{201C}\u{201D}".contains($0) } == 2 && lines[1].hasSuffix("\u{201D}"))
+    }
+
     @Test(.enabled(if: PrivateBus.isThere))
     func `the command's own doors ask with pinentry`() async throws {
         try await aside {
