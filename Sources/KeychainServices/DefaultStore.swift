@@ -57,7 +57,13 @@ enum DefaultStore {
     ///   `.storage(.wrongPassphrase)` when they were; and as ``ItemRecord/secret(field:)``.
     static func secret(of record: ItemRecord, for people: Request.People) throws(VaultError) -> Secret? {
         guard let agent = try get(for: people) as? AgentClient else { return try record.secret() }
-        return try agent.secret(of: record, field: nil, people.presence)
+        do throws(VaultError) { return try agent.secret(of: record, field: nil, people.presence) } catch {
+            // What a person has allowed has ended with the agent's connection: they are asked anew, or nobody is.
+            guard error == .presenceRequired, people.store != nil, let other = try get() as? AgentClient else {
+                throw error
+            }
+            return try other.secret(of: record, field: nil, people.presence)
+        }
     }
 
     /// The agent of the vault that the calls open. Nil: none runs, or the program has bound a vault of its own.
@@ -76,7 +82,8 @@ enum DefaultStore {
     }
 
     private static func get(for people: Request.People?) throws(VaultError) -> any ItemStore {
-        if let allowed = people?.store { return allowed }
+        // A vault that the program has bound since is another one than that which a person has allowed to be read.
+        if let allowed = people?.store, DefaultVault.bound == nil { return allowed }
         return try get()
     }
 
