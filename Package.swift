@@ -171,8 +171,8 @@ let package = Package(
         .testTarget(
             name: "LocalAuthenticationTests",
             dependencies: [
-                "LocalAuthentication", "KeychainServices", "VaultAgentServer", "VaultAgent", "Vault", "VaultStorage",
-                "VaultCrypto", "TestSupport", system,
+                "LocalAuthentication", "KeychainServices", "SecItemCases", "VaultAgentServer", "VaultAgent", "Vault",
+                "VaultStorage", "VaultCrypto", "TestSupport", system,
             ],
             swiftSettings: testSettings),
         .testTarget(

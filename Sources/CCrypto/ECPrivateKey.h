@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef CCRYPTO_EC_PRIVATE_KEY_H
 #define CCRYPTO_EC_PRIVATE_KEY_H
-#include "CCryptoKeys.h"
+#include "CCryptoNumber.h"
 #include "Context.h"
 
 enum { ccrypto_most_curve_key = 1 + 3 * 66 };

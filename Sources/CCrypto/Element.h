@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef CCRYPTO_ELEMENT_H
 #define CCRYPTO_ELEMENT_H
-#include "CCryptoKeys.h"
+#include "CCryptoNumber.h"
 
 // Takes the next DER element (X.690) from the bytes: its content, or no bytes when it has another tag, goes beyond the
 // end, or has a length of more than 32 bits. Then nothing was taken.

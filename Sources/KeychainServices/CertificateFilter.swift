@@ -17,21 +17,7 @@ struct CertificateFilter {
     /// How many certificates lead from one to an issuer that is asked for.
     private static let mostSteps = 8
 
-    /// Those of the items that pass, in their order.
-    ///
-    /// - Parameter limit: as many as this are enough.
-    func passing(_ items: [FoundItem], limit: Query.Limit, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
-        let maximum = limit.maximum
-        var found: [FoundItem] = []
-        for item in items where found.count < maximum {
-            guard let certificate = item.certificate else { continue }
-            if try passes(certificate, in: store) { found.append(item) }
-        }
-        guard !found.isEmpty else { throw .itemNotFound }
-        return found
-    }
-
-    private func passes(_ certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> Bool {
+    func passes(_ certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> Bool {
         let fields = certificate.fields
         if let validOn {
             let date = validOn.timeIntervalSinceReferenceDate

@@ -58,8 +58,16 @@ struct FoundItem {
     }
 
     /// Nil: the item is no certificate's, or its secret was not asked for.
-    var certificate: SecCertificate? {
+    var certificate: SecCertificate? { certificate(item.secret) }
+
+    /// The certificate, read now if it was not asked for.
+    func certificate(from store: any ItemStore) throws(VaultError) -> SecCertificate? {
+        if item.secret == nil, let record = item.record { return certificate(try store.secret(of: record)) }
+        return certificate
+    }
+
+    private func certificate(_ secret: Secret?) -> SecCertificate? {
         guard item.itemClass == .certificate else { return nil }
-        return item.secret.flatMap { SecCertificate($0.bytes.leaving() as Data) }
+        return secret.flatMap { SecCertificate($0.bytes.leaving() as Data) }
     }
 }

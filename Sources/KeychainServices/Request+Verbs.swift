@@ -32,19 +32,36 @@ extension Request {
         return items
     }
 
-    /// Finds what the query asks for, and of certificates those that pass what else is asked.
+    /// Finds what the query asks for, and of certificates those that pass what else is asked. Of an identity that does
+    /// not pass no key is read, and nobody is asked for one.
     func find(_ query: Query, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
         guard isOfCertificates, !filter.isEmpty else {
             return FoundItem.all(try store.copyMatching(query), arePairs: isOfIdentities, people)
         }
-        var unlimited = query
-        (unlimited.limit, unlimited.returnsSecrets) = (.all, true)
-        let items = FoundItem.all(try store.copyMatching(unlimited), arePairs: isOfIdentities, people)
-        return try filter.passing(items, limit: query.limit ?? .all, in: store)
+        var candidates = query
+        (candidates.limit, candidates.returnsSecrets) = (.all, !isOfIdentities)
+        candidates.leavesKeysClosed = true
+        let maximum = (query.limit ?? .all).maximum
+        var found: [FoundItem] = []
+        for candidate in FoundItem.all(try store.copyMatching(candidates), arePairs: isOfIdentities, people)
+        where found.count < maximum {
+            guard let certificate = try candidate.certificate(from: store),
+                try filter.passes(certificate, in: store)
+            else { continue }
+            guard isOfIdentities else {
+                found.append(candidate)
+                continue
+            }
+            found += FoundItem.all(try store.copyMatching(query.naming(candidate)), arePairs: true, people)
+        }
+        guard !found.isEmpty else { throw .itemNotFound }
+        return found
     }
 
     /// Adds what ``items()`` has. One half of an identity may be there already.
-    func add(to store: any ItemStore) throws(VaultError) -> FoundItem {
+    ///
+    /// - Returns: nil when nothing is asked for.
+    func add(to store: any ItemStore) throws(VaultError) -> FoundItem? {
         let items = try items()
         guard isOfIdentities else {
             var added = try store.add(items[0])
@@ -56,12 +73,19 @@ extension Request {
             let isAdded = try items.map { item throws(VaultError) in try add(item, to: store) }
             guard isAdded.contains(true) else { throw .duplicateItem }
         }
-        var query = Query(items[0].itemClass, attributes: primaryKey(of: items[0]), limit: .one)
-        query.returnsSecrets = needsSecret
-        let certificate = try store.copyMatching(query)[0]
-        query = Query(items[1].itemClass, attributes: primaryKey(of: items[1]), limit: .one)
-        query.returnsSecrets = needsSecret
-        return FoundItem(certificate, key: try store.copyMatching(query).first)
+        guard !results.isEmpty else { return nil }
+        let certificate = try stored(items[0], in: store)
+        var key = try stored(items[1], in: store)
+        // The caller has it: nobody is asked whether they may.
+        key.secret = items[1].secret
+        return FoundItem(certificate, key: key, people)
+    }
+
+    /// The item with the same primary key.
+    private func stored(_ item: Item, in store: any ItemStore) throws(VaultError) -> Item {
+        var query = Query(item.itemClass, attributes: primaryKey(of: item), limit: .one)
+        (query.returnsSecrets, query.leavesKeysClosed) = (needsSecret, true)
+        return try store.copyMatching(query)[0]
     }
 
     /// Whether the item was not there.
@@ -83,65 +107,24 @@ extension Request {
         return item.attributes.filter { names.contains($0.key) && $0.key.belongs(to: item.itemClass) }
     }
 
-    /// The queries whose items an update changes, one after the other. Of an identity's halves none is changed when the
-    /// other cannot be.
-    func changedQueries(of store: any ItemStore, _ changes: ItemChanges) throws(VaultError) -> [Query] {
-        guard isOfIdentities else { return [query] }
-        for itemClass in [ItemClass.certificate, .key] {
-            try Query(itemClass).check(
-                changing: changes, asOneOf: DefaultVault.accessGroups, flaw: nil, changesFlaw: nil)
-        }
-        guard !isOfOne else {
-            return try pair(in: store).compactMap(\.record).map { Query(persistentReference: $0.persistentReference) }
-        }
-        let queries = [half(.certificate), half(.key)]
-        for query in queries { _ = try store.copyMatching(query) }
-        return queries
-    }
-
-    func delete(from store: any ItemStore) throws(VaultError) {
-        guard isOfIdentities else {
-            try store.delete(matching: query)
-            return
-        }
-        guard isOfOne else {
-            guard try contains(store, half(.certificate)) else { throw .itemNotFound }
-            return try store.store([], replacing: false, deleting: [half(.certificate), half(.key)])
-        }
-        let pair = try pair(in: store)
-        var deleted = pair.compactMap(\.record).map { Query(persistentReference: $0.persistentReference) }
-        // A key that another certificate has as well stays for it.
-        if let hash = pair[0][.publicKeyHash] {
-            var others = Query(.certificate, attributes: [.publicKeyHash: hash])
-            others.synchronizableAny = true
-            if try store.copyMatching(others).count > 1 { deleted.removeLast() }
-        }
-        try store.store([], replacing: false, deleting: deleted)
-    }
-
-    /// Whether an object or a persistent reference says which identity is meant.
-    private var isOfOne: Bool { reference != nil || query.persistentReference != nil }
-
-    /// The certificate and the key that are meant.
-    private func pair(in store: any ItemStore) throws(VaultError) -> [Item] {
+    /// The query of what is to be changed or deleted, in which an identity is named by its reference.
+    func change(in store: any ItemStore) throws(VaultError) -> Query {
+        guard isOfIdentities, reference != nil else { return query }
         var query = query
         query.limit = .one
         // What is not read can be deleted without a person.
         query.leavesKeysClosed = true
-        return try store.copyMatching(query)
+        let identity = FoundItem.all(try store.copyMatching(query), arePairs: true, people)[0]
+        return self.query.naming(identity)
     }
+}
 
-    /// The query as one for certificates or for keys alone.
-    private func half(_ itemClass: ItemClass) -> Query {
-        var half = query
-        (half.findsIdentities, half.itemClass) = (false, itemClass)
-        return half
-    }
-
-    private func contains(_ store: any ItemStore, _ query: Query) throws(VaultError) -> Bool {
-        do throws(VaultError) { return try !store.copyMatching(query).isEmpty } catch {
-            guard error == .itemNotFound else { throw error }
-            return false
-        }
+extension Query {
+    /// The same about this identity alone.
+    fileprivate func naming(_ identity: FoundItem) -> Query {
+        var query = self
+        (query.itemClass, query.attributes, query.synchronizableAny) = (nil, [:], false)
+        query.persistentReference = identity.persistentReference.map { Array($0 as Data) }
+        return query
     }
 }

@@ -20,9 +20,9 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
     return DefaultStore.perform(adding: true, hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         for item in try request.items() { try item.check(addedAsOneOf: groups, flaw: request.flaw) }
     } _: { store throws(VaultError) in
-        let added = try request.add(to: store)
+        guard let added = try request.add(to: store), !request.results.isEmpty else { return }
         // The caller's pointer is valid for the length of the call.
-        if !request.results.isEmpty { unsafe result?.pointee = request.results.added(added, request.data) }
+        unsafe result?.pointee = request.results.added(added, request.data)
     }
 }
 
@@ -88,7 +88,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
             changesFlaw: changes.flaw)
     } _: { store throws(VaultError) in
         let changed = try changes.changes(of: request.itemClass)
-        for query in try request.changedQueries(of: store, changed) { try store.update(matching: query, with: changed) }
+        try store.update(matching: try request.change(in: store), with: changed)
     }
 }
 
@@ -103,7 +103,7 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     return DefaultStore.perform(hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         try request.query.check(deletingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
-        try request.delete(from: store)
+        try store.delete(matching: try request.change(in: store))
     }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 
 /// What can go wrong below the file format.
 public enum CryptoError: Error, Equatable, Sendable {
@@ -14,6 +15,16 @@ public enum CryptoError: Error, Equatable, Sendable {
     case unacceptableKeyFile
     /// A recovery code was mistyped.
     case unacceptableRecoveryCode(RecoveryCodeFlaw)
+
+    /// What a function of CCrypto ended with.
+    static func check(_ result: Int) throws(CryptoError) {
+        guard result < 0 else { return }
+        switch -result {
+        case Int(EINVAL), Int(EBADMSG): throw .authenticationFailed
+        case Int(ENOMEM): throw .outOfMemory
+        default: throw .unavailable
+        }
+    }
 }
 
 /// Why a passphrase was refused (RFC 8265, OpaqueString).

@@ -110,8 +110,7 @@ package enum ForeignCipher {
             }
         }
         Sodium.wipeStack()
-        guard result != -Int(EBADMSG) else { throw .authenticationFailed }
-        guard result >= 0 else { throw .unavailable }
+        try CryptoError.check(result)
         return output.narrowed(to: 0..<result)
     }
 
@@ -138,8 +137,7 @@ package enum ForeignCipher {
             }
         }
         Sodium.wipeStack()
-        guard result != -Int(EBADMSG) else { throw .authenticationFailed }
-        guard result == 0 else { throw .unavailable }
+        try CryptoError.check(result)
         return output.narrowed(to: 0..<text.count)
     }
 }

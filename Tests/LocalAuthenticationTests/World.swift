@@ -48,6 +48,22 @@ final class World {
         Vault.setDefault(nil)
     }
 
+    /// A vault that its agent has open, and a person at the door.
+    ///
+    /// - Parameter answer: what the person answers, who knows the passphrase.
+    static func open(
+        _ answer: @escaping @Sendable (Passphrase) -> PersonAnswer = { .passphrase($0) }
+    ) throws -> (World, Door) {
+        let world = try World()
+        try world.makeVault()
+        let passphrase = world.passphrase
+        let door = try world.startAgent { _ in answer(passphrase) }
+        try world.unlock()
+        return (world, door)
+    }
+
+    func unlock() throws { try required(AgentClient(vault: nil, accessGroups: nil)).unlock(with: .passphrase(passphrase)) }
+
     func makeVault() throws { try Vault.create(at: path, passphrase: passphrase, cost: .weakest).close() }
 
     func startAgent() throws {
@@ -90,7 +106,7 @@ final class World {
                 }
             }
         }
-        try check(begun.wait(timeout: .now() + 60) == .success)
+        try check(begun.wait(timeout: Patience.deadline) == .success)
         self.door = door
         return door
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
 import Synchronization
+import TestSupport
 import Testing
 import Vault
 import VaultAgent
@@ -23,7 +24,7 @@ final class FakeDoor: Sendable {
                 waiting.signal()
             }
         }
-        #expect(begun.wait(timeout: .now() + 60) == .success)
+        #expect(begun.wait(timeout: Patience.deadline) == .success)
     }
 
     deinit { call.end() }
@@ -32,7 +33,7 @@ final class FakeDoor: Sendable {
 
     /// The next that it hears.
     func next() throws -> QuestionEvent {
-        try #require(waiting.wait(timeout: .now() + 60) == .success)
+        try #require(waiting.wait(timeout: Patience.deadline) == .success)
         return heard.withLock { $0.removeFirst() }
     }
 
@@ -61,7 +62,7 @@ final class Waiting<R: Sendable>: Sendable {
     }
 
     func get() throws -> R {
-        try #require(done.wait(timeout: .now() + 60) == .success)
+        try #require(done.wait(timeout: Patience.deadline) == .success)
         return try #require(result.withLock { $0 }).get()
     }
 }

@@ -159,7 +159,7 @@ struct FleetPromptTests {
         #expect(founded.status == 0, "\(founded.error)")
         _ = try there.run("chmod 600 pass; vault init --kdf interactive --passphrase-file pass")
         let code = try there.firstLine(
-            ofAside: "vault remote add \(url) --join --timeout 60 --name phone --passphrase-file pass")
+            ofAside: "vault remote add \(url) --join --timeout 600 --name phone --passphrase-file pass")
         for answer in ["n", "y"] {
             let terminal = try PseudoTerminal(["device", "approve", "--passphrase-file", "pass"], in: here)
             try terminal.wait(for: "Code of the new device: ")

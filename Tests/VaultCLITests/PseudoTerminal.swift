@@ -51,7 +51,7 @@ final class PseudoTerminal {
     }
 
     /// Reads until the text is on the screen, so many times.
-    func wait(for text: String, times: Int = 1, within limit: Duration = .seconds(20)) throws {
+    func wait(for text: String, times: Int = 1, within limit: Duration = Patience.duration) throws {
         let deadline = ContinuousClock.now + limit
         while screen.ranges(of: text).count < times {
             // The end of the time is also that of a command that goes on drawing.

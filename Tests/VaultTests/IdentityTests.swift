@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
-import Vault
+
+@testable import Vault
 
 /// Pairs of a certificate and a private key, which are found by one query and are no records of their own.
 struct IdentityTests {
@@ -102,15 +103,88 @@ struct IdentityTests {
         }
     }
 
-    @Test func `identities are not changed or deleted by one query`() throws {
-        try addCertificate(1, hash: [1])
-        try addKey([1])
-        var query = Query(.certificate)
+    private func reference(of certificate: Item) throws -> [UInt8] {
+        Array("idnt".utf8) + (try #require(certificate.record?.persistentReference)).dropFirst(4)
+    }
+
+    private var all: Query {
+        var query = Query(nil)
         query.findsIdentities = true
-        #expect(throws: VaultError.unimplemented) { try vault.delete(matching: query) }
-        #expect(throws: VaultError.unimplemented) {
+        return query
+    }
+
+    private func labels(_ itemClass: ItemClass) throws -> [AttributeValue?] {
+        try vault.allMatching(Query(itemClass)).map { $0[.label] }
+    }
+
+    @Test func `an update changes all halves that match, in pairs or not, or nothing`() throws {
+        try addCertificate(1, hash: [1])
+        try addKey([2])
+        let changes = ItemChanges(attributes: [.label: "new"])
+        #expect(try vault.update(matching: all, with: changes) == 2)
+        #expect(try labels(.certificate) == ["new"] && labels(.key) == ["new"])
+        for (flaw, change) in [
+            (VaultError.noSuchAttribute("atag"), ItemChanges(attributes: [.applicationTag: "t"])),
+            (.noSuchAttribute("slnr"), ItemChanges(attributes: [.serialNumber: .data([9])])),
+            (.versionMismatch, ItemChanges(attributes: [.label: "other"], version: 9)),
+        ] {
+            #expect(throws: flaw) { try vault.update(matching: all, with: change) }
+        }
+        // The certificate is moved already when the key finds its new place taken.
+        try addKey([2], [.accessGroup: "B"])
+        #expect(throws: VaultError.duplicateItem) {
+            try vault.update(matching: all, with: ItemChanges(attributes: [.accessGroup: "B"]))
+        }
+        #expect(try vault.allMatching(Query(.certificate)).map { $0[.accessGroup] } == ["A"])
+        var limited = all
+        limited.limit = .one
+        #expect(throws: VaultError.parameter(.limit)) { try vault.update(matching: limited, with: changes) }
+        try vault.delete(matching: Query(.key))
+        #expect(throws: VaultError.itemNotFound) {
+            try vault.update(matching: all, with: ItemChanges(attributes: [.label: "alone"]))
+        }
+        #expect(try labels(.certificate) == ["new"])
+    }
+
+    @Test func `a person's no to the key leaves the certificate as it is`() throws {
+        let userPresence: UInt64 = 1
+        let control = AccessControl(.whenUnlocked, constraints: userPresence).encoded
+        try addCertificate(1, hash: [1], [.label: "old"])
+        try addKey([1], [.accessControl: .data(control)])
+        #expect(throws: VaultError.presenceRequired) {
+            try vault.update(matching: all, with: ItemChanges(attributes: [.label: "new"]))
+        }
+        #expect(try labels(.certificate) == ["old"])
+    }
+
+    @Test func `a reference names both halves, of which a key of two certificates stays`() throws {
+        let first = try addCertificate(1, hash: [1])
+        let second = try addCertificate(2, hash: [1])
+        try addKey([1])
+        try addKey([3])
+        var query = all
+        query.persistentReference = try reference(of: first)
+        #expect(try vault.update(matching: query, with: ItemChanges(attributes: [.label: "new"])) == 2)
+        #expect(try labels(.certificate).map { $0 == "new" } == [true, false])
+        #expect(try labels(.key).map { $0 == "new" } == [true, false])
+        #expect(try vault.delete(matching: query) == 1)
+        #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: query) }
+        #expect(throws: VaultError.itemNotFound) {
             try vault.update(matching: query, with: ItemChanges(attributes: [.label: "l"]))
         }
-        #expect(try found().count == 2)
+        query.persistentReference = try reference(of: second)
+        #expect(try vault.delete(matching: query) == 2)
+        #expect(try labels(.key).count == 1)
+    }
+
+    @Test func `a delete takes all halves that match, and none without a certificate`() throws {
+        try addKey([1])
+        #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: all) }
+        #expect(try labels(.key).count == 1)
+        try addCertificate(1, hash: [9])
+        var labelled = all
+        labelled.attributes[.label] = "none"
+        #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: labelled) }
+        #expect(try vault.delete(matching: all) == 2)
     }
 }

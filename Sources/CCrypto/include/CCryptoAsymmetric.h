@@ -5,7 +5,7 @@
 // or open, -ENOMEM.
 #ifndef CCRYPTO_ASYMMETRIC_H
 #define CCRYPTO_ASYMMETRIC_H
-#include "CCryptoKeys.h"
+#include "CCryptoNumber.h"
 
 enum { ccrypto_rsa_numbers = 8 };
 
@@ -36,6 +36,16 @@ long ccrypto_key_check(const ccrypto_key *key);
 // A new key. Curve: 4, x, y and the private number in a row. RSA, e = 65537: n, e, d, p, q, dP, dQ, qInv, each as many
 // bytes as n has, big-endian. Both have their room in `output`.
 long ccrypto_key_generate(int curve, int rsa_bits, void *output, size_t room);
+
+// Of a private key of RSA, big-endian. p and q are as long as they are written.
+typedef struct {
+    ccrypto_number n, d, p, q, q_inverse;
+} ccrypto_rsa_factors;
+
+// dP and dQ, big-endian, as long as p and q. -EINVAL too when p times q is not n or qInv is not q's inverse modulo p;
+// whether d fits to them says the first signature.
+long ccrypto_rsa_exponents(const ccrypto_rsa_factors *from, void *dp, void *dq);
+
 // How many bytes the signature has.
 long ccrypto_key_sign(const ccrypto_key *key, ccrypto_scheme scheme, int hash, ccrypto_number digest, void *signature,
                       size_t room);

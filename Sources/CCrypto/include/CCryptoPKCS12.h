@@ -3,7 +3,7 @@
 // programs wrote.
 #ifndef CCRYPTO_PKCS12_H
 #define CCRYPTO_PKCS12_H
-#include "CCryptoKeys.h"
+#include "CCryptoNumber.h"
 
 enum { ccrypto_bag_certificate = 0, ccrypto_bag_rsa_key = 1, ccrypto_bag_curve_key = 2 };
 

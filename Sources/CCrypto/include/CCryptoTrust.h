@@ -2,7 +2,7 @@
 // Chains of certificates (RFC 5280), by libcrypto 3, in a library context of one's own. Nothing is asked of a network.
 #ifndef CCRYPTO_TRUST_H
 #define CCRYPTO_TRUST_H
-#include "CCryptoKeys.h"
+#include "CCryptoNumber.h"
 
 typedef struct {
     // X.509 in DER: the one that is judged, then those that may lead from it to an anchor. 1 to 100 of them.

@@ -19,7 +19,7 @@ struct IntegratedEncryption {
 
     func seal(_ message: Span<UInt8>) throws(StatusError) -> [UInt8] {
         let secret = try converting { () throws(CryptoError) in
-            Secret(try AsymmetricKey.make(curve: ForeignCurve(rawValue: Int32(key.bits)), bits: key.bits))
+            Secret(try AsymmetricKey.make(curve: NISTCurve(rawValue: Int32(key.bits)), bits: key.bits))
         }
         guard let ephemeral = SecKey.privateKey(secret, isRSA: false) else { throw .parameter }
         let point = ephemeral.publicRepresentation

@@ -14,7 +14,7 @@ struct KeyOrder {
         guard let isRSA = KeyNumber.isRSA(parameters[kSecAttrKeyType]),
             let bits = KeyNumber.parse(parameters[kSecAttrKeySizeInBits])
         else { throw .parameter }
-        guard isRSA ? SecKey.rsaSizes.contains(bits) : ForeignCurve(rawValue: Int32(clamping: bits)) != nil else {
+        guard isRSA ? SecKey.rsaSizes.contains(bits) : NISTCurve(rawValue: Int32(clamping: bits)) != nil else {
             throw .parameter
         }
         (self.isRSA, self.bits) = (isRSA, bits)
@@ -47,7 +47,7 @@ struct KeyOrder {
                 let numbers = try AsymmetricKey.make(curve: nil, bits: bits)
                 return Secret(try KeyRepresentation.pkcs1(numbers))
             }
-            return Secret(try AsymmetricKey.make(curve: ForeignCurve(rawValue: Int32(bits)), bits: bits))
+            return Secret(try AsymmetricKey.make(curve: NISTCurve(rawValue: Int32(bits)), bits: bits))
         }
         guard let key = SecKey.privateKey(secret, isRSA: isRSA) else { throw StatusError(status: errSecInternal) }
         return key

@@ -41,8 +41,8 @@ struct KeyRepresentation {
         }
     }
 
-    private static func curve(of bytes: Span<UInt8>, isPrivate: Bool) -> ForeignCurve? {
-        ForeignCurve.allCases.first { $0.pointLength + (isPrivate ? $0.length : 0) == bytes.count }
+    private static func curve(of bytes: Span<UInt8>, isPrivate: Bool) -> NISTCurve? {
+        NISTCurve.allCases.first { $0.pointLength + (isPrivate ? $0.length : 0) == bytes.count }
     }
 
     private static func rsaNumbers(_ bytes: Span<UInt8>, isPrivate: Bool) -> [Range<Int>]? {
@@ -61,7 +61,7 @@ struct KeyRepresentation {
     /// - Parameter bytes: those that were taken apart.
     func key(_ bytes: Span<UInt8>) throws(CryptoError) -> AsymmetricKey {
         if isRSA { return try AsymmetricKey(rsa: bytes, numbers) }
-        guard let curve = ForeignCurve(rawValue: Int32(bits)) else { throw .authenticationFailed }
+        guard let curve = NISTCurve(rawValue: Int32(bits)) else { throw .authenticationFailed }
         return try AsymmetricKey(curve, bytes)
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
 internal import Logging
+internal import Synchronization
 @_implementationOnly import VaultCrypto
 
 /// Why a call on keys, certificates or trust failed, on its way to its caller.
@@ -18,14 +19,17 @@ struct StatusError: Error, Equatable {
         case .outOfMemory: status = errSecAllocate
         default:
             status = errSecUnimplemented
-            StatusError.noteMissingLibrary
+            StatusError.noteMissingLibrary()
         }
     }
 
-    /// Said once a process.
-    private static let noteMissingLibrary: Void = {
+    private static let isNoted = Atomic(false)
+
+    /// Said once a process, also when what writes the line down uses keys itself.
+    private static func noteMissingLibrary() {
+        guard !isNoted.exchange(true, ordering: .relaxed) else { return }
         Logger(label: "KeychainServices").error("keys and certificates need libcrypto.so.3: install libssl3")
-    }()
+    }
 
     /// The error that Apple's calls give out: the status's message and what was asked for; no key, no data.
     func error(_ subject: String? = nil) -> NSError {

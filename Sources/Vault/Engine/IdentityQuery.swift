@@ -68,9 +68,20 @@ struct IdentityQuery {
     }
 }
 
+extension Query {
+    /// One for certificates and one for keys, both with all that this query for identities asks, but for a reference.
+    var halves: [Query] {
+        [ItemClass.certificate, .key].map { itemClass in
+            var half = self
+            (half.findsIdentities, half.itemClass, half.persistentReference) = (false, itemClass, nil)
+            return half
+        }
+    }
+}
+
 extension Record {
     /// Nil: the record has not the attribute, or it is no bytes.
-    fileprivate func bytes(of attribute: Attribute) -> [UInt8]? {
+    func bytes(of attribute: Attribute) -> [UInt8]? {
         guard let (_, range) = attributes.payload(of: attribute.tag), !range.isEmpty else { return nil }
         return Array(attributes.bytes[range])
     }

@@ -217,8 +217,7 @@ final class ItemEngine<Records: RecordSource> {
         matching query: Query, with changes: ItemChanges, _ viewer: Viewer,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
-        let parsed = try ParsedQuery(query, changing: changes, asOneOf: viewer.groups)
-        let found = try parsed.find(in: records, index)
+        let found = try changed(by: query, changes, viewer.groups)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
             _ = try update(record, with: changes, viewer, leavesTombstone: query.leavesTombstones, in: &session)
@@ -336,8 +335,7 @@ final class ItemEngine<Records: RecordSource> {
     func delete(
         matching query: Query, _ groups: AccessGroups, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Int {
-        let parsed = try ParsedQuery(query, deletingAsOneOf: groups)
-        let found = try parsed.find(in: records, index)
+        let found = try deleted(by: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
             try remember(record, in: &session)

@@ -23,10 +23,14 @@ extension Query {
     package func check(
         changing changes: ItemChanges, asOneOf groups: AccessGroups, flaw: VaultError?, changesFlaw: VaultError?
     ) throws(VaultError) {
-        _ = try ParsedQuery(self, changing: changes, asOneOf: groups, flaw: flaw, changesFlaw: changesFlaw)
+        for query in findsIdentities ? halves : [self] {
+            _ = try ParsedQuery(query, changing: changes, asOneOf: groups, flaw: flaw, changesFlaw: changesFlaw)
+        }
     }
 
     package func check(deletingAsOneOf groups: AccessGroups, flaw: VaultError?) throws(VaultError) {
-        _ = try ParsedQuery(self, deletingAsOneOf: groups, flaw: flaw)
+        for query in findsIdentities ? halves : [self] {
+            _ = try ParsedQuery(query, deletingAsOneOf: groups, flaw: flaw)
+        }
     }
 }

@@ -19,7 +19,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     }
 
     /// Nil: RSA.
-    private let curve: ForeignCurve?
+    private let curve: NISTCurve?
     private let numbers: SecretBytes
     private let ranges: [Range<Int>]
     /// How many bytes come out of RSA: those of the modulus.
@@ -37,8 +37,35 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         self.numbers = numbers
     }
 
+    /// A private key of RSA of which dP and dQ were left out.
+    ///
+    /// - Parameter ranges: where n, e, d, p, q and qInv stand.
+    /// - Throws: `.authenticationFailed` when p times q is not n, or qInv is not q's inverse modulo p; whether d fits
+    ///   to them is seen by a signature.
+    package static func completing(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> AsymmetricKey {
+        let (p, q) = (ranges[3], ranges[4])
+        let dp = bytes.count..<bytes.count + p.count
+        let dq = dp.upperBound..<dp.upperBound + q.count
+        var whole = try SecretBytes(zeroed: dq.upperBound)
+        whole.replace(at: 0, with: bytes)
+        // Every range lies within the bytes.
+        let result = unsafe whole.withPointer { start in
+            func number(_ range: Range<Int>) -> ccrypto_number {
+                unsafe ccrypto_number(bytes: start + range.lowerBound, count: range.count)
+            }
+            var factors = unsafe ccrypto_rsa_factors(
+                n: number(ranges[0]), d: number(ranges[2]), p: number(p), q: number(q), q_inverse: number(ranges[5]))
+            return unsafe ccrypto_rsa_exponents(&factors, start + dp.lowerBound, start + dq.lowerBound)
+        }
+        Sodium.wipeStack(.derivation)
+        try CryptoError.check(result)
+        return try whole.withBytes { bytes throws(CryptoError) in
+            try AsymmetricKey(rsa: bytes, ranges[..<5] + [dp, dq, ranges[5]])
+        }
+    }
+
     /// - Parameter representation: 4, x and y, and of a private key its number, each as long as the curve's.
-    package init(_ curve: ForeignCurve, _ representation: Span<UInt8>) throws(CryptoError) {
+    package init(_ curve: NISTCurve, _ representation: Span<UInt8>) throws(CryptoError) {
         let point = curve.pointLength
         guard representation.count == point || representation.count == point + curve.length else {
             throw .authenticationFailed
@@ -73,7 +100,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     /// public exponent is 65,537, all eight numbers, each as long as the modulus.
     ///
     /// - Parameter bits: of RSA 512 to 8,192.
-    package static func make(curve: ForeignCurve?, bits: Int) throws(CryptoError) -> SecretBytes {
+    package static func make(curve: NISTCurve?, bits: Int) throws(CryptoError) -> SecretBytes {
         let length = (bits + 7) / 8
         let count = curve.map { $0.pointLength + $0.length } ?? 8 * length
         let output = try SecretBytes(zeroed: count)
@@ -82,7 +109,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
             unsafe ccrypto_key_generate(curve?.rawValue ?? 0, Int32(clamping: bits), $0, count)
         }
         Sodium.wipeStack(.derivation)
-        try ForeignKey.check(result)
+        try CryptoError.check(result)
         return output
     }
 
@@ -100,19 +127,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     ) throws(CryptoError) -> [UInt8] {
         // Two INTEGERs, each with a zero byte, and three heads, one of which may have a longer length.
         let room = curve.map { 2 * ($0.length + 1) + 7 } ?? blockLength
-        var signature = [UInt8](repeating: 0, count: room)
-        let result = unsafe with { key in
-            unsafe digest.withPointer { digest, count in
-                unsafe signature.withUnsafeMutableBytes {
-                    unsafe ccrypto_key_sign(
-                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
-                        ccrypto_number(bytes: digest, count: count), $0.baseAddress, $0.count)
-                }
-            }
-        }
-        try finish(result)
-        signature.removeLast(room - result)
-        return signature
+        return try unsafe output(of: ccrypto_key_sign, digest, scheme, hash, room: room)
     }
 
     /// - Throws: `.authenticationFailed` for another key or digest, and for what is no signature.
@@ -134,19 +149,7 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     package borrowing func encrypt(
         _ message: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) -> [UInt8] {
-        var output = [UInt8](repeating: 0, count: blockLength)
-        let result = unsafe with { key in
-            unsafe message.withPointer { message, count in
-                unsafe output.withUnsafeMutableBytes {
-                    unsafe ccrypto_key_encrypt(
-                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
-                        ccrypto_number(bytes: message, count: count), $0.baseAddress, $0.count)
-                }
-            }
-        }
-        try finish(result)
-        output.removeLast(blockLength - result)
-        return output
+        try unsafe output(of: ccrypto_key_encrypt, message, scheme, hash, room: blockLength)
     }
 
     /// - Parameter block: as long as the modulus. With PKCS#1 a wrong padding gives a message as well, which is always
@@ -155,14 +158,8 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         _ block: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?
     ) throws(CryptoError) -> SecretBytes {
         let output = try SecretBytes(zeroed: blockLength)
-        let result = unsafe with { key in
-            unsafe block.withPointer { block, count in
-                unsafe output.withPointer {
-                    unsafe ccrypto_key_decrypt(
-                        key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
-                        ccrypto_number(bytes: block, count: count), $0, blockLength)
-                }
-            }
+        let result = unsafe output.withPointer {
+            unsafe apply(ccrypto_key_decrypt, to: block, scheme, hash, $0, blockLength)
         }
         try finish(result)
         return output.narrowed(to: 0..<result)
@@ -199,6 +196,37 @@ package struct AsymmetricKey: ~Copyable, Sendable {
         return output
     }
 
+    /// Signing, encrypting and decrypting, which take the same.
+    private typealias Operation = (
+        UnsafePointer<ccrypto_key>?, ccrypto_scheme, Int32, ccrypto_number, UnsafeMutableRawPointer?, Int
+    ) -> Int
+
+    private borrowing func output(
+        of operation: Operation, _ input: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?, room: Int
+    ) throws(CryptoError) -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: room)
+        let result = unsafe output.withUnsafeMutableBytes {
+            unsafe apply(operation, to: input, scheme, hash, $0.baseAddress, room)
+        }
+        try finish(result)
+        output.removeLast(room - result)
+        return output
+    }
+
+    /// - Parameter output: has the room that is said.
+    private borrowing func apply(
+        _ operation: Operation, to input: Span<UInt8>, _ scheme: Scheme, _ hash: DigestAlgorithm?,
+        _ output: UnsafeMutableRawPointer?, _ room: Int
+    ) -> Int {
+        unsafe with { key in
+            unsafe input.withPointer { input, count in
+                unsafe operation(
+                    key, ccrypto_scheme(scheme.rawValue), hash?.rawValue ?? 0,
+                    ccrypto_number(bytes: input, count: count), output, room)
+            }
+        }
+    }
+
     /// Lends the key to C, for as long as the body runs.
     private borrowing func with(_ body: (UnsafePointer<ccrypto_key>) -> Int) -> Int {
         let curve = curve
@@ -218,6 +246,6 @@ package struct AsymmetricKey: ~Copyable, Sendable {
 
     private borrowing func finish(_ result: Int) throws(CryptoError) {
         Sodium.wipeStack(.derivation)
-        try ForeignKey.check(result)
+        try CryptoError.check(result)
     }
 }

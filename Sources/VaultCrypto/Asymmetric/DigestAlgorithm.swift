@@ -21,7 +21,7 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
                 unsafe ccrypto_digest(rawValue, ccrypto_number(bytes: start, count: count), $0.baseAddress, $0.count)
             }
         }
-        try ForeignKey.check(result)
+        try CryptoError.check(result)
         return output
     }
 
@@ -46,7 +46,7 @@ package enum DigestAlgorithm: Int32, Sendable, CaseIterable {
                         rawValue, ccrypto_number(bytes: start, count: input.count), place + block * length, length)
                 }
             }
-            try ForeignKey.check(result)
+            try CryptoError.check(result)
         }
         Sodium.wipeStack()
         return output.narrowed(to: 0..<count)

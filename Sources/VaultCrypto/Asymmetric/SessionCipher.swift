@@ -24,7 +24,7 @@ package enum SessionCipher {
             }
         }
         Sodium.wipeStack()
-        try ForeignKey.check(result)
+        try CryptoError.check(result)
         return output
     }
 
@@ -45,7 +45,7 @@ package enum SessionCipher {
             }
         }
         Sodium.wipeStack()
-        try ForeignKey.check(result)
+        try CryptoError.check(result)
         return output
     }
 

@@ -28,7 +28,7 @@ enum SSHPublicKey: Hashable, Sendable {
             let (exponent, modulus) = (try reader.positive(bytes), try reader.positive(bytes))
             guard exponent.count <= 8, modulus.count <= 2048 else { throw .unsupported }
             self = .foreign(.rsa(modulus: bytes.array(modulus), exponent: bytes.array(exponent)))
-        } else if let curve = ForeignCurve.allCases.first(where: { $0.keyType == type }) {
+        } else if let curve = NISTCurve.allCases.first(where: { $0.keyType == type }) {
             let (name, point) = (try reader.text(bytes), try reader.data(bytes))
             guard name == curve.sshName, point.count == curve.pointLength, point[0] == 4 else { throw .malformed }
             self = .foreign(.ecdsa(curve, point: point))
@@ -135,13 +135,13 @@ enum SSHPublicKey: Hashable, Sendable {
     }
 }
 
-extension ForeignCurve {
+extension NISTCurve {
     /// RFC 5656, 10.1.
     var sshName: String { "nistp\(rawValue)" }
     var keyType: String { "ecdsa-sha2-" + sshName }
 
     /// RFC 5656, 6.2.1.
-    var hash: ForeignHash {
+    var hash: DigestAlgorithm {
         switch self {
         case .p256: .sha256
         case .p384: .sha384
@@ -152,7 +152,7 @@ extension ForeignCurve {
 
 extension ForeignPublicKey {
     /// What a kind of signature hashes with; nil: it is not of this key's.
-    func hash(of kind: String) -> ForeignHash? {
+    func hash(of kind: String) -> DigestAlgorithm? {
         switch self {
         case .ecdsa(let curve, _): kind == curve.keyType ? curve.hash : nil
         case .rsa: kind == "rsa-sha2-256" ? .sha256 : kind == "rsa-sha2-512" ? .sha512 : nil

@@ -14,7 +14,7 @@ struct KeyMemoryTests {
 
     @Test func `no private number of a curve's key is left in the process after its use`() async {
         await #expect(processExitsWith: .success) {
-            for curve in [ForeignCurve.p256, .p384, .p521] {
+            for curve in [NISTCurve.p256, .p384, .p521] {
                 var marks: [SecretMarker] = []
                 do {
                     let bytes = try AsymmetricKey.make(curve: curve, bits: Int(curve.rawValue))

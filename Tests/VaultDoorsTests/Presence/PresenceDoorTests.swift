@@ -102,7 +102,7 @@ struct PresenceDoorTests {
                 world.house.hasBegun()
                 if endsDoor { world.door.close() } else { call.end() }
                 world.house.hasGiven()
-                #expect(ended.wait(timeout: .now() + 60) == .success)
+                #expect(ended.wait(timeout: Patience.deadline) == .success)
                 #expect(failure.withLock { $0 } == (endsDoor ? .presenceRequired : .agent(.gone)))
             }
         }

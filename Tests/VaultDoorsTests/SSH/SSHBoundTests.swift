@@ -44,7 +44,7 @@ struct SSHBoundTests {
                     return answer
                 }
             }
-            for _ in 0..<4 { #expect(answered.wait(timeout: .now() + 60) == .success) }
+            for _ in 0..<4 { #expect(answered.wait(timeout: Patience.deadline) == .success) }
             #expect(answered.wait(timeout: .now()) == .timedOut)
             world.door?.close()
             let answers = try workers.map { try $0.value() }

@@ -19,7 +19,7 @@ final class BusClient {
     static let root = "/org/freedesktop/secrets"
     static let login = root + "/collection/login"
 
-    init(_ address: String) throws { connection = try BusConnection(address, patience: .seconds(60)) }
+    init(_ address: String) throws { connection = try BusConnection(address, patience: Patience.duration) }
 
     @discardableResult
     func call(
@@ -216,7 +216,7 @@ final class BusClient {
 
     /// Waits for a signal about an object.
     func heard(_ interface: String, _ name: String, at path: String) throws(BusError) -> BusMessage? {
-        try connection.signal(until: .now + .seconds(60)) { message throws(BusError) in
+        try connection.signal(until: Patience.end) { message throws(BusError) in
             message.interface == "org.freedesktop." + interface && message.member == name && message.objectPath == path
         }
     }
@@ -248,7 +248,7 @@ extension BusClient {
     /// The types of the next answers.
     func answers(_ count: Int) throws(BusError) -> [String] {
         var signatures: [String] = []
-        _ = try connection.signal(until: .now + .seconds(60)) { message throws(BusError) in
+        _ = try connection.signal(until: Patience.end) { message throws(BusError) in
             if message.member.isEmpty { signatures.append(message.signature) }
             return signatures.count == count
         }

@@ -59,7 +59,7 @@ import VaultCrypto
             let made = try client.makeCollection("Past", alias: "")
             #expect(try client.paths("Service", "Collections").contains(made))
             try world.remove(CollectionRecord.query("past"))
-            let end = ContinuousClock.now + .seconds(30)
+            let end = Patience.end
             while try client.paths("Service", "Collections").contains(made), .now < end {}
             #expect(try client.paths("Service", "Collections") == [BusClient.login, BusClient.session])
         }

@@ -74,7 +74,7 @@ extension DoorWorld {
             let client = try world.client()
             let hostile = try RawClient(world.bus, "descriptors")
             #expect(try hostile.outcome() == "sent")
-            let end = ContinuousClock.now + .seconds(30)
+            let end = Patience.end
             while world.descriptorCount < 64 * 16, world.doors.isRunning, .now < end {}
             #expect(world.descriptorCount >= 64 * 16)
             #expect(try client.flag("Collection", "Locked", at: BusClient.login))
@@ -177,7 +177,7 @@ extension DoorWorld {
     /// The two that the service has to the agent.
     private func connections(_ world: ServiceWorld, _ client: BusClient) throws -> [Int32] {
         var (found, said): ([Int32], String) = ([], "")
-        let end = ContinuousClock.now + .seconds(30)
+        let end = Patience.end
         while found.count != 2, .now < end {
             // A call that needs the agent connects again.
             said = client.refusal { () throws(BusError) in _ = try client.search(["k": "v"]) }
@@ -199,7 +199,7 @@ extension DoorWorld {
                 shutdown(accepted[turn % 2], Int32(SHUT_RDWR))
                 let item = Item(.genericPassword(service: "past", account: "\(turn)"), secret: "s3cret")
                 try world.keep(item)
-                let end = ContinuousClock.now + .seconds(30)
+                let end = Patience.end
                 var seen: Set<String> = []
                 while seen.count != paths.count + 1, .now < end {
                     seen = (try? Set(client.paths("Collection", "Items", at: BusClient.login))) ?? []

@@ -197,7 +197,7 @@ import VaultCrypto
             let world = try ServiceWorld()
             #expect(try world.client().alias("default") == BusClient.login)
             world.bus.end()
-            #expect(world.ended.wait(timeout: .now() + 60) == .success)
+            #expect(world.ended.wait(timeout: Patience.deadline) == .success)
             #expect(throws: DoorError.noBus) {
                 _ = try SecretService.start(.secretService, at: world.bus.address, house: world.house) { _ in }
             }

@@ -96,10 +96,10 @@ final class TestHouse: DoorHouse {
     }
 
     /// Waits until a person is asked.
-    func hasBegun() { #expect(begun.wait(timeout: .now() + 60) == .success) }
+    func hasBegun() { #expect(begun.wait(timeout: Patience.deadline) == .success) }
 
     /// Waits until a person is not asked any more.
-    func hasGiven() { #expect(given.wait(timeout: .now() + 60) == .success) }
+    func hasGiven() { #expect(given.wait(timeout: Patience.deadline) == .success) }
 
     func isAsked(to person: Person) { state.withLock { $0.person = person } }
 

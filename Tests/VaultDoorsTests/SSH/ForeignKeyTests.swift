@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import TestSupport
 import Testing
+import VaultCrypto
 
-@testable import VaultCrypto
+@testable import VaultDoors
 
 /// Signatures of elliptic curves, from their numbers. The point is that of the private number 1: the generator, as FIPS
 /// 186-4 prints it. RSA keys, and keys that OpenSSH has made, are tried with the protocol of ssh.
@@ -76,7 +77,7 @@ struct ForeignKeyTests {
         let signature = try key.sign(Self.message.span, hash: .sha256)
         #expect(signature.count == 64)
         let publicKey = key.publicKey
-        func verifies(_ signature: [UInt8], _ message: [UInt8] = Self.message, _ hash: ForeignHash = .sha256) -> Bool {
+        func verifies(_ signature: [UInt8], _ message: [UInt8] = Self.message, _ hash: DigestAlgorithm = .sha256) -> Bool {
             failure { try publicKey.verify(signature.span, of: message.span, hash: hash) } == nil
         }
         #expect(verifies(signature))
