@@ -68,6 +68,8 @@ final class World {
 
     func startAgent() throws {
         let server = try AgentServer(AgentSettings(vault: path, version: "test"))
+        // That of an agent before it.
+        self.socket = nil
         let socket = try AgentSocket.make(address)
         try server.start(on: socket.descriptor)
         self.server.agent.withLock { $0 = server }
