@@ -111,9 +111,15 @@ extension Item {
         switch itemClass {
         case .genericPassword: self[.service]?.displayText ?? ""
         case .internetPassword: self[.server]?.displayText ?? ""
-        case .certificate: self[.subject]?.displayText ?? ""
+        case .certificate: subjectName ?? self[.subject]?.displayText ?? ""
         case .key: self[.applicationTag]?.displayText ?? ""
         }
+    }
+
+    /// What a person calls the subject of a certificate.
+    private var subjectName: String? {
+        guard case .data(let name) = self[.subject] else { return nil }
+        return DistinguishedName.summary(normalized: name.span)
     }
 
     var accessibleName: String? {

@@ -62,7 +62,10 @@ final class World {
         return (world, door)
     }
 
-    func unlock() throws { try required(AgentClient(vault: nil, accessGroups: nil)).unlock(with: .passphrase(passphrase)) }
+    func unlock() throws {
+        let client = try required(AgentClient(vault: nil, accessGroups: nil))
+        try client.unlock(with: .passphrase(passphrase))
+    }
 
     func makeVault() throws { try Vault.create(at: path, passphrase: passphrase, cost: .weakest).close() }
 

@@ -42,7 +42,8 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     /// - Parameter ranges: where n, e, d, p, q and qInv stand.
     /// - Throws: `.authenticationFailed` when p times q is not n, or qInv is not q's inverse modulo p; whether d fits
     ///   to them is seen by a signature.
-    package static func completing(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> AsymmetricKey {
+    package static func completing(rsa bytes: Span<UInt8>, _ ranges: [Range<Int>]) throws(CryptoError) -> AsymmetricKey
+    {
         let (p, q) = (ranges[3], ranges[4])
         let dp = bytes.count..<bytes.count + p.count
         let dq = dp.upperBound..<dp.upperBound + q.count

@@ -77,6 +77,13 @@ package struct DistinguishedName: Sendable {
         }
     }
 
+    /// As ``summary(of:alternative:)``.
+    ///
+    /// - Parameter name: as ``normalized(wholeName:)`` gives it. Nil, too: it is no name.
+    package static func summary(normalized name: Span<UInt8>) -> String? {
+        DistinguishedName(0..<name.count, of: name)?.summary(of: name, alternative: nil)
+    }
+
     /// What a person calls the subject of a certificate, as Apple's systems choose it.
     ///
     /// - Parameter alternative: what else the certificate calls its subject, which only a common name is better than.

@@ -77,7 +77,9 @@ struct ForeignKeyTests {
         let signature = try key.sign(Self.message.span, hash: .sha256)
         #expect(signature.count == 64)
         let publicKey = key.publicKey
-        func verifies(_ signature: [UInt8], _ message: [UInt8] = Self.message, _ hash: DigestAlgorithm = .sha256) -> Bool {
+        func verifies(_ signature: [UInt8], _ message: [UInt8] = Self.message, _ hash: DigestAlgorithm = .sha256)
+            -> Bool
+        {
             failure { try publicKey.verify(signature.span, of: message.span, hash: hash) } == nil
         }
         #expect(verifies(signature))
