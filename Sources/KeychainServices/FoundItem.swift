@@ -39,6 +39,14 @@ struct FoundItem {
         return Data(Array(className.utf8) + reference.dropFirst(4)) as NSData
     }
 
+    /// Of an identity: names its key, too, of which there may be copies.
+    var pairReference: [UInt8]? {
+        guard let certificate = item.record?.persistentReference, let key = key?.record?.persistentReference else {
+            return nil
+        }
+        return Array("idnt".utf8) + certificate.dropFirst(4) + key.dropFirst(4)
+    }
+
     var accessibility: Accessibility? { (key ?? item)[.accessible]?.text.flatMap(Accessibility.init) }
 
     /// Nil of passwords, which have no object on Apple's systems either, and of bytes that are no such object.

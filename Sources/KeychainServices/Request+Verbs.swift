@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Foundation
 @_implementationOnly import Vault
+@_implementationOnly import VaultAgent
 @_implementationOnly import VaultCrypto
 
 // The verbs of a request. An identity is two items: what is done to it is done to both.
@@ -42,17 +43,35 @@ extension Request {
         (candidates.limit, candidates.returnsSecrets) = (.all, !isOfIdentities)
         candidates.leavesKeysClosed = true
         let maximum = (query.limit ?? .all).maximum
-        var found: [FoundItem] = []
+        var passing: [FoundItem] = []
         for candidate in FoundItem.all(try store.copyMatching(candidates), arePairs: isOfIdentities, people)
-        where found.count < maximum {
-            guard let certificate = try candidate.certificate(from: store),
-                try filter.passes(certificate, in: store)
-            else { continue }
-            guard isOfIdentities else {
-                found.append(candidate)
-                continue
+        where passing.count < maximum {
+            guard let certificate = try candidate.certificate(from: store) else { continue }
+            if try filter.passes(certificate, in: store) { passing.append(candidate) }
+        }
+        guard !passing.isEmpty else { throw .itemNotFound }
+        guard isOfIdentities else { return passing }
+        guard let agent = store as? AgentClient else { return try read(passing, query, from: store) }
+        // What a person allows once is for all of them.
+        return try agent.withPresence(query.presence) { client throws(VaultError) in
+            try read(passing, query, from: client)
+        }
+    }
+
+    /// Finds identities again, with what is asked for.
+    private func read(
+        _ identities: [FoundItem], _ query: Query, from store: any ItemStore
+    ) throws(VaultError) -> [FoundItem] {
+        var found: [FoundItem] = []
+        for identity in identities {
+            var own = try query.naming(identity)
+            if case .asked = own.presence { own.presence = .refused }
+            do throws(VaultError) {
+                found += FoundItem.all(try store.copyMatching(own), arePairs: true, people)
+            } catch {
+                // Another process has deleted it since.
+                guard error == .itemNotFound else { throw error }
             }
-            found += FoundItem.all(try store.copyMatching(query.naming(candidate)), arePairs: true, people)
         }
         guard !found.isEmpty else { throw .itemNotFound }
         return found
@@ -115,16 +134,18 @@ extension Request {
         // What is not read can be deleted without a person.
         query.leavesKeysClosed = true
         let identity = FoundItem.all(try store.copyMatching(query), arePairs: true, people)[0]
-        return self.query.naming(identity)
+        return try self.query.naming(identity)
     }
 }
 
 extension Query {
     /// The same about this identity alone.
-    fileprivate func naming(_ identity: FoundItem) -> Query {
+    fileprivate func naming(_ identity: FoundItem) throws(VaultError) -> Query {
+        // Without it the query would be for all.
+        guard let reference = identity.pairReference else { throw .itemNotFound }
         var query = self
         (query.itemClass, query.attributes, query.synchronizableAny) = (nil, [:], false)
-        query.persistentReference = identity.persistentReference.map { Array($0 as Data) }
+        query.persistentReference = reference
         return query
     }
 }

@@ -215,8 +215,8 @@ extension Request {
         var query = Query(givenClass ?? reference?.itemClass, attributes: attributes, limit: limit)
         query.findsIdentities = isOfIdentities
         query.persistentReference = persistentReference
-        // What is asked of certificates is found out here, with their bytes.
-        query.conditions = isOfCertificates ? [] : conditions
+        // What is asked of certificates is found out here, with their bytes; of changes the engine refuses it.
+        query.conditions = isOfCertificates && call == .copyMatching ? [] : conditions
         query.hostOrSubdomain = hostOrSubdomain
         query.leavesTombstones = leavesTombstones
         query.presence = people.presence

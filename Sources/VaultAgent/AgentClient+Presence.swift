@@ -44,7 +44,7 @@ extension AgentClient {
     }
 
     /// Runs a request, and once more when a person has allowed it.
-    func withPresence<R>(
+    package func withPresence<R>(
         _ presence: Query.Presence = .asked(reason: nil), _ body: (AgentClient) throws(VaultError) -> R
     ) throws(VaultError) -> R {
         do throws(VaultError) { return try body(self) } catch {

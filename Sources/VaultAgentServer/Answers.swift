@@ -84,18 +84,18 @@ struct Answers: Sendable {
 
     /// Runs a change of everything that matches. The log needs to know what that was.
     func change(
-        matching query: Query, _ verb: AuditLog.Verb, _ caller: Caller,
+        matching query: Query, _ change: QueriedChange, _ caller: Caller,
         _ body: (inout Transaction) throws(VaultError) -> Int
     ) throws(VaultError) -> [CountReply] {
         var items: [UUID] = []
         let count = try use(caller) { vault throws(VaultError) in
             try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
                 // A query that is wrong is for the verb to refuse.
-                if audit != nil { items = (try? transaction.identifiers(matching: query)) ?? [] }
+                if audit != nil { items = (try? transaction.identifiers(of: change, matching: query)) ?? [] }
                 return try body(&transaction)
             }
         }
-        try afterwards { audit throws(VaultError) in try audit.note(verb, items, by: caller) }
+        try afterwards { audit throws(VaultError) in try audit.note(AuditLog.Verb(change), items, by: caller) }
         return [CountReply(count)]
     }
 

@@ -25,6 +25,14 @@ public final class AuditLog: Sendable {
         /// A person was asked for the passphrase, and has given it.
         case authenticate
         case stop, refused
+
+        init(_ change: QueriedChange) {
+            self =
+                switch change {
+                case .update: .update
+                case .delete: .delete
+                }
+        }
     }
 
     private struct State {

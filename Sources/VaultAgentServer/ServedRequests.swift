@@ -164,7 +164,9 @@ extension StoreRequest: VaultRequest {
         try answers.use(caller) { vault throws(VaultError) in
             try vault.transaction { (transaction: inout Transaction) throws(VaultError) in
                 for query in deleted {
-                    if answers.audit != nil { removed += (try? transaction.identifiers(matching: query)) ?? [] }
+                    if answers.audit != nil {
+                        removed += (try? transaction.identifiers(of: .delete, matching: query)) ?? []
+                    }
                     try transaction.deleteAll(query)
                 }
                 for item in items { _ = replacing ? try transaction.set(item) : try transaction.add(item) }

@@ -32,12 +32,36 @@ struct ClosedIdentityTests {
             _ = try Self.store()
             try check(door.count == 0)
             let long = Date(timeIntervalSince1970: 0)
+            // In the certificate's hundred years, whatever this machine's clock says.
+            let within = Date(timeIntervalSince1970: 1_900_000_000)
             try check(Self.status(["m_ValidOnDate": long, "r_Data": true]) == -25300 && door.count == 0)
             try check(Self.status(["m_EmailAddressIfPresent": "nobody@x.example", "m_ValidOnDate": long]) == -25300)
             try check(door.count == 0)
             // One that passes does, once.
-            try check(Self.status(["m_ValidOnDate": Date.now, "r_Data": true]) == -128 && door.count == 1)
-            try check(Self.status(["m_ValidOnDate": Date.now, "r_Ref": true]) == 0 && door.count == 1)
+            try check(Self.status(["m_ValidOnDate": within, "r_Data": true]) == -128 && door.count == 1)
+            try check(Self.status(["m_ValidOnDate": within, "r_Ref": true]) == 0 && door.count == 1)
+        }
+    }
+
+    @Test func `a person is asked once for all that pass, and not for those that do not`() async {
+        await #expect(processExitsWith: .success) {
+            let (world, door) = try World.open()
+            defer { withExtendedLifetime(world) {} }
+            _ = try Self.store()
+            let second = try CertificateSamples.certificate(CertificateSamples.secondOfLeafKey)
+            try check(SecItemAdd(["v_Ref": second] as CFDictionary, nil) == 0)
+            var query: [String: Any] = [
+                "class": "idnt", "m_Limit": "m_LimitAll", "m_ValidOnDate": Date(timeIntervalSince1970: 1_900_000_000),
+                "r_Data": true,
+            ]
+            var found: CFTypeRef?
+            try check(SecItemCopyMatching(query as CFDictionary, &found) == 0 && door.count == 1)
+            let key = try required(SecKeyCopyExternalRepresentation(try CertificateSamples.leafKey(), nil)) as Data
+            try check(found as? [Data] == [key, key])
+            query["u_AuthUI"] = "u_AuthUIS"
+            try check(SecItemCopyMatching(query as CFDictionary, &found) == -25300 && door.count == 1)
+            query["u_AuthUI"] = "u_AuthUIF"
+            try check(SecItemCopyMatching(query as CFDictionary, &found) == -25308 && door.count == 1)
         }
     }
 

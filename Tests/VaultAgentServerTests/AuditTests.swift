@@ -69,6 +69,38 @@ struct AuditTests {
         #expect(last.contains("\"delete\"") && last.contains(id))
     }
 
+    @Test func `what becomes of the halves of identities is in the log, and no other item`() throws {
+        let agent = try Self.agent()
+        let client = try agent.unlocked()
+        func add(_ key: ItemKey, _ attributes: [Attribute: AttributeValue]) throws -> String {
+            let item = try client.add(Item(key, attributes: attributes, secret: "value"))
+            return try #require(item.record?.id.uuidString.lowercased())
+        }
+        func last() throws -> [Bool] {
+            let line = try Self.log(agent).split(separator: "\n").last ?? ""
+            return ids.map { line.contains($0) }
+        }
+        let hash: AttributeValue = .data([1])
+        let ids = [
+            try add(.certificate(issuer: [1], serialNumber: [1]), [.publicKeyHash: hash]),
+            try add(.certificate(issuer: [1], serialNumber: [2]), [.publicKeyHash: hash]),
+            try add(.key(applicationLabel: [1]), [.keyClass: 1, .isPrivate: 1]),
+            try add(.key(applicationLabel: [2]), [:]),
+        ]
+        var all = Query(nil)
+        all.findsIdentities = true
+        try client.update(matching: all, with: ItemChanges(attributes: [.label: "new"]))
+        #expect(try last() == [true, true, true, true])
+        // The key stays for the other certificate.
+        let found = try client.copyMatching(all)
+        var one = all
+        one.persistentReference = Array("idnt".utf8) + (try #require(found[0].record?.persistentReference)).dropFirst(4)
+        try client.delete(matching: one)
+        #expect(try last() == [true, false, false, false])
+        try client.delete(matching: all)
+        #expect(try last() == [false, true, true, true])
+    }
+
     @Test func `a log that nobody touched is whole, also after a lock`() throws {
         let agent = try Self.agent()
         let client = try agent.unlocked()

@@ -177,6 +177,33 @@ struct IdentityTests {
         #expect(try labels(.key).count == 1)
     }
 
+    @Test func `a reference may name one of two copies of a key, and none that is another's`() throws {
+        let certificate = try addCertificate(1, hash: [1])
+        let older = try addKey([1], tag: "older")
+        let newer = try addKey([1], tag: "newer")
+        let other = try addKey([2], tag: "other")
+        func tags(_ key: Item) throws -> [AttributeValue?] {
+            let named = try reference(of: certificate) + (try #require(key.record?.persistentReference)).dropFirst(4)
+            return try found { $0.persistentReference = named }.filter { $0.itemClass == .key }
+                .map { $0[.applicationTag] }
+        }
+        #expect(try tags(older) == ["older"] && tags(newer) == ["newer"] && tags(other) == [])
+        var query = all
+        query.persistentReference =
+            try reference(of: certificate) + (try #require(newer.record?.persistentReference)).dropFirst(4)
+        #expect(try vault.delete(matching: query) == 2)
+        #expect(try vault.allMatching(Query(.key)).map { $0[.applicationTag] } == ["older", "other"])
+    }
+
+    @Test func `both halves do not get one secret`() throws {
+        try addCertificate(1, hash: [1])
+        try addKey([1])
+        for changes in [ItemChanges(secret: "value"), ItemChanges(fields: ["field": "value"])] {
+            #expect(throws: VaultError.parameter(.key("v_Data"))) { try vault.update(matching: all, with: changes) }
+        }
+        #expect(try found { $0.returnsSecrets = true }.map { $0.secret?.count } == [11, 3])
+    }
+
     @Test func `a delete takes all halves that match, and none without a certificate`() throws {
         try addKey([1])
         #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: all) }

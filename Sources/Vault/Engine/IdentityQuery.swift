@@ -34,15 +34,21 @@ struct IdentityQuery {
         }
         // What is asked of the certificate says nothing of the key.
         (keys.text, keys.userAttributes, keys.persistentReference, keys.conditions) = (nil, [:], nil, [])
-        certificates.persistentReference = try query.persistentReference.map { reference throws(VaultError) in
-            guard reference.count == 20, reference.starts(with: "idnt".utf8) else {
+        if let reference = query.persistentReference {
+            guard [20, 36].contains(reference.count), reference.starts(with: "idnt".utf8) else {
                 throw .parameter(.persistentReference)
             }
-            return Array(ItemClass.certificate.rawValue.utf8) + reference[4...]
+            certificates.persistentReference = Array(ItemClass.certificate.rawValue.utf8) + reference[4..<20]
+            // Of two copies of the key the one that is meant.
+            if reference.count == 36 {
+                keys.persistentReference = Array(ItemClass.key.rawValue.utf8) + reference[20...]
+            }
+            keys.synchronizableAny = true
         }
-        if certificates.persistentReference != nil { keys.synchronizableAny = true }
-        keys.attributes[.keyClass] = .number(1)
-        keys.attributes[.isPrivate] = .number(1)
+        if keys.persistentReference == nil {
+            keys.attributes[.keyClass] = .number(1)
+            keys.attributes[.isPrivate] = .number(1)
+        }
         limit = query.limit ?? .all
         self.certificates = try ParsedQuery(certificates, groups: groups, flaw: flaw)
         self.keys = try ParsedQuery(keys, groups: groups)

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultStorage
 
 // What an update or a delete is about. Of identities, as on Apple's systems: all certificates that match and all keys,
 // be they pairs or not; or both halves of the one that a reference names.
+
+/// What is done to all items that match a query.
+package enum QueriedChange: Sendable {
+    case update, delete
+}
 
 extension ItemEngine {
     /// - Returns: none when one half of an identity has none.
@@ -13,6 +19,8 @@ extension ItemEngine {
         guard query.findsIdentities else {
             return try ParsedQuery(query, changing: changes, asOneOf: groups).find(in: records, index)
         }
+        // They have no value in common: a key's would lie open in the certificate.
+        guard changes.secret == nil, changes.fields.isEmpty else { throw .parameter(.key("v_Data")) }
         let halves = try query.halves.map { half throws(VaultError) in
             try ParsedQuery(half, changing: changes, asOneOf: groups)
         }
@@ -41,6 +49,16 @@ extension ItemEngine {
             if try ParsedQuery(others, groups: groups).find(in: records, index).count > 1 { pair.removeLast() }
         }
         return pair
+    }
+
+    /// Which items an update or a delete is about, readable or not: to be written down beside what is done to them.
+    func identifiers(
+        of change: QueriedChange, matching query: Query, _ groups: AccessGroups
+    ) throws(VaultError) -> [UUID] {
+        switch change {
+        case .update: try changed(by: query, ItemChanges(), groups).map { UUID($0.id) }
+        case .delete: try deleted(by: query, groups).map { UUID($0.id) }
+        }
     }
 
     /// Nil: the query names none.

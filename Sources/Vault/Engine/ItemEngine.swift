@@ -45,12 +45,6 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     /// Which items match, readable or not: to be written down beside what is done to them.
-    func identifiers(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [UUID] {
-        var query = query
-        query.presence = .refused
-        return try find(query, groups).map { UUID($0.id) }
-    }
-
     func lockedCount(matching query: Query, _ viewer: Viewer) throws(VaultError) -> Int {
         let leavesOut = query.seen(by: viewer).presence == .leftOut
         var query = query

@@ -65,9 +65,9 @@ public struct Transaction: ~Copyable {
         try engine.copyMatching(query, viewer, for: source)
     }
 
-    /// Which items match, readable or not.
-    package func identifiers(matching query: Query) throws(VaultError) -> [UUID] {
-        try engine.identifiers(matching: query, viewer.groups)
+    /// Which items an update or a delete is about, readable or not.
+    package func identifiers(of change: QueriedChange, matching query: Query) throws(VaultError) -> [UUID] {
+        try engine.identifiers(of: change, matching: query, viewer.groups)
     }
 
     @discardableResult

@@ -44,10 +44,11 @@ public struct Query: Sendable {
     /// Pairs of a certificate and a private key whose public key it has: one after the other, the certificate first, in
     /// the order of the certificates. The limit is one of pairs. An attribute of both classes is the key's, but for the
     /// label, the issuer, the subject, the serial number, the subject key and the token. The class is nil; a persistent
-    /// reference is the certificate's, with `idnt` in the place of its class.
+    /// reference is the certificate's, with `idnt` in the place of its class; the identifier of a key may follow, 16
+    /// bytes.
     ///
     /// An update changes all certificates and all keys that match, a delete deletes them, in pairs or not; with a
-    /// persistent reference both halves of that identity, of which a key that another certificate has too is not deleted.
+    /// persistent reference it is both halves of that identity, of which a key that another certificate has stays.
     public var findsIdentities = false
     /// What becomes of items that a person has to allow the reading of: see ``VaultError/presenceRequired``.
     public var presence = Presence.asked(reason: nil)

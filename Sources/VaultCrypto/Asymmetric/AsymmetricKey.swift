@@ -68,9 +68,9 @@ package struct AsymmetricKey: ~Copyable, Sendable {
     /// - Parameter representation: 4, x and y, and of a private key its number, each as long as the curve's.
     package init(_ curve: NISTCurve, _ representation: Span<UInt8>) throws(CryptoError) {
         let point = curve.pointLength
-        guard representation.count == point || representation.count == point + curve.length else {
-            throw .authenticationFailed
-        }
+        // Of what begins with 6 or 7, a hybrid form, libcrypto would take the same key.
+        guard representation.count == point || representation.count == point + curve.length, representation[0] == 4
+        else { throw .authenticationFailed }
         var numbers = try SecretBytes(zeroed: representation.count)
         (self.curve, blockLength) = (curve, curve.length)
         let parts = [0..<point, point..<representation.count].filter { !$0.isEmpty }

@@ -46,6 +46,7 @@ struct ForeignKeyTests {
         let infinity = [UInt8](repeating: 0, count: 65)
         let points: [[UInt8]] = [
             other, infinity, [4] + infinity.dropFirst(), [0], [], Array(Self.generator.dropLast()),
+            [6] + Self.generator.dropFirst(), [7] + Self.generator.dropFirst(), Self.generator + [0],
         ]
         for point in points {
             #expect(failure { try ForeignPublicKey.ecdsa(.p256, point: point).check() } == .authenticationFailed)

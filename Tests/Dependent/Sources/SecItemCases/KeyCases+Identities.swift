@@ -167,6 +167,49 @@ extension KeyCase {
             }
             checks.expect(delete(["class": "idnt"]) == -25300)
         },
+        KeyCase("of two copies of a key the one that is asked for is meant") { checks in
+            let (certificate, key) = (try Sample.certificate(Sample.leaf), try Sample.leafKey())
+            checks.expect(add(["v_Ref": certificate]) == 0)
+            for (tag, isSynchronizable) in [("other device", true), ("older", false), ("newer", false)] {
+                checks.expect(add(["v_Ref": key, "atag": tag, "sync": isSynchronizable]) == 0, tag)
+            }
+            let newer = ["class": "idnt", "atag": "newer", "m_ValidOnDate": NSNull(), "r_Attributes": true]
+            let row = find(newer).found as? [String: Any]
+            checks.expect(row?["atag"] as? Data == Data("newer".utf8))
+            let one = ["v_Ref": try identity(), "atag": "newer"] as [String: Any]
+            checks.expect(SecItemUpdate(one as CFDictionary, ["labl": "changed"] as CFDictionary) == 0)
+            checks.expect(find(["class": "keys", "labl": "changed", "atag": "newer"]).status == 0)
+            checks.expect(find(["class": "keys", "labl": "changed", "atag": "older"]).status == -25300)
+            checks.expect(delete(["v_Ref": try identity()]) == 0)
+            checks.expect(find(["class": "cert"]).status == -25300)
+            checks.expect(find(["class": "keys", "atag": "older"]).status == -25300)
+            checks.expect(find(["class": "keys", "atag": "newer"]).status == 0)
+            checks.expect(find(["class": "keys", "atag": "other device", "sync": true]).status == 0)
+        },
+        KeyCase("a change of certificates or identities takes no match keys, and of an identity no data") { checks in
+            checks.expect(add(["v_Ref": try identity()]) == 0)
+            let none = Date(timeIntervalSince1970: 0)
+            for itemClass in ["idnt", "cert"] {
+                let keys: [[String: Any]] = [
+                    ["m_ValidOnDate": none], ["m_Issuers": [Data([0x30, 0])]], ["m_TrustedOnly": true],
+                    ["m_EmailAddressIfPresent": "nobody@example.com"],
+                ]
+                for key in keys {
+                    let query = ["class": itemClass].merging(key) { $1 }
+                    checks.expect(delete(query) == -50, "\(query)")
+                    checks.expect(
+                        SecItemUpdate(query as CFDictionary, ["labl": "new"] as CFDictionary) == -50, "\(query)")
+                }
+            }
+            let other = try identity()
+            for query in [["class": "idnt"], ["v_Ref": other]] as [[String: Any]] {
+                for change in [["v_Data": Data([1])], ["v_Ref": other]] as [[String: Any]] {
+                    checks.expect(SecItemUpdate(query as CFDictionary, change as CFDictionary) == -50)
+                }
+            }
+            checks.expect(try find(["class": "idnt", "r_Ref": true]).found as? SecIdentity == identity())
+            checks.expect(find(["class": "cert", "labl": "new"]).status == -25300)
+        },
         KeyCase("half of an identity may be there") { checks in
             checks.expect(add(["v_Ref": try Sample.leafKey()]) == 0)
             checks.expect(add(["v_Ref": try identity()]) == 0)
