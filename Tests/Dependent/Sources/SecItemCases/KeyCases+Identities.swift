@@ -175,7 +175,7 @@ extension KeyCase {
             }
             let newer = ["class": "idnt", "atag": "newer", "m_ValidOnDate": NSNull(), "r_Attributes": true]
             let row = find(newer).found as? [String: Any]
-            checks.expect(row?["atag"] as? Data == Data("newer".utf8))
+            checks.expect(row?["atag"] as? String == "newer", "\(row ?? [:])")
             let one = ["v_Ref": try identity(), "atag": "newer"] as [String: Any]
             checks.expect(SecItemUpdate(one as CFDictionary, ["labl": "changed"] as CFDictionary) == 0)
             checks.expect(find(["class": "keys", "labl": "changed", "atag": "newer"]).status == 0)
