@@ -4,7 +4,9 @@ import VaultAgent
 
 /// Prints nanoseconds.
 func measureAgent(service: String, account: String, count: Int) throws {
-    guard let client = try AgentClient(vault: nil, accessGroups: ["default"]) else { throw VaultError.agent(.notRunning) }
+    guard let client = try AgentClient(vault: nil, accessGroups: ["default"]) else {
+        throw VaultError.agent(.notRunning)
+    }
     var query = Query(.genericPassword, service: service, account: account)
     query.returnsSecrets = true
     let start = ContinuousClock.now
