@@ -44,7 +44,6 @@ final class ItemEngine<Records: RecordSource> {
             : try ParsedQuery(query, groups: groups).find(in: records, index)
     }
 
-    /// Which items match, readable or not: to be written down beside what is done to them.
     func lockedCount(matching query: Query, _ viewer: Viewer) throws(VaultError) -> Int {
         let leavesOut = query.seen(by: viewer).presence == .leftOut
         var query = query
