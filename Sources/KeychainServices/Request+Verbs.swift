@@ -130,7 +130,8 @@ extension Request {
     func change(in store: any ItemStore) throws(VaultError) -> Query {
         guard isOfIdentities, reference != nil else { return query }
         var query = query
-        query.limit = .one
+        // What has no place in a change is refused with it.
+        (query.limit, query.conditions) = (.one, [])
         // What is not read can be deleted without a person.
         query.leavesKeysClosed = true
         let identity = FoundItem.all(try store.copyMatching(query), arePairs: true, people)[0]

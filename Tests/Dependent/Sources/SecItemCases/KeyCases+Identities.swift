@@ -202,6 +202,7 @@ extension KeyCase {
                 }
             }
             let other = try identity()
+            checks.expect(delete(["v_Ref": other, "m_ValidOnDate": none]) == -50)
             for query in [["class": "idnt"], ["v_Ref": other]] as [[String: Any]] {
                 for change in [["v_Data": Data([1])], ["v_Ref": other]] as [[String: Any]] {
                     checks.expect(SecItemUpdate(query as CFDictionary, change as CFDictionary) == -50)
