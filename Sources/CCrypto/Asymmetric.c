@@ -220,6 +220,7 @@ long ccrypto_key_sign(const ccrypto_key *key, ccrypto_scheme scheme, int hash, c
     long flaw = ready();
     if (flaw) return flaw;
     if (!describe(scheme, hash, parameters)) return ended(-EINVAL);
+    if (scheme == ccrypto_scheme_ecdsa) return ended(ccrypto_curve_sign(key, digest, signature, room));
     operation *signing = operation_of(key);
     int done = signing && lib.init_sign(signing, parameters) == 1 &&
                lib.sign(signing, signature, &room, digest.bytes, digest.count) == 1;
