@@ -85,7 +85,7 @@ extension Request {
         guard isOfIdentities else {
             var added = try store.add(items[0])
             added.secret = items[0].secret
-            return FoundItem(added)
+            return results.isEmpty ? nil : FoundItem(added)
         }
         do throws(VaultError) { try store.store(items, replacing: false) } catch {
             guard error == .duplicateItem else { throw error }

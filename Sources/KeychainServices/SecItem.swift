@@ -20,7 +20,7 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
     return DefaultStore.perform(adding: true, hasFlaw: request.flaw != nil) { groups throws(VaultError) in
         for item in try request.items() { try item.check(addedAsOneOf: groups, flaw: request.flaw) }
     } _: { store throws(VaultError) in
-        guard let added = try request.add(to: store), !request.results.isEmpty else { return }
+        guard let added = try request.add(to: store) else { return }
         // The caller's pointer is valid for the length of the call.
         unsafe result?.pointee = request.results.added(added, request.data)
     }
