@@ -112,7 +112,7 @@ extension SecretService {
                 return secret
             } catch {
                 // Two asked at once: the other's is the secret.
-                guard error == .duplicateItem else { throw refusal(error, view) }
+                guard error == .duplicateItem else { throw await refusal(error, view) }
             }
         }
         throw .failed("an item in the way has no secret")

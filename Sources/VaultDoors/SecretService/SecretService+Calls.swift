@@ -227,7 +227,7 @@ extension SecretService {
             let item = try await item(object, view, client)
             // Nothing is between this and the answer: a vault that is locked later is locked after it.
             do throws(VaultError) { return (try secret(of: item, view.agent), item.contentType) } catch {
-                guard error == .itemChanged else { throw refusal(error, view) }
+                guard error == .itemChanged else { throw await refusal(error, view) }
                 view.drop(item.id)
             }
         }
@@ -265,7 +265,7 @@ extension SecretService {
         do throws(VaultError) {
             try await view.agent.update(
                 matching: Query(persistentReference: item.record.persistentReference), with: changes)
-        } catch { throw refusal(error, view) }
+        } catch { throw await refusal(error, view) }
     }
 
     /// Every program waits for this, and it takes less time than to hand it to another thread.

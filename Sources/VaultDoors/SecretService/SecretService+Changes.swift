@@ -144,12 +144,16 @@ extension SecretService {
         noteLists(view)
     }
 
-    func noteUnlocked(_ view: VaultView) {
+    /// - Returns: tells the clients, once it is known what there is.
+    @discardableResult
+    func noteUnlocked(_ view: VaultView) -> Task<Void, Never> {
         view.turn(isUnlocked: true)
         // What is asked has been answered elsewhere.
         question?.stop.stop()
-        Task {
+        return Task {
             let groups = (try? await list(view))?.groups ?? []
+            // A lock that came meanwhile has been told, and is what holds.
+            guard view.isUnlocked else { return }
             for group in Set(groups + [view.home]) {
                 signalProperties([("Locked", .flag(false))], of: .collection(.group(group)), view)
             }
@@ -197,7 +201,7 @@ extension SecretService {
             return try await view.agent.copyMatching(CollectionRecord.query())
         } catch {
             guard error != .itemNotFound else { return [] }
-            throw refusal(error, view)
+            throw await refusal(error, view)
         }
     }
 

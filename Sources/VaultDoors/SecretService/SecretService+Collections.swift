@@ -102,7 +102,7 @@ extension SecretService {
             let item = try await view.agent.set(CollectionRecord.item(group, label: label, aliases: aliases))
             let record = CollectionRecord(item)
             view.note { $0.records[group] = record }
-        } catch { throw refusal(error, view) }
+        } catch { throw await refusal(error, view) }
         signal(.collectionChanged, at: ServiceObject.service, ServiceObject.collection(.group(group)), view)
         signalProperties([("Label", .text(label))], of: .collection(.group(group)), view)
     }
@@ -176,7 +176,7 @@ extension SecretService {
             var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
             query.synchronizableAny = true
             do throws(VaultError) { try await view.agent.delete(matching: query) } catch {
-                guard error == .itemNotFound else { throw refusal(error, view) }
+                guard error == .itemNotFound else { throw await refusal(error, view) }
             }
         }
         // Its client may ask for them before the watch has told of it.

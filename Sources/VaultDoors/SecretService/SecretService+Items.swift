@@ -229,7 +229,7 @@ extension SecretService {
                 view.note { $0.insert(served.id, .genericPassword, group) }
                 return served.object
             } catch {
-                guard error == .duplicateItem else { throw refusal(error, view) }
+                guard error == .duplicateItem else { throw await refusal(error, view) }
             }
             guard !unlessTaken else { return nil }
             account = try await freeAccount(service, new.attributes.account, group, view)
@@ -265,7 +265,7 @@ extension SecretService {
             do throws(VaultError) {
                 try await view.agent.delete(
                     matching: Query(persistentReference: item.record.persistentReference))
-            } catch { throw refusal(error, view) }
+            } catch { throw await refusal(error, view) }
             noteDeleted(item.id, view)
         }
         try reply(message) { answer throws(BusError) in try answer.append(path: "/") }

@@ -47,8 +47,8 @@ extension SecretService {
                 let agent = view.agent
                 do throws(VaultError) {
                     try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
-                } catch { throw refusal(error, view) }
-                for other in Array(views.values) where other.isUnlocked { noteLocked(other) }
+                } catch { throw await refusal(error, view) }
+                for other in Array(views.values) { _ = await isUnlockedNow(other) }
             } catch {
                 // Without an agent nothing is unlocked.
                 guard error == .isLocked || error == .noVault else { throw error }

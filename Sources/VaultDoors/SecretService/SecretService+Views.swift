@@ -68,23 +68,32 @@ extension SecretService {
 
     /// Whether the agent says that the vault is unlocked.
     func isUnlockedNow(_ view: VaultView) async -> Bool {
-        guard await state(of: view) == .unlocked else { return false }
-        if !view.isUnlocked { noteUnlocked(view) }
-        return true
+        await state(of: view) == .unlocked
     }
 
-    /// Nil: the agent has gone.
-    func state(of view: VaultView) async -> AgentStatus.State? {
+    /// What the agent says now, which is noted. Nil: it has gone.
+    private func state(of view: VaultView) async -> AgentStatus.State? {
         let agent = view.agent
-        let state = await DoorWorker.run { (try? agent.status())?.state }
-        if state == nil { drop(view) } else if state != .unlocked { noteLocked(view) }
+        var state: AgentStatus.State?
+        for _ in 0..<8 {
+            let era = view.era
+            state = await DoorWorker.run { (try? agent.status())?.state }
+            // What was said before the last lock or unlock was noted may be of before it.
+            if era == view.era { break }
+        }
+        switch state {
+        case nil: drop(view)
+        case .unlocked?: if !view.isUnlocked { noteUnlocked(view) }
+        default: noteLocked(view)
+        }
         return state
     }
 
     /// What an error of the agent's means to a client.
-    func refusal(_ error: VaultError, _ view: VaultView) -> ServiceRefusal {
+    func refusal(_ error: VaultError, _ view: VaultView) async -> ServiceRefusal {
         switch error {
-        case .locked: noteLocked(view)
+        // The vault may have been unlocked since.
+        case .locked: _ = await state(of: view)
         case .agent(.notRunning), .agent(.gone), .closed: drop(view)
         default: break
         }
@@ -169,7 +178,7 @@ extension SecretService {
             guard error != .itemNotFound else { return [] }
             // Without the rights to a group there is nothing in it.
             if error == .accessGroupDenied, query.attributes[.accessGroup] != nil { return [] }
-            throw refusal(error, view)
+            throw await refusal(error, view)
         }
     }
 

@@ -280,6 +280,29 @@ private final class Box<Value: Sendable>: Sendable {
         }
     }
 
+    @Test func `a lock that overtakes the unlocking before it is told last`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            try client.create(["k": "v"])
+            try client.listenToAll()
+            try client.lock()
+            var told: [Bool] = []
+            // The service has heard of an unlocking that is no longer true.
+            try world.look { await $0.believeUnlocked() }
+            // What it sent comes before the answer to a later call.
+            try client.call("DBus.Introspectable", "Introspect")
+            while true {
+                let next = try client.connection.next()
+                if case .nothing = next { break }
+                if case .message(let message) = next, let isLocked = try client.tellsOfLock(message) {
+                    told.append(isLocked)
+                }
+            }
+            #expect(told == [true, true])
+        }
+    }
+
     @Test func `a vault that is locked while the service meets its agent is locked`() async throws {
         try await aside {
             let world = try ServiceWorld()
@@ -364,5 +387,7 @@ private final class Box<Value: Sendable>: Sendable {
 
 extension SecretService {
     /// The next call looks for the agent.
+    fileprivate func believeUnlocked() async { for view in Array(views.values) { await noteUnlocked(view).value } }
+
     fileprivate func forgetViews() { for view in Array(views.values) { drop(view) } }
 }
