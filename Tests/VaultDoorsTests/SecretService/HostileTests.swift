@@ -386,8 +386,8 @@ private final class Box<Value: Sendable>: Sendable {
 }
 
 extension SecretService {
-    /// The next call looks for the agent.
     fileprivate func believeUnlocked() async { for view in Array(views.values) { await noteUnlocked(view).value } }
 
+    /// The next call looks for the agent.
     fileprivate func forgetViews() { for view in Array(views.values) { drop(view) } }
 }
