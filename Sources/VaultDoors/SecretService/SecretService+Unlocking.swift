@@ -48,6 +48,7 @@ extension SecretService {
                 do throws(VaultError) {
                     try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
                 } catch { throw await refusal(error, view) }
+                // Every client hears of it before the answer.
                 for other in Array(views.values) { _ = await isUnlockedNow(other) }
             } catch {
                 // Without an agent nothing is unlocked.
