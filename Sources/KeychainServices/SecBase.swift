@@ -10,6 +10,7 @@ public let noErr: OSStatus = 0
 public let errSecSuccess: OSStatus = 0
 public let errSecUnimplemented: OSStatus = -4
 public let errSecDiskFull: OSStatus = -34
+public let errSecDskFull = errSecDiskFull
 public let errSecIO: OSStatus = -36
 public let errSecOpWr: OSStatus = -49
 public let errSecParam: OSStatus = -50

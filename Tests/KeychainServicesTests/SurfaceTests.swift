@@ -9,7 +9,7 @@ struct SurfaceTests {
     @Test func `statuses and keys have Apple's values`() {
         let statuses: [(OSStatus, Int)] = [
             (errSecSuccess, 0), (noErr, 0), (errSecUnimplemented, -4), (errSecUnsupportedOperation, -4),
-            (errSecIO, -36),
+            (errSecDskFull, -34), (errSecDiskFull, -34), (errSecIO, -36),
             (errSecParam, -50),
             (errSecItemIllegalQuery, -50), (errSecAllocate, -108), (errSecUserCanceled, -128),
             (errSecInternalComponent, -2070),
