@@ -35,7 +35,7 @@ struct TortureTests {
             vault-torture change place; wait $pid; tail -1 heard
             """)
         let lines = result.output.split(separator: "\n")
-        #expect(lines.count == 2 && lines[1] == "deleted", "\(result.output)\(result.error)")
+        #expect(lines.count == 2 && lines[1] == "added", "\(result.output)\(result.error)")
         // Dispatch looks after its threads once a second, with four calls; to be looked at interrupts one of each
         // thread, which is made again.
         #expect(Int(lines.first ?? "") ?? .max <= 16, "\(result.output)")
