@@ -119,7 +119,7 @@ let package = Package(
             name: "SecItemCases", dependencies: ["KeychainServices"], path: "Tests/Dependent/Sources/SecItemCases",
             swiftSettings: testSettings),
         .executableTarget(
-            name: "vault-torture", dependencies: ["VaultSync", "Vault", "VaultStorage", "TestSupport"],
+            name: "vault-torture", dependencies: ["VaultSync", "Vault", "VaultStorage", "VaultCrypto", "TestSupport"],
             path: "Tests/Torture", swiftSettings: testSettings),
         .testTarget(
             name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"],

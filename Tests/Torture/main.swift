@@ -9,11 +9,11 @@ import Vault
 //   vault-torture races DIRECTORY PROCESSES THREADS SECONDS
 //   vault-torture kill DIRECTORY CYCLES
 //   vault-torture faults DIRECTORY VAULT-COMMAND [all]
-//   vault-torture fleet DIRECTORY DEVICES WRITES
+//   vault-torture fleet DIRECTORY VAULT-COMMAND DEVICES WRITES [hostile] [agents|no-agents]
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
 //
-// The same program is its own workers: `work`, `write` and `device`. `make` and `check` are for Scripts/powercut,
+// The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut,
 // `watch` and `change` for a test of what waiting costs.
 
 let arguments = Array(CommandLine.arguments.dropFirst())
@@ -48,9 +48,12 @@ do {
         while let name = readLine() { names.append(name) }
         exit(try Kills.check(scratch, names) == 0 ? 0 : 1)
     case "fleet":
-        exit(try Fleets(directory: arguments[1], devices: number(2), writes: number(3)).run() ? 0 : 1)
-    case "device":
-        try Fleets(directory: arguments[1], devices: number(2), writes: number(3)).write(number(4), from: number(5))
+        guard number(3) > 0 else { exit(2) }
+        var trial = try FleetTrial(
+            directory: arguments[1], command: arguments[2], devices: number(3),
+            isHostile: arguments.contains("hostile"),
+            agents: arguments.contains("agents") ? .all : arguments.contains("no-agents") ? .none : .half)
+        exit(try trial.run(writes: number(4)) ? 0 : 1)
     case "reach": if try !Reach(directory: arguments[1]).run(arguments[2], number(3), number(4)) { exit(2) }
     case "watch": try Watching.run(scratch)
     case "change": try Watching.change(scratch)

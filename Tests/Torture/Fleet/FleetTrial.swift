@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+
+/// Devices that share a folder, as homes in which the command itself runs: syncs beside writes, killed at random
+/// moments, with agents that lock, mirrors that are lost and a folder that an enemy has. Each acknowledged write is
+/// in every home in the end.
+struct FleetTrial {
+    enum Agents: String { case all, half, none }
+
+    let directory: String
+    let seed: String
+    private var homes: [Home]
+    private var folder: SharedFolder
+    private var ledger = Ledger()
+    private var tally: Tally
+    private var heals = 0
+    /// What the homes did in each round.
+    private var journal: [Int: [Int: String]] = [:]
+
+    init(directory: String, command: String, devices: Int, isHostile: Bool, agents: Agents) throws {
+        self.directory = directory
+        seed = ProcessInfo.processInfo.environment["VAULT_TORTURE_SEED"] ?? "\(UInt32.random(in: 0 ... .max))"
+        try? FileManager.default.removeItem(atPath: directory)
+        homes = (0..<devices).map { number in
+            let usesAgent =
+                switch agents {
+                case .all: true
+                case .half: number % 2 == 1
+                case .none: false
+                }
+            return Home(number, in: directory, command: command, usesAgent: usesAgent)
+        }
+        folder = try SharedFolder(in: directory)
+        tally = Tally(isHostile: isHostile)
+    }
+
+    private func random(_ purpose: String) -> SeededRandom { SeededRandom("\(seed) \(purpose)") }
+
+    /// - Parameter writes: how many are acknowledged at the least.
+    /// - Returns: whether nothing is lost, and the homes are equal.
+    mutating func run(writes: Int) throws -> Bool {
+        say("fleet: seed \(seed)")
+        let begin = now()
+        defer { for index in homes.indices { homes[index].stopAgent() } }
+        try make()
+        var round = 0
+        while tally.acknowledged < writes {
+            round += 1
+            guard round < 100 + writes else { throw Home.Failure(text: "too little is acknowledged") }
+            try play(round)
+        }
+        try folder.heal()
+        let settling = try settle()
+        let verdict = try FleetVerdict(homes, ledger, journal)
+        let isRight = settling.isEqual && verdict.isRight && tally.unexpected == 0
+        let attacks = tally.attacks.map { "\($0.key.rawValue) \($0.value)" }.sorted().joined(separator: ", ")
+        say(
+            """
+            fleet: \(tally.isHostile ? "hostile" : "honest"), seed \(seed), \(homes.count) devices \
+            (\(homes.count(where: \.usesAgent)) with agents), \(round) rounds in \((now() - begin) / 1_000_000_000) s: \
+            \(tally.acknowledged) acknowledged writes, \(tally.kills) kills, \(tally.locks) locks, \
+            \(tally.mirrors) mirrors lost, \(tally.attacks.values.reduce(0, +)) hostile acts\
+            \(attacks.isEmpty ? "" : " (\(attacks); healed \(heals + 1) times)"); syncs ended with \(Tally.table(tally.syncs)); writes with \
+            \(Tally.table(tally.commands)); \(tally.unexpected) unexpected, \(settling.text), \(verdict.text)
+            """)
+        return isRight
+    }
+
+    private mutating func make() throws {
+        let url = "file://" + folder.path
+        for home in homes { try home.make() }
+        try homes[0].found(url)
+        for home in homes.dropFirst() {
+            try home.join(url, approvedBy: homes[0], as: home.number % 2 == 0 ? "--owner" : "--writer")
+        }
+        try folder.findRealm()
+        for index in homes.indices { try homes[index].startAgent() }
+    }
+
+    // MARK: Rounds
+
+    private mutating func play(_ round: Int) throws {
+        let random = random("round \(round)")
+        var playing = homes.indices.filter { _ in random.chance(60) }
+        if playing.isEmpty { playing = [random.number(in: 0...homes.count - 1)] }
+        let isHostile = tally.isHostile
+        let rounds = playing.map { index in
+            HomeRound(homes[index], round: round, isHostile: isHostile, random, &ledger)
+        }
+        let workers = zip(playing, rounds).map { index, plan in
+            let home = homes[index]
+            return TestSupport.Worker { try plan.run(in: home) }
+        }
+        if isHostile, random.chance(30) { try attack(random) }
+        for (index, worker) in zip(playing, workers) {
+            let (home, report) = try worker.value()
+            homes[index] = home
+            tally.add(report, home: index, round: round)
+            journal[round, default: [:]][index] = report.text
+            for (write, ending, _) in report.writes {
+                ledger.end(write, home: index, round: round, isAcknowledged: ending == .exit(0))
+            }
+        }
+        for index in homes.indices {
+            // Some stay away or locked for a round.
+            if random.chance(75) { try homes[index].startAgent() }
+            if random.chance(75) { try homes[index].unlock() }
+        }
+        guard isHostile else { return }
+        try folder.capture()
+        if random.chance(6) {
+            // Else one early act would shut the devices off each other for the rest of the trial.
+            try folder.heal()
+            heals += 1
+        } else if random.chance(15) {
+            try attack(random)
+        }
+    }
+
+    private mutating func attack(_ random: SeededRandom) throws {
+        let attack = random.element(of: FolderAttack.allCases)
+        try attack.run(on: &folder, random)
+        tally.attacks[attack, default: 0] += 1
+    }
+
+    // MARK: The end
+
+    /// Syncs each home in turn until all of them state the same sum.
+    private mutating func settle() throws -> (isEqual: Bool, text: String) {
+        for index in homes.indices {
+            try homes[index].startAgent()
+            try homes[index].unlock()
+        }
+        var said: [String] = []
+        for round in 1...8 {
+            // Devices compare sums that differ once more after a minute, and call a record withheld only then.
+            if round == 5 || round == 7 {
+                say("fleet: the homes are not equal after \(round - 1) rounds: waits a minute")
+                sleep(61)
+            }
+            let results = try homes.map { try $0.run(["sync", "--fingerprint"]) }
+            said = zip(homes, results).filter { $0.1.ending != .exit(0) }.map { home, result in
+                "fleet: home \(home.number): the last sync ended with \(result.ending.text): \(result.message)"
+            }
+            if said.isEmpty, Set(results.map(\.output)).count == 1 { return (true, "equal after \(round) rounds") }
+        }
+        for line in said { say(line) }
+        return (false, "not equal after 8 rounds")
+    }
+}

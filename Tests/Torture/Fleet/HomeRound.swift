@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import TestSupport
+
+/// What one home does in a round: commands that run at once, and what befalls them.
+struct HomeRound: Sendable {
+    enum Act: Sendable {
+        case sync(withKey: Bool)
+        case write(Write, withKey: Bool)
+        /// Kills the command of the step with this number.
+        case kill(Int)
+        case killAgent, lock, loseMirror
+    }
+
+    struct Step: Sendable {
+        /// When, from the round's beginning, in durations of the home's last sync.
+        var time: Double
+        var act: Act
+    }
+
+    /// How it went.
+    struct Report: Sendable {
+        var writes: [(write: Write, ending: Ending, message: String)] = []
+        var syncs: [(ending: Ending, message: String)] = []
+        /// Agents that were killed.
+        var agents = 0
+        var locks = 0
+        var mirrors = 0
+        /// The agent was away or locked for at least a part of the round.
+        var isDisturbed = false
+
+        /// For people who look for the cause of a loss.
+        var text: String {
+            var parts = syncs.map { "sync \($0.ending.text)" } + writes.map { "\($0.write.verb) \($0.ending.text)" }
+            if agents > 0 { parts.append("agent killed") }
+            if locks > 0 { parts.append("locked") }
+            if mirrors > 0 { parts.append("mirror lost") }
+            return parts.joined(separator: ", ")
+        }
+    }
+
+    private(set) var steps: [Step] = []
+
+    init(_ home: Home, round: Int, isHostile: Bool, _ random: SeededRandom, _ ledger: inout Ledger) {
+        addSyncs(home, random)
+        for count in 0..<random.number(in: 1...5) {
+            let account = "\(home.number)-\(round)-\(count)"
+            let write = Self.write(account, home, isHostile: isHostile, random, &ledger)
+            ledger.begin(write, home: home.number, round: round)
+            addStep(.write(write, withKey: random.chance(12)), at: Self.time(random, 120))
+            if random.chance(6) { addKill(within: 40, random) }
+        }
+        if random.chance(5) { addStep(.loseMirror, at: random.chance(30) ? 0 : Self.time(random, 120)) }
+        guard home.usesAgent else { return }
+        if random.chance(6) { addStep(.killAgent, at: Self.time(random, 120)) }
+        if random.chance(8) { addStep(.lock, at: Self.time(random, 100)) }
+    }
+
+    private static func time(_ random: SeededRandom, _ percent: Int) -> Double {
+        Double(random.number(in: 0...percent * 100)) / 10_000
+    }
+
+    private mutating func addStep(_ act: Act, at time: Double) { steps.append(Step(time: time, act: act)) }
+
+    /// Kills the step that was added last.
+    private mutating func addKill(within percent: Int, _ random: SeededRandom) {
+        let index = steps.count - 1
+        addStep(.kill(index), at: steps[index].time + Self.time(random, percent))
+    }
+
+    private mutating func addSyncs(_ home: Home, _ random: SeededRandom) {
+        // Two at once are a case of their own: one of them is told that the other is at it.
+        for count in 0..<(random.chance(80) ? random.chance(10) ? 2 : 1 : 0) {
+            addStep(.sync(withKey: random.chance(12)), at: count == 0 ? 0 : Self.time(random, 100))
+            if random.chance(25) { addKill(within: 110, random) }
+        }
+    }
+
+    private static func write(
+        _ account: String, _ home: Home, isHostile: Bool, _ random: SeededRandom, _ ledger: inout Ledger
+    ) -> Write {
+        switch random.number(in: 0...99) {
+        case 0: return .importing((0..<20).map { "\(account)-\($0)" })
+        case 3..<(isHostile ? 7 : 5): return .add(account + Write.largeEnding)
+        case 7..<12: return .share("\(random.number(in: 0...3))", text: account)
+        case 12..<20:
+            guard let (account, version) = ledger.takeChange(of: home.number, at: random.number(in: 0...9_999)) else {
+                break
+            }
+            return version % 5 == 4 ? .delete(account) : .set(account, version: version)
+        default: break
+        }
+        return .add(account)
+    }
+
+    // MARK: Running
+
+    /// - Returns: the home as it is then.
+    func run(in home: Home) throws -> (home: Home, report: Report) {
+        var (home, report) = (home, Report())
+        report.isDisturbed = !home.isOpen
+        let inputs = home.directory + "/inputs"
+        try FileManager.default.createDirectory(atPath: inputs, withIntermediateDirectories: true)
+        // The input is written first: from the first step on, time counts.
+        let arguments = try steps.enumerated().map { index, step in
+            if case .write(let write, _) = step.act { try write.arguments(inputAt: "\(inputs)/\(index)") } else { [""] }
+        }
+        var children: [Int: Child] = [:]
+        var locking: [Child] = []
+        let begin = now()
+        for (index, step) in steps.enumerated().sorted(by: { $0.element.time < $1.element.time }) {
+            let moment = begin + UInt64(step.time * home.syncSeconds * 1e9)
+            let early = Int64(bitPattern: moment &- now())
+            if early > 0 { usleep(UInt32(min(early / 1_000, 10_000_000))) }
+            switch step.act {
+            case .sync(let withKey):
+                children[index] = try home.start(["sync"], withKey: withKey, place: "\(index)")
+            case .write(_, let withKey):
+                children[index] = try home.start(arguments[index], withKey: withKey, place: "\(index)")
+            case .kill(let other): _ = children[other]?.kill()
+            case .killAgent:
+                if home.killAgent() { report.agents += 1 }
+                report.isDisturbed = true
+            case .lock:
+                guard home.agent != nil else { continue }
+                locking.append(try home.start(["lock"], place: "\(index)"))
+                home.noteLock()
+                report.locks += 1
+                report.isDisturbed = true
+            case .loseMirror: if home.loseMirror() { report.mirrors += 1 }
+            }
+        }
+        for child in locking { _ = child.wait() }
+        for (index, child) in children.sorted(by: { $0.key < $1.key }) {
+            let ending = child.wait()
+            let message = ending == .exit(0) || ending == .killed ? "" : child.message
+            if case .write(let write, _) = steps[index].act {
+                report.writes.append((write, ending, message))
+            } else {
+                report.syncs.append((ending, message))
+                if ending == .exit(0) { home.syncSeconds = min(child.duration, 5) }
+            }
+        }
+        try? FileManager.default.removeItem(atPath: inputs)
+        return (home, report)
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// A change by one command, which is there as a whole once the command ended with 0.
+enum Write: Sendable {
+    static let service = "fleet"
+
+    case add(String)
+    /// An item of the same home gets its next value.
+    case set(String, version: Int)
+    case importing([String])
+    /// An item that all homes change at once.
+    case share(String, text: String)
+    case delete(String)
+
+    /// How many values an acknowledgement vouches for.
+    var count: Int {
+        switch self {
+        case .add, .set, .share: 1
+        case .importing(let accounts): accounts.count
+        case .delete: 0
+        }
+    }
+
+    var verb: String {
+        switch self {
+        case .add: "add"
+        case .set, .share: "set"
+        case .importing: "import"
+        case .delete: "delete"
+        }
+    }
+
+    /// The accounts whose values are known.
+    var accounts: [String] {
+        switch self {
+        case .add(let account), .set(let account, _): [account]
+        case .importing(let accounts): accounts
+        case .share, .delete: []
+        }
+    }
+
+    var version: Int {
+        if case .set(_, let version) = self { version } else { 0 }
+    }
+
+    /// Accounts with this end have values that do not fit a record.
+    static let largeEnding = "-large"
+
+    static func value(_ account: String, version: Int) -> String {
+        let text = "\(account) \(version)"
+        guard account.hasSuffix(largeEnding) else { return text }
+        // From one part of a blob to two.
+        let size = 66_000 + account.utf8.reduce(0) { ($0 * 31 + Int($1)) % 300_000 }
+        return String(repeating: text + "\n", count: size / (text.utf8.count + 1) + 1)
+    }
+
+    /// Writes the command's input below a place of its own.
+    ///
+    /// - Returns: the arguments of the command.
+    func arguments(inputAt place: String) throws -> [String] {
+        switch self {
+        case .add(let account):
+            try Data(Self.value(account, version: 0).utf8).write(to: URL(filePath: place))
+            return ["add", Self.service, account, "--file", place]
+        case .set(let account, let version):
+            try Data(Self.value(account, version: version).utf8).write(to: URL(filePath: place))
+            return ["set", Self.service, account, "--file", place]
+        case .share(let account, let text):
+            try Data(text.utf8).write(to: URL(filePath: place))
+            return ["set", "shared", account, "--file", place]
+        case .importing(let accounts):
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            for account in accounts {
+                try Data(Self.value(account, version: 0).utf8).write(to: URL(filePath: "\(place)/\(account)"))
+            }
+            return ["import", "--files", place, "--service", Self.service]
+        case .delete(let account): return ["delete", Self.service, account, "--yes"]
+        }
+    }
+}
+
+/// What the fleet owes: each acknowledged value, or a later one that its home asked for.
+struct Ledger {
+    private struct Entry {
+        var home: Int
+        var round: Int
+        var version = 0
+        var isAcknowledged = false
+        /// The acknowledged version, and those whose commands were killed since: they may have done it.
+        var allowed: Set<Int> = []
+    }
+
+    private var entries: [String: Entry] = [:]
+    /// Of each home, those that it may change again.
+    private var changeable: [Int: [String]] = [:]
+
+    var acknowledged: [(account: String, home: Int, round: Int)] {
+        entries.filter(\.value.isAcknowledged).map { ($0.key, $0.value.home, $0.value.round) }.sorted { $0.0 < $1.0 }
+    }
+
+    /// Whether the text is a value that the account may have.
+    func allows(_ text: String, for account: String) -> Bool {
+        entries[account]?.allowed.contains { Write.value(account, version: $0) == text } ?? true
+    }
+
+    /// An item of the home with the version that comes next; no second change of the item may begin before the first
+    /// one is over.
+    mutating func takeChange(of home: Int, at index: Int) -> (account: String, version: Int)? {
+        guard let accounts = changeable[home], !accounts.isEmpty else { return nil }
+        let account = accounts[index % accounts.count]
+        changeable[home]?.removeAll { $0 == account }
+        return (account, (entries[account]?.version ?? 0) + 1)
+    }
+
+    mutating func begin(_ write: Write, home: Int, round: Int) {
+        for account in write.accounts {
+            entries[account, default: Entry(home: home, round: round)].version = write.version
+            entries[account]?.allowed.insert(write.version)
+        }
+        // From here on, the item may be gone.
+        if case .delete(let account) = write { entries[account] = nil }
+    }
+
+    mutating func end(_ write: Write, home: Int, round: Int, isAcknowledged: Bool) {
+        for account in write.accounts {
+            // An agent may still be at work for a client that was killed: nobody changes that item again.
+            guard isAcknowledged else { continue }
+            entries[account]?.allowed = [write.version]
+            entries[account]?.isAcknowledged = true
+            entries[account]?.round = round
+            changeable[home, default: []].append(account)
+        }
+    }
+}
