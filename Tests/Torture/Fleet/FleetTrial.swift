@@ -15,7 +15,7 @@ struct FleetTrial {
     private var ledger = Ledger()
     private var tally: Tally
     private var heals = 0
-    /// What the homes did in each round.
+    /// By round and home, for people who look for the cause of a loss.
     private var journal: [Int: [Int: String]] = [:]
 
     init(directory: String, command: String, devices: Int, isHostile: Bool, agents: Agents) throws {
@@ -92,7 +92,11 @@ struct FleetTrial {
             let home = homes[index]
             return TestSupport.Worker { try plan.run(in: home) }
         }
-        if isHostile, random.chance(30) { try attack(random) }
+        // A device whose mirror and log are lost at once has nothing but its vault.
+        let losesMirror = rounds.contains(where: \.losesMirror)
+        if isHostile, random.chance(losesMirror ? 70 : 30) {
+            try attack(random, losesMirror && random.chance(50) ? [.logDeleted, .olderCopy] : FolderAttack.allCases)
+        }
         for (index, worker) in zip(playing, workers) {
             let (home, report) = try worker.value()
             homes[index] = home
@@ -118,8 +122,10 @@ struct FleetTrial {
         }
     }
 
-    private mutating func attack(_ random: SeededRandom) throws {
-        let attack = random.element(of: FolderAttack.allCases)
+    private mutating func attack(
+        _ random: SeededRandom, _ attacks: [FolderAttack] = FolderAttack.allCases
+    ) throws {
+        let attack = random.element(of: attacks)
         try attack.run(on: &folder, random)
         tally.attacks[attack, default: 0] += 1
     }

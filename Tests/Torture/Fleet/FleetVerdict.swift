@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Vault
 
-/// What the homes have in the end, and what they should have.
+/// Compares the items of the homes with each other and with the acknowledged writes.
 struct FleetVerdict {
-    /// What the vault of one home has.
+    /// The items of one home.
     private struct Content {
         /// Of the service whose values are known, by account.
         var values: [String: String] = [:]
@@ -42,10 +42,11 @@ struct FleetVerdict {
 
     /// Acknowledged writes that some home lacks.
     private(set) var lost = 0
-    /// Of them, those that only their own home has; and those that no home has.
+    /// Lost writes that only their own home has.
     private(set) var untold = 0
+    /// Lost writes that no home has.
     private(set) var gone = 0
-    /// Values that nobody wrote there.
+    /// Values that no command wrote there.
     private(set) var wrong = 0
     private(set) var areSame = true
 
@@ -79,12 +80,13 @@ struct FleetVerdict {
         }
         areSame = contents.allSatisfy { $0.lines == contents[0].lines }
         for (home, content) in zip(homes, contents) where content.lines != contents[0].lines {
-            let (more, fewer) = (content.lines.subtracting(contents[0].lines), contents[0].lines.subtracting(content.lines))
-            say("fleet: home \(home.number) has \(more.count) items that home 0 has not, and lacks \(fewer.count)")
+            let more = content.lines.subtracting(contents[0].lines).count
+            let fewer = contents[0].lines.subtracting(content.lines).count
+            say("fleet: home \(home.number) has \(more) items that home 0 has not, and lacks \(fewer)")
         }
     }
 
-    /// A value names its account and version, whether or not somebody acknowledged it.
+    /// A value names its account and version, acknowledged or not.
     private static func isWhole(_ value: String, of account: String) -> Bool {
         let version = value.dropFirst(account.utf8.count + 1).prefix(while: \.isNumber)
         return Int(version).map { Write.value(account, version: $0) == value } ?? false

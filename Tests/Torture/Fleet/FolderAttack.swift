@@ -3,9 +3,11 @@ import Foundation
 import TestSupport
 import VaultCrypto
 
-/// What the operator of the folder, a thief of its disk or a failing disk may do to it.
+/// Harm that the operator of the folder, or a failing disk, may do to its files.
 enum FolderAttack: String, CaseIterable, Sendable {
-    case logDeleted, recordDeleted, recordCut, bitFlipped, filesSwapped, blobPartRemoved, olderCopy, junkStreams
+    /// Of one log, or of all logs.
+    case logDeleted
+    case recordDeleted, recordCut, bitFlipped, filesSwapped, blobPartRemoved, olderCopy, junkStreams
     /// A record that no device wrote at the number that comes next.
     case nextForged
 
@@ -16,8 +18,8 @@ enum FolderAttack: String, CaseIterable, Sendable {
         let name = random.element(of: random.chance(70) ? names.suffix(12) : names[...])
         switch self {
         case .logDeleted:
-            let log = Self.stream(of: Self.one(of: names, kind: 1, random) ?? name)
-            for name in names where Self.stream(of: name) == log { folder.remove(name) }
+            let log = random.chance(60) ? Self.stream(of: Self.one(of: names, kind: 1, random) ?? name) : "1"
+            for name in names where name.hasPrefix(log + "/") { folder.remove(name) }
         case .recordDeleted: folder.remove(name)
         case .recordCut:
             try Self.change(name, folder) { data in data.prefix(random.number(in: 0...max(0, data.count - 1))) }

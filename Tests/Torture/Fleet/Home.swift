@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Vault
 
-/// One device: a home of its own with a vault, and an agent in some of them.
+/// A device: a home with a vault of its own, and an agent in some of them.
 struct Home: Sendable {
     struct Failure: Error {
         let text: String
@@ -84,7 +84,8 @@ struct Home: Sendable {
         try write(Data(Self.passphrase.utf8), to: passphraseFile)
         try demand(["init", "--kdf", "interactive", "--passphrase-file", passphraseFile], withKey: false)
         // A key file opens the vault without the seconds that a passphrase is made to cost.
-        try demand(["slot", "add", "key-file", "--new-key-file", key, "--passphrase-file", passphraseFile], withKey: false)
+        try demand(
+            ["slot", "add", "key-file", "--new-key-file", key, "--passphrase-file", passphraseFile], withKey: false)
     }
 
     private func write(_ data: Data, to path: String) throws {

@@ -2,7 +2,7 @@
 import Foundation
 import TestSupport
 
-/// What one home does in a round: commands that run at once, and what befalls them.
+/// The commands that run at once in one home, and the kills, locks and losses beside them.
 struct HomeRound: Sendable {
     enum Act: Sendable {
         case sync(withKey: Bool)
@@ -18,7 +18,7 @@ struct HomeRound: Sendable {
         var act: Act
     }
 
-    /// How it went.
+    /// The outcome of each command.
     struct Report: Sendable {
         var writes: [(write: Write, ending: Ending, message: String)] = []
         var syncs: [(ending: Ending, message: String)] = []
@@ -39,9 +39,11 @@ struct HomeRound: Sendable {
         }
     }
 
+    let losesMirror: Bool
     private(set) var steps: [Step] = []
 
     init(_ home: Home, round: Int, isHostile: Bool, _ random: SeededRandom, _ ledger: inout Ledger) {
+        losesMirror = random.chance(5)
         addSyncs(home, random)
         for count in 0..<random.number(in: 1...5) {
             let account = "\(home.number)-\(round)-\(count)"
@@ -50,7 +52,7 @@ struct HomeRound: Sendable {
             addStep(.write(write, withKey: random.chance(12)), at: Self.time(random, 120))
             if random.chance(6) { addKill(within: 40, random) }
         }
-        if random.chance(5) { addStep(.loseMirror, at: random.chance(30) ? 0 : Self.time(random, 120)) }
+        if losesMirror { addStep(.loseMirror, at: random.chance(30) ? 0 : Self.time(random, 120)) }
         guard home.usesAgent else { return }
         if random.chance(6) { addStep(.killAgent, at: Self.time(random, 120)) }
         if random.chance(8) { addStep(.lock, at: Self.time(random, 100)) }
@@ -69,10 +71,10 @@ struct HomeRound: Sendable {
     }
 
     private mutating func addSyncs(_ home: Home, _ random: SeededRandom) {
-        // Two at once are a case of their own: one of them is told that the other is at it.
+        // The second of two at once ends with 14.
         for count in 0..<(random.chance(80) ? random.chance(10) ? 2 : 1 : 0) {
             addStep(.sync(withKey: random.chance(12)), at: count == 0 ? 0 : Self.time(random, 100))
-            if random.chance(25) { addKill(within: 110, random) }
+            if random.chance(losesMirror ? 50 : 25) { addKill(within: 110, random) }
         }
     }
 

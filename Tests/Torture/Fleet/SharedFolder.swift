@@ -11,7 +11,7 @@ struct SharedFolder: Sendable {
     /// Names of records below the realm's directory, in the order in which they were captured.
     private(set) var names: [String] = []
     private var known: Set<String> = []
-    /// What an enemy put where no record was.
+    /// Contents that an enemy put under names of its own.
     private var invented: [String: Data] = [:]
     /// The realm's directory.
     private(set) var realm = ""
@@ -24,7 +24,7 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Begins once the devices have joined.
+    /// Notes the realm, which is there once the devices have joined, and its first records.
     mutating func findRealm() throws {
         // Requests to join lie below a realm of zeros.
         let realms = try FileManager.default.contentsOfDirectory(atPath: path + "/vlt1")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// What the rounds of a trial added up to.
+/// Counts of a trial, and the exit codes that no part of the trial explains.
 struct Tally {
     let isHostile: Bool
     private(set) var acknowledged = 0

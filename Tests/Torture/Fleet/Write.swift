@@ -80,7 +80,7 @@ enum Write: Sendable {
     }
 }
 
-/// What the fleet owes: each acknowledged value, or a later one that its home asked for.
+/// The values that each home must have: each acknowledged one, or a later one that its home asked for.
 struct Ledger {
     private struct Entry {
         var home: Int
