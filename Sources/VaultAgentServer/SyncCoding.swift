@@ -13,6 +13,7 @@ extension SyncResult: MessageValue {
         writer.put(failure)
         writer.put(deviceNames.sorted { $0.key < $1.key }.map { DeviceName(log: $0.key, name: $0.value) })
         writer.put(fingerprint)
+        writer.put(conflicts)
     }
 
     package static func read(from reader: inout MessageReader) throws(MessageError) -> SyncResult {
@@ -21,7 +22,7 @@ extension SyncResult: MessageValue {
         guard zip(names, names.dropFirst()).allSatisfy({ $0.log < $1.log }) else { throw .invalid }
         return SyncResult(
             outcomes, failure: failure, deviceNames: Dictionary(uniqueKeysWithValues: names.map { ($0.log, $0.name) }),
-            fingerprint: try reader.read())
+            fingerprint: try reader.read(), conflicts: try reader.read())
     }
 }
 

@@ -161,6 +161,17 @@ struct SyncTests {
         #expect(try client.synced().fingerprint == nil)
     }
 
+    @Test func `an agent says how many conflicts there are`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        #expect(try client.synced().conflicts == 0)
+        try client.add(.generic("same"))
+        try pair.tell("same")
+        #expect(try client.synced().conflicts == 1)
+        try client.lock()
+        #expect(try client.synced().conflicts == nil)
+    }
+
     @Test func `what is wrong with a record is said with its author's name`() throws {
         let pair = try Pair()
         let client = try pair.agent.unlocked()
@@ -283,7 +294,8 @@ struct SyncCodingTests {
                 error: error)
         }
         return SyncResult(
-            outcomes, failure: .busy, deviceNames: [log: "phone", .zero: ""], fingerprint: "0123 4567")
+            outcomes, failure: .busy, deviceNames: [log: "phone", .zero: ""], fingerprint: "0123 4567",
+            conflicts: 3)
     }
 
     private static func bytes(_ value: some MessageValue) -> [UInt8] { SyncReply.parts(of: value).flatMap(\.part) }

@@ -142,7 +142,42 @@ struct FleetCheckTests {
         #expect(warnings[0].contains("'never' has never been heard of"))
         #expect(warnings[1].contains("'long ago' was last heard of on"))
         #expect(warnings[2].contains("the clock of 'ahead\\u{1b}'"))
-        #expect(warnings[3].contains("2 conflicts"))
+        #expect(warnings[3].contains("2 conflicts: see 'vault conflicts'"))
+    }
+
+    @Test(arguments: [(0, "conflicts   0"), (1, "conflicts   1: see 'vault conflicts'")])
+    func `the status says how many conflicts there are and where to look`(count: Int, line: String) throws {
+        let status = FleetStatus(
+            realmID: .zero, deviceName: "laptop", remotes: [], onlySynchronizable: false, pending: 0, conflicts: count,
+            isRemoved: false, lastEqual: nil, devices: [], alarms: [])
+        #expect(FleetSummary(status, DeviceNames()).lines.contains(line))
+    }
+}
+
+/// What `vault get` says at a terminal of an item with a conflict.
+struct ConflictNoteTests {
+    private static let note = "note: this item has a conflict: see 'vault conflicts'"
+
+    @Test func `the note is for people alone`() throws {
+        let shell = try Shell()
+        let made = try shell.run(
+            """
+            chmod 600 pass; mkdir share other; export VAULT_PASSPHRASE_FILE=$PWD/pass
+            vault init --kdf interactive; HOME=$PWD/other vault init --kdf interactive
+            vault remote add file://$PWD/share --name laptop > code && chmod 600 code
+            HOME=$PWD/other vault remote add file://$PWD/share --recovery-code-file code --name phone
+            for home in $PWD $PWD/other; do echo $home | HOME=$home vault add radio; HOME=$home vault sync; done
+            echo alone | vault add mail; vault sync
+            """)
+        #expect(made.status == 0, "\(made.error)")
+        for (service, isExpected) in [("radio", true), ("mail", false)] {
+            let arguments = ["get", service, "--passphrase-file", "pass"]
+            let terminal = try PseudoTerminal(arguments, in: shell)
+            #expect(terminal.end() == 0)
+            #expect(terminal.screen.contains(Self.note) == isExpected)
+            let piped = try shell.run("vault \(arguments.joined(separator: " "))")
+            #expect(piped.status == 0 && piped.error == "")
+        }
     }
 }
 

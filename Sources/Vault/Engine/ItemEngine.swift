@@ -264,6 +264,8 @@ final class ItemEngine<Records: RecordSource> {
             new = try session.stage(new, value)
         }
         try letOut(freed, in: &session)
+        // The fleet's items that this one has hidden here alone, it hides everywhere now.
+        if !old.hasClock, new.hasClock { try settleShadows(like: new, records.logs(), in: &session) }
         return new
     }
 
@@ -336,11 +338,16 @@ final class ItemEngine<Records: RecordSource> {
             if record.hasClock, !record.isTombstone {
                 for twin in shadowed(like: record) { try bury(twin, .hereOnly, in: &session) }
                 try bury(record, keepsTombstone ? nil : .hereOnly, in: &session)
-            } else if keepsTombstone {
+                continue
+            }
+            // What this device alone had goes here alone: the fleet's items with its key stay.
+            let freed = record.isTombstone ? [] : shadowed(like: record)
+            if keepsTombstone {
                 _ = try session.stage(tombstone(of: record), .none)
             } else {
                 try remove(record, in: &session)
             }
+            try letOut(freed, in: &session)
         }
         return found.count
     }

@@ -17,26 +17,45 @@ package struct ItemConflict: Sendable {
         /// Opened.
         package let secret: Secret?
         package let isRemoval: Bool
+        /// One of two items with one primary key, with its secrets. Nil: this is the value of a field.
+        package let item: Item?
+        /// Whether other devices know nothing of that item.
+        package let isHereOnly: Bool
     }
 
+    /// With the field `shadow`: the hidden one.
     package let item: Item
     /// `secret`, `field NAME`, `key`, `protection`, `created`, `user NAME`, an attribute's name; `shadow`: another item
     /// has the primary key.
     package let field: String
-    /// The first is the one that counts.
+    /// The first is the one that counts. With the field `shadow`: the item that the verbs see, then the hidden one,
+    /// which is alone when the other one is absent on this device.
     package let values: [Value]
 }
 
 extension Vault {
-    /// What a person has to look at, in the order of the items' creation.
+    /// What a person has to look at, in the order of the items' creation, without what is locked.
+    ///
+    /// - Throws: `.presenceRequired` when a person has to allow that an item is read.
     package func conflicts() throws(VaultError) -> [ItemConflict] {
         try core.read { engine throws(VaultError) in try engine.conflicts(self.viewer, for: self) }
+    }
+
+    /// How many conflicts there are without what is locked, also of items that a person has to allow to be read.
+    package func conflictCount() throws(VaultError) -> Int {
+        try core.read { engine throws(VaultError) in try engine.conflictCount(self.viewer, for: self) }
+    }
+
+    /// Whether an item that the verbs see has a conflict. In a vault of no fleet none is looked for.
+    package func hasConflict(_ id: UUID) throws(VaultError) -> Bool {
+        try core.read { engine throws(VaultError) in try engine.hasConflict(ItemID(id), self.viewer, for: self) }
     }
 
     /// Ends a conflict: the value that is kept is written again, over all of them.
     ///
     /// - Parameters:
-    ///   - field: as ``ItemConflict/field`` says it; `shadow`: 1 deletes the shadowed item, 2 the one that has its key.
+    ///   - field: as ``ItemConflict/field`` says it; `shadow`: the item that is kept is the one that the verbs see on
+    ///     every device, and the other one is deleted. Further items with the primary key stay as they are.
     ///   - index: from 1, among the conflict's values.
     package func resolveConflict(of id: UUID, field: String, keeping index: Int) throws(VaultError) {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -68,23 +87,87 @@ extension FieldID {
 
 extension ItemEngine {
     func conflicts(_ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> [ItemConflict] {
-        guard records.ownLog != nil else { return [] }
-        let logs = try records.logs()
         var found: [(ordinal: UInt64, conflict: ItemConflict)] = []
-        for place in 0..<records.recordEnd {
-            guard let record = records.record(at: place), record.itemClass != nil, !record.isTombstone,
-                record.hasClock, isVisible(record, to: viewer.groups)
-            else { continue }
-            if record.isHidden {
-                let conflict = ItemConflict(item: Item(record, source), field: "shadow", values: [])
+        try forEachDisputed(viewer) { record, logs throws(VaultError) in
+            if record.isHidden, let conflict = try shadow(record, viewer, logs, source) {
                 found.append((record.ordinal, conflict))
             }
-            guard record.clock?.fields.contains(where: { $0.value.count > 1 }) == true else { continue }
+            guard record.hasRivalValues else { return }
             try record.checkPresence(viewer)
             for conflict in try conflicts(of: record, logs, source) { found.append((record.ordinal, conflict)) }
         }
         return found.sorted { ($0.ordinal, $0.conflict.field) < ($1.ordinal, $1.conflict.field) }.map(\.conflict)
     }
+
+    func conflictCount(_ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> Int {
+        var count = 0
+        try forEachDisputed(viewer) { record, logs throws(VaultError) in
+            if record.isHidden, try rivals(of: record).allSatisfy({ records.canUse($0.protection) }) { count += 1 }
+            // Secrets are compared, and shown to nobody: that takes no person.
+            if record.hasRivalValues { count += try conflicts(of: record, logs, source).count }
+        }
+        return count
+    }
+
+    func hasConflict(_ id: ItemID, _ viewer: Viewer, for source: any SecretSource) throws(VaultError) -> Bool {
+        guard records.ownLog != nil, isVisible(id, to: viewer.groups),
+            let record = records.place(of: id).flatMap({ records.record(at: $0) })
+        else { return false }
+        if !shadowed(like: record).isEmpty { return true }
+        guard record.hasRivalValues else { return false }
+        return try !conflicts(of: record, records.logs(), source).isEmpty
+    }
+
+    /// Visits the live items that another one hides, or that have a field with several values.
+    private func forEachDisputed(
+        _ viewer: Viewer, _ body: (Record, LogNumbers) throws(VaultError) -> Void
+    ) throws(VaultError) {
+        guard records.ownLog != nil else { return }
+        let logs = try records.logs()
+        for place in 0..<records.recordEnd {
+            guard let record = records.record(at: place), record.itemClass != nil, !record.isTombstone,
+                record.hasClock, isVisible(record, to: viewer.groups), record.isHidden || record.hasRivalValues
+            else { continue }
+            try body(record, logs)
+        }
+    }
+
+    // MARK: Two items with one primary key
+
+    /// The item that the verbs see and the hidden one; the hidden one alone where the other one is absent.
+    func rivals(of record: Record) throws(VaultError) -> [Record] {
+        try live(like: record).filter { !$0.isHidden }.prefix(1) + [record]
+    }
+
+    /// - Returns: nil while one of the two is locked.
+    private func shadow(
+        _ record: Record, _ viewer: Viewer, _ logs: LogNumbers, _ source: any SecretSource
+    ) throws(VaultError) -> ItemConflict? {
+        let rivals = try rivals(of: record)
+        guard rivals.allSatisfy({ records.canUse($0.protection) }) else { return nil }
+        var values: [ItemConflict.Value] = []
+        for rival in rivals {
+            try rival.checkPresence(viewer)
+            values.append(try shown(rival, logs, source))
+        }
+        return ItemConflict(item: Item(record, source), field: "shadow", values: values)
+    }
+
+    private func shown(
+        _ record: Record, _ logs: LogNumbers, _ source: any SecretSource
+    ) throws(VaultError) -> ItemConflict.Value {
+        var item = Item(record, source)
+        try open(&item, of: record)
+        let written = record.clock?.greatestLife(logs)
+        // An item of this device alone has no dot.
+        let own = records.ownLog.flatMap { logs[$0.number] }
+        guard let log = written?.log ?? own else { throw .storage(.damaged(.value(record.id))) }
+        return ItemConflict.Value(
+            log: log, time: written?.seconds ?? record.modified, text: nil, secret: item.secret, isRemoval: false,
+            item: item, isHereOnly: !record.hasClock)
+    }
+
+    // MARK: Several values of a field
 
     private func conflicts(
         of record: Record, _ logs: LogNumbers, _ source: any SecretSource
@@ -92,15 +175,23 @@ extension ItemEngine {
         guard records.canUse(record.protection), let state = try state(of: record, logs) else { return [] }
         var found: [ItemConflict] = []
         for (field, values) in state.fields where field != .life && values.count > 1 {
-            var listed: [ItemConflict.Value] = []
-            for (dot, value) in values.sorted(by: { $0.key > $1.key }) where !value.isErased {
-                let shown = try shown(value, field, record.itemClass, dot)
-                if !listed.contains(where: { $0.isSame(as: shown) }) { listed.append(shown) }
-            }
+            let listed = try distinct(values, of: field, record.itemClass)
             guard listed.count > 1 else { continue }
-            found.append(ItemConflict(item: Item(record, source), field: field.label, values: listed))
+            found.append(ItemConflict(item: Item(record, source), field: field.label, values: listed.map(\.shown)))
         }
         return found
+    }
+
+    /// The values among which a person chooses, the newest first, each once.
+    func distinct(
+        _ values: SortedMap<Dot, FieldValue<ReplicaSecret>>, of field: FieldID, _ itemClass: ItemClass?
+    ) throws(VaultError) -> [(shown: ItemConflict.Value, value: FieldValue<ReplicaSecret>)] {
+        var listed: [(shown: ItemConflict.Value, value: FieldValue<ReplicaSecret>)] = []
+        for (dot, value) in values.sorted(by: { $0.key > $1.key }) where !value.isErased {
+            let shown = try shown(value, field, itemClass, dot)
+            if !listed.contains(where: { $0.shown.isSame(as: shown) }) { listed.append((shown, value)) }
+        }
+        return listed
     }
 
     private func shown(
@@ -113,70 +204,8 @@ extension ItemEngine {
         case .plain(let bytes): text = field.text(of: bytes)
         }
         return ItemConflict.Value(
-            log: dot.log, time: Double(dot.stamp >> 16) / 1000 - 978_307_200, text: text, secret: secret,
-            isRemoval: isRemoval)
-    }
-
-    // MARK: Resolving
-
-    func resolve(
-        _ id: ItemID, _ label: String, _ index: Int, _ viewer: Viewer,
-        in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
-        guard isVisible(id, to: viewer.groups), let place = records.place(of: id),
-            let record = records.record(at: place),
-            !record.isTombstone, record.hasClock
-        else { throw .itemNotFound }
-        guard records.canUse(record.protection) else { throw .locked }
-        try record.checkPresence(viewer)
-        if label == "shadow" { return try resolveShadow(record, index, in: &session) }
-        let logs = try records.logs()
-        guard var state = try state(of: record, logs),
-            let field = state.fields.keys.first(where: { $0.label == label && (state.fields[$0]?.count ?? 0) > 1 }),
-            let own = records.ownLog, let log = logs[own.number]
-        else { throw .itemNotFound }
-        var listed: [(shown: ItemConflict.Value, value: FieldValue<ReplicaSecret>)] = []
-        for (dot, value) in (state.fields[field] ?? [:]).sorted(by: { $0.key > $1.key }) where !value.isErased {
-            let shown = try shown(value, field, record.itemClass, dot)
-            if !listed.contains(where: { $0.shown.isSame(as: shown) }) { listed.append((shown, value)) }
-        }
-        guard listed.indices.contains(index - 1) else { throw .parameter(.limit) }
-        var kept = listed[index - 1].value
-        if case .secret(let sealed) = kept { kept = .secret(.given(try open(sealed))) }
-        let dot = Dot(log: log, stamp: records.nextStamp())
-        state.fields[field] = [dot: kept]
-        state.fields[.life] = [dot: .plain([1])]
-        state.context[log] = dot.stamp
-        if field == .primaryKey { try checkKeyIsFree(state, record) }
-        var numbers = logs
-        let fresh = try put(state, told: 0, erased: 0, own, &numbers, in: &session).new
-        try settleShadows(like: record, numbers, in: &session)
-        try settleShadows(like: fresh, numbers, in: &session)
-    }
-
-    private func checkKeyIsFree(_ state: ItemState<ReplicaSecret>, _ record: Record) throws(VaultError) {
-        guard let bytes = state.fields[.primaryKey]?.values.first?.plainBytes,
-            let key = try? EncodedAttributes(parsing: bytes, bytes.indices)
-        else { return }
-        let parsed = ParsedItem(
-            itemClass: state.itemClass, protection: record.protection, values: key.values, user: [:])
-        if let twin = try twins(of: parsed, except: state.id).own, !twin.isTombstone { throw .duplicateItem }
-    }
-
-    /// One of two items with one primary key goes.
-    private func resolveShadow(
-        _ record: Record, _ index: Int, in session: inout some RecordSession & ~Copyable
-    ) throws(VaultError) {
-        switch index {
-        case 1: try bury(record, .hereOnly, in: &session)
-        case 2:
-            let others = try live(like: record).filter { $0.id != record.id && !$0.isHidden }
-            for other in others {
-                if other.hasClock { try bury(other, .hereOnly, in: &session) } else { try remove(other, in: &session) }
-            }
-            try letOut(shadowed(like: record) + [record], in: &session)
-        default: throw .parameter(.limit)
-        }
+            log: dot.log, time: dot.seconds, text: text, secret: secret, isRemoval: isRemoval, item: nil,
+            isHereOnly: false)
     }
 }
 
@@ -189,6 +218,16 @@ extension ItemConflict.Value {
         default: return false
         }
     }
+}
+
+extension Dot {
+    /// Since 2001-01-01T00:00:00Z.
+    fileprivate var seconds: Double { Double(stamp >> 16) / 1000 - 978_307_200 }
+}
+
+extension Record {
+    /// Whether a field has several live values, which may be equal.
+    fileprivate var hasRivalValues: Bool { clock?.fields.contains { $0.value.count > 1 } == true }
 }
 
 extension FieldID {

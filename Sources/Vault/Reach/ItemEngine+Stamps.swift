@@ -138,6 +138,22 @@ extension ItemEngine {
         _ = try session.stage(next, .keep)
     }
 
+    /// Names a write of an item that changes nothing else: of all with its primary key it is the newest, and has the
+    /// key on every device.
+    func giveKey(to record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+        guard let own = records.ownLog, var clock = record.clock else { return }
+        let dot = LocalDot(number: own.number, stamp: records.nextStamp())
+        clock.fields[.life] = [ClockMark(dot: dot, mark: .alive)]
+        clock.own = dot.stamp
+        clock.see(dot)
+        var holder = record
+        holder.version += 1
+        holder.modified = modificationDate(after: record)
+        try holder.setClock(clock)
+        holder.setShadow(nil)
+        _ = try session.stage(holder, .keep)
+    }
+
     /// An item goes on here alone: the others see it deleted, and it gets another identifier.
     func leaveFleet(
         _ new: Record, after old: Record, _ value: ValueChange, in session: inout some RecordSession & ~Copyable

@@ -11,8 +11,11 @@ struct Conflicts: ParsableCommand {
             Both values stay until a person chooses, or writes the field anew. The first one listed, the newest, is \
             the one that 'vault get' gives. resolve ITEM --keep N makes the Nth value the only one; ITEM is a service, \
             or the identifier that --json shows.
-            "shadow": two devices added an item with the same key, and one of the two is seen. --keep 1 keeps that \
-            one, --keep 2 the other one, which comes back by itself when the first is deleted or renamed.
+            "shadow": two devices added an item with the same key. 1 is the one that is seen, 2 the one that is \
+            hidden, each with its secret and the device and the time of its last change; in what else they differ \
+            follows. The one that is kept is seen on every device, and the other one is deleted. Without a choice the \
+            hidden one is seen once the first is renamed, and deleted with it. An item "of this device alone", which \
+            other devices know nothing of, hides theirs here only: keeping it deletes the hidden one on all of them.
             """,
         subcommands: [ConflictList.self, ConflictResolve.self], defaultSubcommand: ConflictList.self)
 }
@@ -33,7 +36,6 @@ struct ConflictList: ParsableCommand {
             let (conflicts, names) = (try opened.conflicts(), DeviceNames(fleet))
             guard json else {
                 for conflict in conflicts {
-                    if conflict.isShadow { try Output.write(conflict.shadowLines) }
                     for index in conflict.values.indices {
                         try conflict.line(index, names, revealing: reveal).withBytes { try Output.write($0) }
                     }

@@ -5,12 +5,6 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension ItemConflict {
-    /// Whether it is an item that is hidden by another one with its key.
-    var isShadow: Bool { field == "shadow" }
-
-    /// Between how many a person chooses.
-    var count: Int { isShadow ? 2 : values.count }
-
     private static let labels: [Attribute: String] = [
         .label: "label", .comment: "comment", .itemDescription: "description", .synchronizable: "synchronizable",
     ]
@@ -34,12 +28,8 @@ extension ItemConflict {
             .map { $0.printable + "\t" }.joined()
     }
 
-    var shadowLines: String {
-        start(1) + "\t\tthe item that is seen\n" + start(2) + "\t"
-            + "\(item.record?.modified.formattedTime ?? "")\tthis one, which it hides\n"
-    }
-
-    /// SERVICE, ACCOUNT, FIELD, number, device, time and value, parted by tabs. A value that is no secret is shown.
+    /// SERVICE, ACCOUNT, FIELD, number, device, time and value, parted by tabs. A value that is no secret is shown. Of
+    /// two items with one key in what else they differ follows.
     func line(_ index: Int, _ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let value = values[index]
         let columns = [names.name(of: value.log) ?? "", Date.formattedTime(value.time)]
@@ -50,17 +40,16 @@ extension ItemConflict {
         } else if let text = text(of: value) {
             try line.append(Array(text.printable.utf8))
         } else if let secret = value.secret {
-            guard revealing else {
-                try line.append(Array("(a secret: --reveal)\n".utf8))
-                return try line.take()
-            }
-            try secret.withBytes { bytes in
-                if (try? UTF8Span(validating: bytes)) != nil {
-                    try line.append(escaping: bytes)
-                } else {
-                    try line.append(Array("base64:".utf8))
-                    try line.append(base64: bytes)
-                }
+            if revealing { try line.append(shown: secret) } else { try line.append("(a secret: --reveal)") }
+        }
+        if value.item != nil {
+            var separator = "\t"
+            for difference in differences(of: value) {
+                try line.append(separator + difference.text)
+                separator = ", "
+                guard revealing, let secret = difference.secret else { continue }
+                try line.append(" ")
+                try line.append(shown: secret)
             }
         }
         try line.append(Array("\n".utf8))
@@ -79,18 +68,22 @@ extension ItemConflict {
         try object.append(Array(",\"values\":[".utf8))
         for (index, value) in values.enumerated() {
             if index > 0 { try object.append(Array(",".utf8)) }
-            let output = ValueOutput(value, text(of: value), names, number: index + 1)
+            // A hidden item that is alone is not seen.
+            let output = ValueOutput(
+                value, text(of: value), names, number: index + 1, counts: index == 0 && values.count > 1)
             try object.append(JSONText.escaped(Array(try encoder.encode(output)).span).dropLast())
-            if revealing, let secret = value.secret {
-                try secret.withBytes { bytes in
-                    if (try? UTF8Span(validating: bytes)) != nil {
-                        try object.append(Array(",\"secret\":\"".utf8))
-                        try object.append(escaping: bytes)
-                    } else {
-                        try object.append(Array(",\"secretBase64\":\"".utf8))
-                        try object.append(base64: bytes)
-                    }
-                    try object.append(Array("\"".utf8))
+            if revealing {
+                if let secret = value.secret {
+                    try object.append(",")
+                    try object.append(member: secret)
+                }
+                let fields = value.item?.fields.sorted { $0.key < $1.key } ?? []
+                for (place, field) in fields.enumerated() {
+                    try object.append(place == 0 ? ",\"fieldSecrets\":{" : ",")
+                    try object.append(JSONText.escaped(Array(try encoder.encode(field.key)).span))
+                    try object.append(":{")
+                    try object.append(member: field.value)
+                    try object.append(place == fields.count - 1 ? "}}" : "}")
                 }
             }
             try object.append(Array("}".utf8))
@@ -106,11 +99,44 @@ extension ItemConflict {
         var text: String?
         var isRemoval: Bool
         var counts: Bool
+        /// Of two items with one key; left out elsewhere.
+        var item: ItemOutput?
+        var isHereOnly: Bool?
 
-        init(_ value: ItemConflict.Value, _ text: String?, _ names: DeviceNames, number: Int) {
-            self.number = number
+        init(_ value: ItemConflict.Value, _ text: String?, _ names: DeviceNames, number: Int, counts: Bool) {
+            (self.number, self.counts) = (number, counts)
             (device, time) = (names.name(of: value.log), Date.formattedTime(value.time))
-            (self.text, isRemoval, counts) = (text, value.isRemoval, number == 1)
+            (self.text, isRemoval) = (text, value.isRemoval)
+            item = value.item.map { ItemOutput(item: $0) }
+            isHereOnly = value.item.map { _ in value.isHereOnly }
+        }
+    }
+}
+
+extension SecretBuffer {
+    /// Appends a secret as a line of text shows it.
+    fileprivate mutating func append(shown secret: Secret) throws(CryptoError) {
+        try secret.withBytes { bytes throws(CryptoError) in
+            if (try? UTF8Span(validating: bytes)) != nil {
+                try append(escaping: bytes)
+            } else {
+                try append("base64:")
+                try append(base64: bytes)
+            }
+        }
+    }
+
+    /// Appends a secret as a member of a JSON object.
+    fileprivate mutating func append(member secret: Secret) throws(CryptoError) {
+        try secret.withBytes { bytes throws(CryptoError) in
+            if (try? UTF8Span(validating: bytes)) != nil {
+                try append("\"secret\":\"")
+                try append(escaping: bytes)
+            } else {
+                try append("\"secretBase64\":\"")
+                try append(base64: bytes)
+            }
+            try append("\"")
         }
     }
 }

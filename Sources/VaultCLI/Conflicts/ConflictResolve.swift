@@ -17,7 +17,7 @@ struct ConflictResolve: ParsableCommand {
     @Argument(help: "The account. Left out: any; \"\": the empty one.", completion: ItemCompletion.accounts)
     var account: String?
 
-    @Option(help: "Which field, where several of the item have conflicts: as 'vault conflicts' names it.")
+    @Option(help: "Which field, where several have conflicts: as 'vault conflicts' names it, such as shadow.")
     var field: String?
 
     @Option(help: "The number of the value to keep.")
@@ -32,8 +32,9 @@ struct ConflictResolve: ParsableCommand {
     func run() throws {
         try vault.withFleet { _, opened in
             let found = try ConflictChoice(item, account: account, field: field).only(of: opened.conflicts())
-            guard keep <= found.count else {
-                throw CommandError.usage("there are \(found.count) to choose from", hint: "see 'vault conflicts'")
+            guard keep <= found.values.count else {
+                throw CommandError.usage(
+                    "there are \(found.values.count) to choose from", hint: "see 'vault conflicts'")
             }
             guard let id = found.item.record?.id else { throw VaultError.itemNotFound }
             try opened.resolveConflict(of: id, field: found.field, keeping: keep)
@@ -57,17 +58,23 @@ struct ConflictChoice {
         guard !ofItem.isEmpty else {
             throw CommandError(.notFound, "no such item has a conflict", hint: "see 'vault conflicts'")
         }
-        let items = Set(ofItem.compactMap { $0.item.record?.id })
-        guard items.count == 1 else {
-            let accounts = Set(ofItem.map { "'\(($0.item[.account]?.displayText ?? "").printable)'" }).sorted()
-            throw CommandError(
-                .ambiguous, "several items match, of the accounts \(accounts.joined(separator: ", "))",
-                hint: "name the account, or the identifier that 'vault conflicts --json' shows")
-        }
-        let ofField = ofItem.filter { conflict in field.map { $0 == conflict.fieldName || $0 == conflict.field } ?? true
+        let ofField = ofItem.filter { conflict in
+            field.map { $0 == conflict.fieldName || $0 == conflict.field } ?? true
         }
         guard let found = ofField.first else {
             throw CommandError(.notFound, "this field has no conflict", hint: ConflictChoice.fields(ofItem))
+        }
+        let items = Set(ofField.compactMap { $0.item.record?.id })
+        guard items.count == 1 else {
+            let accounts = Set(ofField.map { "'\(($0.item[.account]?.displayText ?? "").printable)'" }).sorted()
+            guard accounts.count > 1 else {
+                throw CommandError(
+                    .ambiguous, "several items with this key have conflicts",
+                    hint: "name one by its identifier, which 'vault conflicts --json' shows, or choose with --field")
+            }
+            throw CommandError(
+                .ambiguous, "several items match, of the accounts \(accounts.joined(separator: ", "))",
+                hint: "name the account, or the identifier that 'vault conflicts --json' shows")
         }
         guard ofField.count == 1 else {
             throw CommandError(

@@ -19,7 +19,11 @@ extension VaultOptions {
         let locked = try locked()
         guard !mustBelong || locked.isReplicated else { throw SyncError.notJoined }
         try checkKeys(of: locked)
-        return try withOpened(before: before) { opened, _ in try FleetAccess.naming(opened) { try body($0, opened) } }
+        return try withOpened(before: before) { opened, secret in
+            // The passphrase that the command was given is what an item that demands a person wants.
+            let vault = secret.kind.takesPassphrase ? opened.attended() : opened
+            return try FleetAccess.naming(vault) { try body($0, vault) }
+        }
     }
 
     /// Syncs the vault: in the agent where that has it open, else in this process.
@@ -30,7 +34,7 @@ extension VaultOptions {
             do {
                 return try Progress.during("syncing") { _ in try vault.synced(withFingerprint: withFingerprint) }
             } catch VaultError.agent(.protocolViolation) {
-                // An agent that is older than the message.
+                // An agent of another version, which knows the message in another form or not at all.
                 return nil
             }
         }

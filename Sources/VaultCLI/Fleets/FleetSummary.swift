@@ -85,7 +85,7 @@ struct FleetSummary: Encodable {
                 "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
         }
         lines.append("pending     \(status.pending)")
-        lines.append("conflicts   \(status.conflicts)")
+        lines.append("conflicts   \(ConflictCount.number(UInt64(status.conflicts)))")
         for device in (devices ?? []).filter({ !$0.isThis }) {
             lines.append(
                 "heard       \(device.name.printable): \(device.isSilent ? "never" : device.lastHeard ?? "never")")
@@ -126,7 +126,7 @@ enum FleetCheck {
         }
         findings += status.devices.filter { !$0.isThis }.compactMap { finding(of: $0, now) }
         if status.conflicts > 0 {
-            findings.append(.warning("\(status.conflicts) conflicts wait for a person: 'vault conflicts'"))
+            findings.append(.warning(ConflictCount.text(UInt64(status.conflicts))))
         }
         findings += (summary.alarms ?? []).map { .warning($0.message) }
         if !findings.contains(where: { if case .warning = $0 { true } else { false } }) {

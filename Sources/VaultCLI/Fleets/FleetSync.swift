@@ -17,6 +17,7 @@ struct Sync: ParsableCommand {
             vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows. An unlocked \
             agent does it, and nobody is asked for a passphrase. One that was locked again fetches and checks what the \
             others told; that becomes items when it is unlocked.
+            The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.
             --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a \
             remote that shows two halves of a fleet different things is noticed by nothing else.
             """)
@@ -47,16 +48,30 @@ struct Sync: ParsableCommand {
         if json {
             try Output.json(
                 SyncOutput(
-                    remotes: outcomes.map { RemoteOutput($0, names) }, fingerprint: result.fingerprint))
+                    remotes: outcomes.map { RemoteOutput($0, names) }, conflicts: result.conflicts,
+                    fingerprint: result.fingerprint))
         } else if !fingerprint {
             try Output.write(outcomes.filter { $0.error == nil }.map { $0.line + "\n" }.joined())
         }
+        try tellConflicts(result)
         if let worst {
             for failure in failures where failure.message != worst.message { Output.warn(failure.message) }
             throw worst
         }
         if outcomes.contains(where: \.report.isLocked) { try tellWaiting(outcomes) }
         if let fingerprint = result.fingerprint, !json { try Output.line(fingerprint) }
+    }
+
+    private func tellConflicts(_ result: SyncResult) throws {
+        guard let count = result.conflicts else {
+            if result.failure == nil, !result.outcomes.contains(where: \.report.isLocked) {
+                Output.warn("the conflicts cannot be counted: 'vault conflicts' says why")
+            }
+            return
+        }
+        guard count > 0, !json else { return }
+        // What people compare stands alone on standard output.
+        if fingerprint { Output.note(ConflictCount.text(count)) } else { try Output.line(ConflictCount.text(count)) }
     }
 
     private func tellWaiting(_ outcomes: [SyncOutcome]) throws {
@@ -105,6 +120,8 @@ extension CommandError {
 
 private struct SyncOutput: Encodable {
     var remotes: [RemoteOutput]
+    /// Left out where it is not known.
+    var conflicts: UInt64?
     var fingerprint: String?
 }
 

@@ -8,7 +8,11 @@ struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Print an item's secret, or an attribute of it.",
-        discussion: "The secret's exact bytes are written; a newline follows only on a terminal.", aliases: ["show"])
+        discussion: """
+            The secret's exact bytes are written; a newline follows only on a terminal. Of an item that two devices \
+            changed at once a note says so, on standard error where that is a terminal, unless an agent has answered.
+            """,
+        aliases: ["show"])
 
     @OptionGroup var vault: VaultOptions
     @OptionGroup var selection: ItemSelection
@@ -51,7 +55,16 @@ struct Get: ParsableCommand {
             } else {
                 try part.secret(of: item).show(force: force)
             }
+            noteConflict(of: item, in: vault)
         }
+    }
+
+    /// At a terminal, of a vault that is open in this process: an agent would have to be asked once more.
+    private func noteConflict(of item: Item, in vault: any OpenVault) {
+        guard Terminal.isTerminal(STDERR_FILENO), let vault = vault as? Vault, let id = item.record?.id,
+            (try? vault.hasConflict(id)) == true
+        else { return }
+        Output.note("this item has a conflict: see 'vault conflicts'")
     }
 }
 

@@ -80,8 +80,9 @@ enum OverviewManual {
               vault device approve                         on the first one: takes that code
               vault sync                                   on each, whenever something is to be told or heard
 
-            A sync loses nothing. Of two edits of one field the newer one counts, and the other one is kept until a
-            person chooses: 'vault conflicts'. An edit keeps an item from a deletion elsewhere. Items that are bound to
+            A sync loses nothing. Of two edits of one field, and of two items that were added with one key, the newer
+            one counts, and the other one is kept until a person chooses: 'vault sync' says how many such conflicts
+            there are, and 'vault conflicts' lists them with values, devices and times. An edit keeps an item from a deletion elsewhere. Items that are bound to
             this device are never told of.
 
             Who runs the remote can read nothing, and change nothing that the devices do not notice. Records that were

@@ -145,7 +145,7 @@ package final class Fleet {
         let membership = try membership()
         let replica = try replica(membership)
         let state = membership.state
-        let conflicts = try vaulted { () throws(VaultError) in try vault.conflicts().count }
+        let conflicts = try vaulted { () throws(VaultError) in try vault.conflictCount() }
         var alarms = state.suspects.map { Alarm(.withheld, nil, 0, $0.key) }
         for (log, known) in state.logs where known.differsSince > 0 {
             alarms.append(Alarm(.diverged, log, 0, "the same records, and other items"))

@@ -12,13 +12,16 @@ package struct SyncResult: Equatable, Sendable {
     package var deviceNames: [LogID: String]
     /// Nil: it was not asked for, or something is not mended or waits.
     package var fingerprint: String?
+    /// How many conflicts the vault has afterwards. Nil: there was no sync, the vault is locked, or they could not be
+    /// counted.
+    package var conflicts: UInt64?
 
     package init(
         _ outcomes: [SyncOutcome] = [], failure: SyncError? = nil, deviceNames: [LogID: String] = [:],
-        fingerprint: String? = nil
+        fingerprint: String? = nil, conflicts: UInt64? = nil
     ) {
         (self.outcomes, self.failure) = (outcomes, failure)
-        (self.deviceNames, self.fingerprint) = (deviceNames, fingerprint)
+        (self.deviceNames, self.fingerprint, self.conflicts) = (deviceNames, fingerprint, conflicts)
     }
 
     /// Whether every remote has what this device has, and the other way round.
@@ -45,6 +48,8 @@ extension SyncResult {
             let fleet = try Fleet(vault, environment: environment)
             do throws(SyncError) {
                 outcomes = try fleet.sync(goesOn: goesOn)
+                // One that cannot be counted does not undo the sync: the command says that it is not known.
+                if !vault.isLocked { conflicts = (try? vault.conflictCount()).map { UInt64($0) } }
                 if withFingerprint, isWhole { fingerprint = try fleet.fingerprint() }
             } catch { failure = error }
             name(fleet)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+
+/// One of the things in which an item differs from another one with the same primary key.
+struct ItemDifference {
+    /// For people; without the secret.
+    let text: String
+    /// Of a field.
+    var secret: Secret?
+}
+
+extension ItemConflict {
+    /// By what a person tells an item from the other one, beside its secret.
+    func differences(of value: Value) -> [ItemDifference] {
+        guard let item = value.item else { return [] }
+        var found = value.isHereOnly ? [ItemDifference(text: "of this device alone")] : []
+        let items = values.compactMap(\.item)
+        for name in ["label", "comment", "description", "accessible"] + items.userAttributeNames {
+            guard Set(items.map { $0.attribute(named: name) ?? "" }).count > 1 else { continue }
+            let (name, text) = (name.printable, (item.attribute(named: name) ?? "").printable)
+            found.append(ItemDifference(text: text.isEmpty ? "no \(name)" : "\(name) '\(text)'"))
+        }
+        for name in Set(items.flatMap(\.fields.keys)).sorted() where !items.haveOneField(named: name) {
+            let field = item.fields[name]
+            let text = field == nil ? "no field '\(name.printable)'" : "field '\(name.printable)'"
+            found.append(ItemDifference(text: text, secret: field))
+        }
+        return found
+    }
+}
+
+extension [Item] {
+    fileprivate var userAttributeNames: [String] { Set(flatMap(\.userAttributes.keys)).sorted() }
+
+    /// Whether all of them have the same secret as this field.
+    fileprivate func haveOneField(named name: String) -> Bool {
+        guard let first = first?.fields[name] else { return false }
+        return dropFirst().allSatisfy { item in
+            guard let field = item.fields[name] else { return false }
+            return first.withBytes { a in field.withBytes { b in isEqualInConstantTime(a, b) } }
+        }
+    }
+}
