@@ -162,11 +162,11 @@ struct ConflictNoteTests {
         let shell = try Shell()
         let made = try shell.run(
             """
-            chmod 600 pass; mkdir share other; export VAULT_PASSPHRASE_FILE=$PWD/pass
-            vault init --kdf interactive; HOME=$PWD/other vault init --kdf interactive
+            set -e; chmod 600 pass; mkdir share there; export VAULT_PASSPHRASE_FILE=$PWD/pass
+            vault init --kdf interactive; HOME=$PWD/there vault init --kdf interactive
             vault remote add file://$PWD/share --name laptop > code && chmod 600 code
-            HOME=$PWD/other vault remote add file://$PWD/share --recovery-code-file code --name phone
-            for home in $PWD $PWD/other; do echo $home | HOME=$home vault add radio; HOME=$home vault sync; done
+            HOME=$PWD/there vault remote add file://$PWD/share --recovery-code-file code --name phone
+            for home in $PWD $PWD/there; do echo $home | HOME=$home vault add radio; HOME=$home vault sync; done
             echo alone | vault add mail; vault sync
             """)
         #expect(made.status == 0, "\(made.error)")

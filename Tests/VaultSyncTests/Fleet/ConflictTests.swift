@@ -183,7 +183,8 @@ struct ShadowTests {
     @Test func `a locked vault lists no values, and an item that demands a person takes one`() throws {
         let homes = try Home.fleet(["a", "b"])
         for home in homes {
-            var item = try Item(.genericPassword(service: "svc", account: "ada"), secret: Secret(text: "of \(home.name)"))
+            var item = Item(.genericPassword(service: "svc", account: "ada"))
+            item.secret = try Secret(text: "of \(home.name)")
             item[.accessControl] = .data(AccessControl(.whenUnlocked, constraints: 1).encoded)
             try home.vault.add(item)
             home.clock.advance(by: 1)
