@@ -75,7 +75,8 @@ enum FuzzedFormat: UInt8, CaseIterable {
     private func holdsRecord(_ bytes: [UInt8], _ kind: RecordKind) -> Bool {
         guard let record = try? SealedRecord(parsing: bytes, kind) else { return true }
         let seals = (0..<record.sealCount).compactMap { record.seal(at: $0).map { Array(bytes[$0]) } }
-        let plain = try? SealedRecord.plainPart(kind, epoch: record.epoch, seals: seals)
+        let farewells = (0..<record.farewellCount).compactMap { record.farewell(at: $0).map { Array(bytes[$0]) } }
+        let plain = try? SealedRecord.plainPart(kind, epoch: record.epoch, seals: seals, farewells: farewells)
         return plain == Array(bytes[record.plainPart]) && record.box.upperBound == bytes.count
     }
 

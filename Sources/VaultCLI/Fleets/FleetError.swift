@@ -15,7 +15,8 @@ extension CommandError {
         case .removed:
             self.init(
                 .removed, "this device was removed from the fleet; what the vault has stays, and nothing is synced",
-                hint: "to belong to it again, join with a new vault: 'vault init', 'vault remote add URL --join'")
+                hint: "an owner has signed that; to belong to it again, join with a new vault: 'vault init', "
+                    + "'vault remote add URL --join'")
         case .notJoined:
             self.init(
                 .notFound, "this vault belongs to no fleet",
@@ -105,7 +106,8 @@ extension Alarm {
     fileprivate var hint: String {
         switch kind {
         case .damaged, .forged:
-            "everything else goes on; 'vault help sync' says how the record becomes whole again"
+            (log == nil ? "nothing is synced with this remote until then" : "everything else goes on")
+                + "; 'vault help sync' says how the record becomes whole again"
         case .forked:
             log == nil
                 ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"

@@ -14,7 +14,8 @@ struct Sync: ParsableCommand {
             ends the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after \
             everything else was synced. 24: this device was removed. 30: a remote cannot be reached. A record that was \
             altered in the folder becomes whole again when its file is deleted there and a device that has it syncs: \
-            vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows. An unlocked \
+            vlt1/REALM/1/LOG/NUMBER, in hexadecimal, with the log and the sequence that --json shows, or \
+            vlt1/REALM/0/REALM/NUMBER in the list of devices. An unlocked \
             agent does it, and nobody is asked for a passphrase. One that was locked again fetches and checks what the \
             others told; that becomes items when it is unlocked.
             The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.

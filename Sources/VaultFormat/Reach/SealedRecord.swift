@@ -2,10 +2,12 @@
 
 /// A record as remotes have it: a plain part, a nonce and a box.
 ///
-/// `"VLR1", epoch u32; of the roster: u16 n, n * 80 bytes of seals; nonce 24, box`
+/// `"VLR1", epoch u32; of the roster: u16 n, n * 80 bytes of seals, u16 m, m * 112 bytes of farewells; nonce 24, box`
 public struct SealedRecord: Equatable, Sendable {
     /// One epoch key in a `crypto_box_seal`, in bytes.
     public static let sealLength = 80
+    /// An Ed25519 signature in a `crypto_box_seal`, in bytes.
+    public static let farewellLength = 112
     /// The least length of what is sealed, padded: see ``Padding``.
     public static let contentMinimum = 512
 
@@ -17,6 +19,8 @@ public struct SealedRecord: Equatable, Sendable {
     public let epoch: UInt32
     /// Where the seals lie, in the order of the roster.
     public let seals: Range<Int>
+    /// Where the farewells to removed devices lie.
+    public let farewells: Range<Int>
     public let nonce: Range<Int>
     public let box: Range<Int>
 
@@ -32,8 +36,11 @@ public struct SealedRecord: Equatable, Sendable {
         if kind == .roster {
             let count = Int(try reader.integer(UInt16.self, of: span, .seals))
             seals = try reader.take(count * SealedRecord.sealLength, .seals)
+            let removed = Int(try reader.integer(UInt16.self, of: span, .farewells))
+            farewells = try reader.take(removed * SealedRecord.farewellLength, .farewells)
         } else {
             seals = reader.offset..<reader.offset
+            farewells = seals
         }
         nonce = try reader.take(Layout.nonceLength, .record)
         guard reader.remaining >= SealedRecord.contentMinimum + Layout.tagLength else { throw .truncated(.record) }
@@ -46,6 +53,8 @@ public struct SealedRecord: Equatable, Sendable {
 
     public var sealCount: Int { seals.count / SealedRecord.sealLength }
 
+    public var farewellCount: Int { farewells.count / SealedRecord.farewellLength }
+
     /// Where one seal lies; nil when there are fewer.
     public func seal(at index: Int) -> Range<Int>? {
         guard (0..<sealCount).contains(index) else { return nil }
@@ -53,28 +62,42 @@ public struct SealedRecord: Equatable, Sendable {
         return start..<start + SealedRecord.sealLength
     }
 
+    /// Where one farewell lies; nil when there are fewer.
+    public func farewell(at index: Int) -> Range<Int>? {
+        guard (0..<farewellCount).contains(index) else { return nil }
+        let start = farewells.lowerBound + index * SealedRecord.farewellLength
+        return start..<start + SealedRecord.farewellLength
+    }
+
     /// The start of a record, to which its writer appends the nonce and the box.
     ///
-    /// - Parameter seals: 80 bytes each; none but for the roster.
-    public static func plainPart(_ kind: RecordKind, epoch: UInt32, seals: [[UInt8]] = []) throws(FormatError)
-        -> [UInt8]
-    {
-        guard seals.isEmpty || kind == .roster, seals.allSatisfy({ $0.count == sealLength }) else {
-            throw .invalid(.seals)
-        }
-        guard let count = UInt16(exactly: seals.count) else { throw .outOfBounds(.seals) }
+    /// - Parameters:
+    ///   - seals: 80 bytes each; none but for the roster.
+    ///   - farewells: 112 bytes each; none but for the roster.
+    public static func plainPart(
+        _ kind: RecordKind, epoch: UInt32, seals: [[UInt8]] = [], farewells: [[UInt8]] = []
+    ) throws(FormatError) -> [UInt8] {
         var output = magic
         output.append(integer: epoch)
-        if kind == .roster { output.append(integer: count) }
-        for seal in seals { output += seal }
+        for (parts, length, field) in [(seals, sealLength, FormatField.seals), (farewells, farewellLength, .farewells)]
+        {
+            guard parts.isEmpty || kind == .roster, parts.allSatisfy({ $0.count == length }) else {
+                throw .invalid(field)
+            }
+            guard let count = UInt16(exactly: parts.count) else { throw .outOfBounds(field) }
+            if kind == .roster { output.append(integer: count) }
+            for part in parts { output += part }
+        }
         return output
     }
 
     /// How long a record becomes, in bytes.
     ///
     /// - Parameter count: the length of what is sealed, before it is padded.
-    public static func length(sealing count: Int, _ kind: RecordKind, sealCount: Int = 0) -> Int {
-        headLength + (kind == .roster ? 2 + sealCount * sealLength : 0) + Layout.boxOverhead
-            + Padding.length(for: count, minimum: contentMinimum)
+    public static func length(
+        sealing count: Int, _ kind: RecordKind, sealCount: Int = 0, farewellCount: Int = 0
+    ) -> Int {
+        let parts = kind == .roster ? 4 + sealCount * sealLength + farewellCount * farewellLength : 0
+        return headLength + parts + Layout.boxOverhead + Padding.length(for: count, minimum: contentMinimum)
     }
 }

@@ -42,19 +42,19 @@ struct RecordSealer {
     }
 
     /// - Parameters:
-    ///   - seals: of the roster alone.
+    ///   - seals: of the roster alone, as are farewells.
     ///   - signer: nil for a part of a blob, which an entry names by its hash.
     func seal(
         _ pieces: [BodyPiece<Secret>], at address: RecordAddress, epoch: UInt32, key epochKey: Secret,
-        seals: [[UInt8]] = [], signedBy signer: Identity?
+        seals: [[UInt8]] = [], farewells: [[UInt8]] = [], signedBy signer: Identity?
     ) throws(SyncError) -> [UInt8] {
         let kind = address.stream.kind
         let length = pieces.reduce(0) { $0 + $1.length }
         let signatureLength = signer == nil ? 0 : SigningKey.signatureLength
         let padded = Padding.length(for: length + signatureLength, minimum: SealedRecord.contentMinimum)
-        guard SealedRecord.length(sealing: length + signatureLength, kind, sealCount: seals.count) <= kind.limit else {
-            throw .tooLarge
-        }
+        let recordLength = SealedRecord.length(
+            sealing: length + signatureLength, kind, sealCount: seals.count, farewellCount: farewells.count)
+        guard recordLength <= kind.limit else { throw .tooLarge }
         var content = try secured { () throws(CryptoError) in try SecretBytes(zeroed: padded) }
         var head: [UInt8] = []
         head.append(integer: UInt32(length + signatureLength))
@@ -68,7 +68,7 @@ struct RecordSealer {
             offset += piece.length
         }
         var record = try formed { () throws(FormatError) in
-            try SealedRecord.plainPart(kind, epoch: epoch, seals: seals)
+            try SealedRecord.plainPart(kind, epoch: epoch, seals: seals, farewells: farewells)
         }
         if let signer {
             let prefix = signaturePrefix(kind == .roster ? record : nil)

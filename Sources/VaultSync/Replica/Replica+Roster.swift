@@ -28,7 +28,13 @@ extension Replica {
             guard record.epoch == roster.epoch &+ 1 else {
                 throw .alarm(address.alarm(.damaged, "a roster of an epoch that does not follow"))
             }
-            guard let found = openSeal(of: record) else { throw .removed }
+            guard let found = openSeal(of: record) else {
+                // The operator of a remote can put a record here that no device opens: a farewell alone is believed.
+                guard isFarewell(record, at: address, to: identity) else {
+                    throw .alarm(address.alarm(.damaged, "a roster's record that has no key for this device"))
+                }
+                throw .removed
+            }
             key = found
         }
         let content = try sealer.open(record, at: address, key: key)
@@ -60,7 +66,7 @@ extension Replica {
         (state.rosterSequence, state.rosterHash, state.epoch) = (roster.sequence, roster.hash, roster.epoch)
     }
 
-    /// The key that the record has for this device.
+    /// The key that the record has for this device. Nil: the record has none.
     private func openSeal(of record: SealedRecord) -> Secret? {
         // In the order of the roster, from which some go with this very record.
         let place = roster.devices.firstIndex { $0.id == deviceID } ?? 0
@@ -72,6 +78,12 @@ extension Replica {
             return Secret(opened)
         }
         return nil
+    }
+
+    /// Whether the record, which is the next of the roster, tells a device that an owner removes it.
+    func isFarewell(_ record: SealedRecord, at address: RecordAddress, to device: Identity) -> Bool {
+        Farewell.isSaid(
+            by: record, at: address.sequence, to: device, signers: roster.owners.map(\.signingKey))
     }
 
     private func end(_ removal: Roster.Removal) {
@@ -123,13 +135,19 @@ extension Replica {
                     })
             }
         }
+        let sequence = roster.sequence + 1
+        var farewells: [[UInt8]] = []
+        for case .remove(let gone, _) in operations {
+            guard let device = roster.device(gone) else { throw .noSuchDevice }
+            farewells.append(try Farewell.seal(to: device, realmID, sequence, signedBy: signer))
+        }
         let entry = RosterEntry<Secret>(
-            epoch: epoch, realmID: realmID, sequence: roster.sequence + 1, previous: roster.hash,
+            epoch: epoch, realmID: realmID, sequence: sequence, previous: roster.hash,
             signer: signer.deviceID, hlc: tick(), operations: operations)
         let address = RecordAddress(rosterStream, entry.sequence)
         let pieces = try formed { () throws(FormatError) in try entry.pieces() }
         let record = try sealer.seal(
-            pieces, at: address, epoch: epoch, key: key, seals: seals, signedBy: signer)
+            pieces, at: address, epoch: epoch, key: key, seals: seals, farewells: farewells, signedBy: signer)
         let appended = try stored { () throws(RecordStoreError) in
             try store.append([StoredRecord(address, record)])
         }

@@ -32,6 +32,9 @@ package struct Roster {
 
     package func device(_ id: DeviceID) -> RosterDevice? { gone.contains(id) ? nil : known[id] }
 
+    /// Those who may sign its next record.
+    var owners: [RosterDevice] { devices.filter { $0.role == .owner || $0.role == .recovery } }
+
     /// Takes the next record, which was opened.
     ///
     /// - Parameter isSigned: whether a key has signed it.
@@ -65,9 +68,8 @@ package struct Roster {
             }
         }
         // The first is signed by the founder, which it enrols itself.
-        let signers = sequence == 0 ? fresh.devices : devices
+        let signers = sequence == 0 ? fresh.owners : owners
         guard let signer = signers.first(where: { $0.id == entry.signer }),
-            signer.role == .owner || signer.role == .recovery,
             sequence > 0 || signer.id == fresh.founder
         else { throw .alarm(address.alarm(.forged, "the roster's record is signed by no owner")) }
         guard isSigned(signer.signingKey) else {

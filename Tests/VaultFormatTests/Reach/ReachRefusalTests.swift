@@ -49,6 +49,32 @@ struct ReachRefusalTests {
         #expect(throws: FormatError.invalid(.seals)) { try SealedRecord.plainPart(.roster, epoch: 1, seals: [[1]]) }
     }
 
+    @Test func `a record is refused for its farewells`() throws {
+        let rest = [UInt8](repeating: 1, count: 24 + 528)
+        let farewell = [UInt8](repeating: 2, count: SealedRecord.farewellLength)
+        let roster = try SealedRecord.plainPart(.roster, epoch: 1, farewells: [farewell, farewell]) + rest
+        let record = try SealedRecord(parsing: roster, .roster)
+        #expect(record.farewellCount == 2 && record.sealCount == 0)
+        #expect(record.farewell(at: 1) == 124..<236 && record.farewell(at: 2) == nil)
+        #expect(roster.count == SealedRecord.length(sealing: 0, .roster, farewellCount: 2))
+        for count: UInt8 in [3, 0xFF] {
+            var more = roster
+            more[10] = count
+            #expect(throws: FormatError.truncated(count == 3 ? .record : .farewells)) {
+                try SealedRecord(parsing: more, .roster)
+            }
+        }
+        #expect(throws: FormatError.truncated(.farewells)) {
+            try SealedRecord(parsing: Array(roster.prefix(11)), .roster)
+        }
+        #expect(throws: FormatError.invalid(.farewells)) {
+            try SealedRecord.plainPart(.log, epoch: 1, farewells: [farewell])
+        }
+        #expect(throws: FormatError.invalid(.farewells)) {
+            try SealedRecord.plainPart(.roster, epoch: 1, farewells: [farewell.dropLast()])
+        }
+    }
+
     @Test(arguments: RosterRules.broken) func `a roster's entry is refused`(rule: Rule<[UInt8]>) throws {
         var body = try ReachSamples.roster.pieces().flat
         rule.change(&body)

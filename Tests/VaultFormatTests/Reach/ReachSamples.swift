@@ -90,9 +90,11 @@ enum ReachSamples {
     /// By what they are called in the vectors.
     static func all() throws -> [(name: String, target: FuzzedFormat, bytes: [UInt8])] {
         let seals = (0..<2).map { [UInt8](repeating: 0xE0 + $0, count: SealedRecord.sealLength) }
+        let farewell = [UInt8](repeating: 0xF0, count: SealedRecord.farewellLength)
+        let removal = try SealedRecord.plainPart(.roster, epoch: 2, seals: seals, farewells: [farewell])
         let rest = (0..<24 + 528).map { UInt8(truncatingIfNeeded: $0) }
         return [
-            ("roster record", .rosterRecord, try SealedRecord.plainPart(.roster, epoch: 2, seals: seals) + rest),
+            ("roster record", .rosterRecord, removal + rest),
             ("log record", .logRecord, try SealedRecord.plainPart(.log, epoch: 2) + rest),
             ("log entry", .logEntry, try entry.pieces(\.count).flat),
             ("roster entry", .rosterEntry, try roster.pieces().flat),

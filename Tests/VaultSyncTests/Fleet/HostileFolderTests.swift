@@ -91,6 +91,31 @@ struct HostileFolderTests {
         #expect(alarm.kind == .damaged && alarm.sequence == next)
     }
 
+    @Test(arguments: [1, 2, 3] as [UInt32])
+    func `one file at the roster's next number removes nobody, and is no harm once it is gone`(epoch: UInt32) throws {
+        let (homes, store, realm, _) = try Self.fleet()
+        let stream = RecordStream(.roster, realm)
+        let next = RecordAddress(stream, try #require(try store.sequences(of: stream).last) + 1)
+        var bytes = Self.rubbish(epoch: epoch)
+        // A farewell of zeros.
+        bytes[10] = 1
+        _ = try store.append([StoredRecord(next, bytes)])
+        for home in homes + homes {
+            home.clock.advance(by: 1)
+            guard case .alarm(let alarm)? = try home.fleet.sync()[0].error else {
+                Issue.record("no alarm")
+                return
+            }
+            #expect(alarm.kind == .damaged && alarm.log == nil && alarm.sequence == next.sequence)
+            #expect(try !home.fleet.status().isRemoved)
+            #expect(try home.fleet.mirror(of: realm).bytes(at: next) == nil)
+        }
+        try store.remove(next)
+        try homes[0].add("bob", "two")
+        for home in homes { try home.sync() }
+        #expect(try homes[1].secrets() == ["ada": "one", "bob": "two"])
+    }
+
     @Test func `rubbish beyond every number of others' logs and of the roster is no harm`() throws {
         let (homes, _, realm, log) = try Self.fleet()
         for stream in [RecordStream(.roster, realm), RecordStream(.log, log)] {

@@ -229,10 +229,9 @@ struct EnemyStoreTests {
                 // A key of another epoch is waited for.
                 let isEpoch = (4..<8).contains(place)
                 #expect(
-                    enemy.said(b, .damaged, .forged) || isEpoch && (enemy.said(b, .withheld) || b.isRemoved),
+                    enemy.said(b, .damaged, .forged) || isEpoch && enemy.said(b, .withheld),
                     "\(address) byte \(place): \(b.alarms)")
-                #expect(enemy.fleet.canonical(b) == view)
-                b.isRemoved = false
+                #expect(enemy.fleet.canonical(b) == view && !b.isRemoved)
                 enemy.remote.lie = nil
             }
         }
