@@ -21,6 +21,6 @@ public enum FormatField: String, Sendable {
     case mark, frameLength, frameFlags, frameVersion, frameSequence, metadataLength, valueLength, padding
     case metadata, operationCount, operationKind, itemClass, protection, operationFlags, itemID, version, date, value
     case attributes, attributeOrder, attributeKind, attributeValue, attributeTag, fields, anchor
-    case record, seals, farewells, body, sequence, tips, trims, closes, logs, items, context, fieldID, fieldValue, dot, blob
-    case rosterOperation, device, cuts, heads, replication
+    case record, seals, body, sequence, tips, trims, closes, logs, items, context, fieldID, fieldValue, dot, blob
+    case farewells, rosterOperation, device, cuts, heads, replication
 }

@@ -114,8 +114,8 @@ struct FleetCheckTests {
         let status = FleetStatus(
             realmID: .zero, deviceName: "laptop",
             remotes: [FleetStatus.Remote(url: RemoteURL(folder: folder.path), lastSync: 1000)],
-            onlySynchronizable: false, pending: 0, conflicts: conflicts, isRemoved: isRemoved, lastEqual: nil,
-            devices: devices, alarms: [])
+            onlySynchronizable: false, pending: 0, conflicts: conflicts, isRemoved: isRemoved, removals: [],
+            lastEqual: nil, devices: devices, alarms: [])
         let now = Date(timeIntervalSinceReferenceDate: 10_000_000)
         return FleetCheck.findings(FleetSummary(status, DeviceNames()), now: now).map(\.line)
     }

@@ -12,6 +12,8 @@ struct FleetSummary: Encodable {
     var device: String?
     /// Left out unless it was.
     var isRemoved: Bool?
+    /// Devices that wait to be removed. Left out when there are none.
+    var removals: [String]?
     var onlySynchronizable: Bool?
     var remotes: [RemoteSummary]?
     /// Items that were changed here and are not told.
@@ -25,8 +27,8 @@ struct FleetSummary: Encodable {
     private(set) var status: FleetStatus?
 
     private enum CodingKeys: CodingKey {
-        case isLocked, realm, device, isRemoved, onlySynchronizable, remotes, pending, conflicts, lastEqual, devices,
-            alarms
+        case isLocked, realm, device, isRemoved, removals, onlySynchronizable, remotes, pending, conflicts, lastEqual
+        case devices, alarms
     }
 
     private init() {}
@@ -36,6 +38,7 @@ struct FleetSummary: Encodable {
         realm = status.realmID.text
         device = status.deviceName
         isRemoved = status.isRemoved ? true : nil
+        removals = status.removals.isEmpty ? nil : status.removals
         onlySynchronizable = status.onlySynchronizable
         remotes = status.remotes.map(RemoteSummary.init)
         (pending, conflicts) = (status.pending, status.conflicts)
@@ -80,6 +83,7 @@ struct FleetSummary: Encodable {
         var lines = ["fleet       '\(status.deviceName.printable)', and \(others.count) other devices"]
         if others.count == 1 { lines = ["fleet       '\(status.deviceName.printable)', and one other device"] }
         if status.isRemoved { lines.append("removed     this device was removed from the fleet; nothing is synced") }
+        for name in removals ?? [] { lines.append("removal     '\(name.printable)' waits for a remote") }
         for remote in remotes ?? [] {
             lines.append(
                 "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
@@ -112,6 +116,10 @@ enum FleetCheck {
         var findings: [Finding] = []
         if status.isRemoved {
             findings.append(.warning("this device was removed from the fleet: what the vault has stays, alone"))
+        }
+        for name in status.removals {
+            findings.append(
+                .warning("the device '\(name.printable)' is removed once a remote can be reached: 'vault sync'"))
         }
         if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
         for remote in status.remotes {

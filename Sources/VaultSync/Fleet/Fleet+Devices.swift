@@ -35,7 +35,10 @@ extension Fleet {
     /// Lets the device in that asks with this code.
     package func approve(_ code: RecoveryCode, role: DeviceRole) throws(SyncError) -> FleetDevice {
         let (request, mailbox, url) = try findRequest(code, membership())
-        return try alone { membership throws(SyncError) in
+        return try alone { before throws(SyncError) in
+            // A device that waits to be removed hears of no later change, of this one neither.
+            if let failure = try removeWaiting(before)?.failure { throw failure }
+            let membership = try membership()
             let replica = try replica(membership)
             let store = store(at: url, realm: replica.identity.realmID)
             let id = Identity.deviceID(signing: request.signingKey, box: request.boxKey)
@@ -46,7 +49,7 @@ extension Fleet {
                     id: id, signingKey: request.signingKey, boxKey: request.boxKey, role: role,
                     name: Fleet.free(request.name, replica.roster))
                 if try replica.appendToRoster([.enrol(device)], at: store) { break }
-                try replica.followRoster(store)
+                try replica.followFaster(store)
             }
             guard let key = replica.identity.epochKeys[replica.roster.epoch] else { throw .notJoined }
             let grant = JoinGrant<Secret>(
@@ -73,35 +76,8 @@ extension Fleet {
         }
     }
 
-    private func checkIsOwner(_ replica: Replica<VaultItems>) throws(SyncError) {
+    func checkIsOwner(_ replica: Replica<VaultItems>) throws(SyncError) {
         guard replica.roster.device(replica.deviceID)?.role == .owner else { throw .notAnOwner }
-    }
-
-    // MARK: Removing
-
-    /// Takes a device out of the fleet: it learns nothing that comes later.
-    ///
-    /// - Returns: also what it could read until now.
-    package func remove(deviceNamed name: String) throws(SyncError) -> DeviceRemoval {
-        try alone { membership throws(SyncError) in
-            guard let url = membership.remotes.first?.url else { throw .noSuchRemote }
-            let replica = try replica(membership)
-            let store = store(at: url, realm: replica.identity.realmID)
-            while true {
-                try syncFully(replica, membership)
-                try checkIsOwner(replica)
-                guard let device = devices(replica).first(where: { $0.name == name }), !device.isThis else {
-                    throw .noSuchDevice
-                }
-                let readable = try replica.items.all().map(\.id)
-                guard try replica.remove(device.id, at: store) else { continue }
-                if replica.identity !== membership.identity {
-                    try save(replica.identity, deviceName: membership.deviceName)
-                }
-                try syncFully(replica, membership)
-                return DeviceRemoval(device: device, readable: readable)
-            }
-        }
     }
 
     // MARK: A roster that was changed on both sides
@@ -124,48 +100,9 @@ extension Fleet {
                     _ = try store.append(own)
                 }
             }
-            try syncFully(replica, membership)
-        }
-    }
-}
-
-extension Replica {
-    /// First this device tells again what the logs that end may have told alone; then the roster; then the logs are
-    /// trimmed away.
-    ///
-    /// - Returns: false when another device changed the roster meanwhile.
-    package func remove(_ device: DeviceID, at store: any RecordStore) throws(SyncError) -> Bool {
-        let cuts = state.logs.compactMap { log, known -> LogHead? in
-            guard known.device == device, let head = known.head, known.end == nil else { return nil }
-            return LogHead(log: log, sequence: head.sequence, hash: head.hash)
-        }
-        let ending = Set(cuts.map(\.log)).union(endedLogs)
-        // A device has one open log. What one has that made thousands is told again here, and refused from now on:
-        // else no record could remove it.
-        let named = cuts.sorted { ($1.sequence, $0.log) < ($0.sequence, $1.log) }.prefix(1024)
-        try publish(also: Set(items.touching(ending).map(\.id)), isForced: true)
-        var scratch = RemoteState()
-        try uploadOwn(to: store, &scratch)
-        guard let before = identity.epochKeys[roster.epoch] else { throw .notJoined }
-        let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
-        let hash = Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span)
-        let operations: [RosterOperation<Secret>] = [
-            .remove(device, cuts: Array(named)), .epoch(previousKey: before, keyHash: hash),
-        ]
-        guard try appendToRoster(operations, newKey: key, at: store) else { return false }
-        trimGone()
-        try publish(isForced: true)
-        return true
-    }
-
-    /// Also what an earlier remover, removed since, may not have got to say.
-    package func trimGone() {
-        for (log, known) in state.logs {
-            guard let device = known.device, roster.gone.contains(device), let end = known.end,
-                head(log) >= end, known.base <= end
-            else { continue }
-            setBase(log, end + 1, known.head?.hash ?? .zero)
-            state.logs[log]?.first = nil
+            if let failure = try removeWaiting(membership)?.failure { throw failure }
+            let known = try self.membership()
+            try syncFully(try self.replica(known), known)
         }
     }
 }

@@ -12,21 +12,23 @@ extension Fleet {
         report: (String) -> Void = { _ in }, goesOn: @escaping () -> Bool = { true }
     ) throws(SyncError) -> [SyncOutcome] {
         try alone { membership throws(SyncError) in
+            if let removed = try removeWaiting(membership, goesOn: goesOn, report: report) { return removed.outcomes }
             let replica = try replica(membership)
             replica.goesOn = goesOn
             return try sync(replica, membership, report)
         }
     }
 
+    /// - Parameter tells: whether what is pending goes out.
     func sync(
-        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void
+        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void, tells: Bool = true
     ) throws(SyncError) -> [SyncOutcome] {
         var (replica, known) = (replica, membership)
         if !vault.isLocked { try replica.items.stampUnknown() }
         var outcomes: [SyncOutcome] = []
         for (url, _) in membership.remotes {
             report("syncing with \(url.text)")
-            var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked)
+            var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked, tells: tells)
             // What a sync that failed has done in memory alone is not in the vault: the next one that built on it would
             // take entries for joined whose items are nowhere.
             if outcome.error != nil {
@@ -35,7 +37,7 @@ extension Fleet {
             }
             // It was locked meanwhile.
             if outcome.error == .vault(.locked), !outcome.report.isLocked {
-                outcome = self.outcome(of: replica, with: url, &known, isLocked: true)
+                outcome = self.outcome(of: replica, with: url, &known, isLocked: true, tells: tells)
                 if outcome.error != nil {
                     guard let fresh = try? afresh(replica) else { return outcomes + [outcome] }
                     (replica, known) = fresh
@@ -57,13 +59,13 @@ extension Fleet {
     }
 
     private func outcome(
-        of replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool
+        of replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) -> SyncOutcome {
         (replica.alarms, replica.notes, replica.report) = ([], [], SyncReport())
         var failure: SyncError?
         let before = known.remotes.first { $0.url == url }?.state
         do throws(SyncError) {
-            try sync(replica, with: url, &known, isLocked: isLocked)
+            try sync(replica, with: url, &known, isLocked: isLocked, tells: tells)
         } catch { failure = error }
         do throws(SyncError) {
             if failure == .removed, var before {
@@ -81,7 +83,7 @@ extension Fleet {
     }
 
     private func sync(
-        _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool
+        _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) throws(SyncError) {
         guard let index = known.remotes.firstIndex(where: { $0.url == url }) else { throw .noSuchRemote }
         let store = store(at: url, realm: replica.identity.realmID)
@@ -92,7 +94,7 @@ extension Fleet {
             let others = known.remotes.indices.filter { $0 != index }.map { other in
                 acknowledged(known.remotes[other].state, replica)
             }.min()
-            try replica.sync(with: store, &known.remotes[index].state, acknowledgedElsewhere: others)
+            try replica.sync(with: store, &known.remotes[index].state, acknowledgedElsewhere: others, tells: tells)
         }
         known.remotes[index].state.saysRemoved = false
         try save(url, known.remotes[index].state)

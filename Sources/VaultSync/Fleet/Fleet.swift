@@ -157,6 +157,7 @@ package final class Fleet {
             },
             onlySynchronizable: membership.onlySynchronizable, pending: try untold(replica), conflicts: conflicts,
             isRemoved: membership.remotes.contains(where: \.state.saysRemoved),
+            removals: state.removals.compactMap { replica.roster.device($0)?.name }.sorted(),
             lastEqual: state.equalAt == 0 ? nil : Fleet.time(state.equalAt), devices: devices(replica),
             alarms: alarms)
     }
@@ -175,11 +176,15 @@ package final class Fleet {
     func devices(_ replica: Replica<VaultItems>) -> [FleetDevice] {
         let silent = Set(replica.silentDevices.map(\.id))
         return replica.roster.devices.filter { $0.role != .recovery }.map { device in
-            let last = replica.state.logs.values.filter { $0.device == device.id }.compactMap { $0.head?.hlc }.max()
-            return FleetDevice(
-                id: device.id, name: device.name, role: device.role, isThis: device.id == replica.deviceID,
-                lastHeard: last.map { Fleet.time($0 >> 16) }, isSilent: silent.contains(device.id))
+            fleetDevice(device, replica, isSilent: silent.contains(device.id))
         }
+    }
+
+    func fleetDevice(_ device: RosterDevice, _ replica: Replica<VaultItems>, isSilent: Bool = false) -> FleetDevice {
+        let last = replica.state.logs.values.filter { $0.device == device.id }.compactMap { $0.head?.hlc }.max()
+        return FleetDevice(
+            id: device.id, name: device.name, role: device.role, isThis: device.id == replica.deviceID,
+            lastHeard: last.map { Fleet.time($0 >> 16) }, isSilent: isSilent)
     }
 
     /// What two people read to each other to find out whether their devices have the same: the heads of the open logs

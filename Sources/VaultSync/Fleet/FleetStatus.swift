@@ -18,6 +18,8 @@ package struct FleetStatus: Sendable {
     package let conflicts: Int
     /// Whether a remote has shown that this device was removed.
     package let isRemoved: Bool
+    /// The names of devices that are removed as soon as a remote takes that.
+    package let removals: [String]
     package let lastEqual: Double?
     package let devices: [FleetDevice]
     /// What was found and is not over.
@@ -54,5 +56,16 @@ package struct SyncOutcome: Equatable, Sendable {
 package struct DeviceRemoval: Sendable {
     package let device: FleetDevice
     /// The items that it could read.
+    package let readable: [ItemID]
+    /// The state of each remote after the removal.
+    package let outcomes: [SyncOutcome]
+    /// Why no remote has taken it; each later sync tries again. Nil: the device is removed.
+    package let failure: SyncError?
+}
+
+/// The items that a device can read, or could when it was removed.
+package struct DeviceSecrets: Sendable {
+    package let device: FleetDevice
+    package let isRemoved: Bool
     package let readable: [ItemID]
 }

@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What tells a removed device that an owner has removed it: a signature of "VLT1 farewell" || realmID || seq u64 ||
+/// The proof for a removed device that an owner has removed it: a signature of "VLT1 farewell" || realmID || seq u64 ||
 /// deviceID, sealed to the device.
 ///
 /// A removed device cannot open the record that removes it. Without a farewell it could not tell that record from one

@@ -22,6 +22,7 @@ extension Replica {
         var fresh = ReplicaState(log: Bytes16(random.bytes(16)))
         fresh.clock = max(state.clock, items.newestStamp)
         (fresh.rosterSequence, fresh.rosterHash, fresh.epoch) = (state.rosterSequence, state.rosterHash, state.epoch)
+        fresh.removals = state.removals
         for (log, known) in state.logs where known.device != nil || known.end != nil {
             var kept = LogState()
             (kept.device, kept.end, kept.endHash) = (known.device, known.end, known.endHash)

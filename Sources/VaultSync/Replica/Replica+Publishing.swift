@@ -22,6 +22,30 @@ extension Replica {
         // A device that has a log is heard of at once: until then nothing that is deleted can be forgotten.
         guard !pending.isEmpty || isForced || state.sequence == 0 || isHeartbeatDue else { return }
         var batch = Batch(try epochKey())
+        try fill(&batch, with: pending)
+        (state.retellsEnded, state.retellsAll) = (false, false)
+        try emit(&batch, isLast: true)
+        for (log, known) in state.logs { state.logs[log]?.published = known.head?.sequence ?? 0 }
+        state.publishedAt = now
+        try keep(batch)
+    }
+
+    /// Tells items again that have been told, and nothing that is pending.
+    func retell(_ ids: Set<ItemID>) throws(SyncError) {
+        try flush()
+        guard writes else { return }
+        let pending = Set(try items.pending(after: state.through).map(\.id))
+        let again = try items.all().filter { ids.contains($0.id) && !pending.contains($0.id) }
+        guard !again.isEmpty else { return }
+        var batch = Batch(try epochKey())
+        try fill(&batch, with: Dictionary(again.map { ($0.id, $0.own) }) { max($0, $1) })
+        // No entry is the last one: pending items are not told.
+        try emit(&batch, isLast: false)
+        try keep(batch)
+    }
+
+    /// Makes entries of items, each with its greatest own stamp; the last one is not ended yet.
+    private func fill(_ batch: inout Batch, with pending: [ItemID: UInt64]) throws(SyncError) {
         let room = max(
             policy.entryLength - (trims().count + closes().count) * LogHead.encodedLength, policy.entryLength / 4)
         // What was changed first is told first: up to which stamp everything is told can be said of each entry.
@@ -36,10 +60,9 @@ extension Replica {
             batch.logs.formUnion(item.context.keys)
             batch.through = max(batch.through, pending[item.id] ?? 0)
         }
-        (state.retellsEnded, state.retellsAll) = (false, false)
-        try emit(&batch, isLast: true)
-        for (log, known) in state.logs { state.logs[log]?.published = known.head?.sequence ?? 0 }
-        state.publishedAt = now
+    }
+
+    private func keep(_ batch: Batch) throws(SyncError) {
         // The file first: what the mirror has and the file does not would be another device's.
         try items.commit(batch.change, state)
         try mirror.add(batch.parts + batch.records)

@@ -118,10 +118,11 @@ extension Replica {
     /// - Parameters:
     ///   - newKey: of the next epoch, for those who remain.
     ///   - signer: another device than this one: the recovery code's.
+    ///   - store: nil for the first record of a new realm, which goes up with the first sync.
     /// - Returns: false when another device was faster.
     package func appendToRoster(
         _ operations: [RosterOperation<Secret>], newKey: Secret? = nil, signedBy signer: Identity? = nil,
-        at store: any RecordStore
+        at store: (any RecordStore)?
     ) throws(SyncError) -> Bool {
         let signer = signer ?? identity
         let epoch = newKey == nil ? max(roster.epoch, 1) : roster.epoch + 1
@@ -148,14 +149,34 @@ extension Replica {
         let pieces = try formed { () throws(FormatError) in try entry.pieces() }
         let record = try sealer.seal(
             pieces, at: address, epoch: epoch, key: key, seals: seals, farewells: farewells, signedBy: signer)
-        let appended = try stored { () throws(RecordStoreError) in
-            try store.append([StoredRecord(address, record)])
+        if let store {
+            let appended = try stored { () throws(RecordStoreError) in
+                try store.append([StoredRecord(address, record)])
+            }
+            guard appended.first != .differs else { return false }
         }
-        guard appended.first != .differs else { return false }
         if let newKey { identity = try identity.with([epoch: newKey]) }
         try mirror.add([StoredRecord(address, record)])
         try takeRoster(record, at: address)
         return true
+    }
+
+    /// Another epoch's key, and the operation that begins it.
+    func makeEpoch() throws(SyncError) -> (key: Secret, operation: RosterOperation<Secret>) {
+        guard let before = identity.epochKeys[roster.epoch] else { throw .notJoined }
+        let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
+        let hash = Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span)
+        return (key, .epoch(previousKey: before, keyHash: hash))
+    }
+
+    /// Follows the roster to the record of another device that was faster.
+    func followFaster(_ store: any RecordStore) throws(SyncError) {
+        let sequence = roster.sequence
+        try followRoster(store)
+        guard roster.sequence > sequence else {
+            let address = RecordAddress(rosterStream, sequence + 1)
+            throw .alarm(address.alarm(.damaged, "something that is no record is in the place of the roster's next"))
+        }
     }
 
     /// Those who are members after the operations, in the order of the roster.

@@ -131,6 +131,8 @@ extension ReplicaState {
             output += what.utf8
             output.append(since)
         }
+        output.append(UInt64(removals.count))
+        for device in removals.sorted() { output.append(device.bytes) }
         return output
     }
 
@@ -152,6 +154,7 @@ extension ReplicaState {
         guard let own = reader.hash(), let acked = reader.hash(), let roster = reader.hash() else { return nil }
         (hash, ackedHash, rosterHash) = (own, acked, roster)
         var (pending, ends, waiting): ([UInt64: UInt64], [LogID: UInt64], [String: UInt64]) = ([:], [:], [:])
+        var removals: Set<DeviceID> = []
         let isWhole =
             reader.list { reader in
                 guard let sequence = reader.integer(), let through = reader.integer() else { return false }
@@ -168,7 +171,12 @@ extension ReplicaState {
                 waiting[what] = since
                 return true
             }
+            && reader.list { reader in
+                guard let device = reader.name() else { return false }
+                removals.insert(device)
+                return true
+            }
         guard isWhole, reader.offset == bytes.count else { return nil }
-        (unacknowledged, ownEnds, suspects) = (pending, ends, waiting)
+        (unacknowledged, ownEnds, suspects, self.removals) = (pending, ends, waiting, removals)
     }
 }

@@ -66,6 +66,8 @@ package struct ReplicaState: Equatable, Sendable {
     package var rosterSequence: UInt64 = 0
     package var rosterHash = Bytes32.zero
     package var epoch: UInt32 = 0
+    /// Devices that an owner wants to be removed, and that no remote has taken the record for yet.
+    package var removals: Set<DeviceID> = []
     /// Items are to be published again whose context names an ended log; all items are.
     package var retellsEnded = false
     package var retellsAll = false

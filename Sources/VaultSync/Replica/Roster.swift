@@ -10,12 +10,21 @@ package struct Roster {
         let cuts: [LogHead]
     }
 
+    /// When a device was removed, and by whom.
+    package struct Departure: Sendable {
+        /// The stamp of the record.
+        package let stamp: UInt64
+        package let remover: DeviceID
+    }
+
     package let realmID: RealmID
     /// In the order in which they were enrolled.
     package private(set) var devices: [RosterDevice] = []
     /// Every device that ever was one.
     package private(set) var known: [DeviceID: RosterDevice] = [:]
-    package private(set) var gone: Set<DeviceID> = []
+    /// The devices that were removed.
+    package private(set) var departures: [DeviceID: Departure] = [:]
+    package var gone: Dictionary<DeviceID, Departure>.Keys { departures.keys }
     package private(set) var founder: DeviceID?
     package private(set) var recovery: DeviceID?
     package private(set) var recoveryMAC: Bytes32?
@@ -30,9 +39,9 @@ package struct Roster {
     package var hash: Bytes32 { hashes.last ?? .zero }
     package var epoch: UInt32 { epochs.last ?? 0 }
 
-    package func device(_ id: DeviceID) -> RosterDevice? { gone.contains(id) ? nil : known[id] }
+    package func device(_ id: DeviceID) -> RosterDevice? { departures[id] == nil ? known[id] : nil }
 
-    /// Those who may sign its next record.
+    /// The devices that may sign its next record.
     var owners: [RosterDevice] { devices.filter { $0.role == .owner || $0.role == .recovery } }
 
     /// Takes the next record, which was opened.
@@ -62,7 +71,7 @@ package struct Roster {
                 fresh.known[device.id] = device
             case .remove(let device, let cuts):
                 fresh.devices.removeAll { $0.id == device }
-                fresh.gone.insert(device)
+                fresh.departures[device] = Departure(stamp: entry.hlc, remover: entry.signer)
                 removals.append(Removal(device: device, cuts: cuts))
             case .epoch: epoch += 1
             }

@@ -32,6 +32,7 @@ struct ReplicaStateTests {
         (state.clock, state.stable, state.rosterSequence, state.rosterHash, state.epoch) = (9, 10, 11, hash, 12)
         state.ownEnds = [name: 13]
         (state.retellsEnded, state.retellsAll) = (true, true)
+        state.removals = [Bytes16([UInt8](repeating: 5, count: 16)), Bytes16([UInt8](repeating: 6, count: 16))]
         (state.healsAt, state.healedAt, state.publishedAt, state.equalAt, state.weighed) = (14, 15, 16, 17, 18)
         state.suspects = ["what is missing": 19]
         let bytes = state.encoded()

@@ -38,7 +38,8 @@ struct RemovalEnemyTests {
     }
 
     private static func places(_ record: SealedRecord) -> [Int] {
-        Array(0..<record.nonce.upperBound + 40) + stride(from: record.box.lowerBound + 40, to: record.bytes.count, by: 37)
+        let box = record.box
+        return Array(0..<box.lowerBound + 40) + stride(from: box.lowerBound + 40, to: box.upperBound, by: 37)
     }
 
     @Test func `no byte of a removal can be changed for those who stay`() throws {
@@ -99,7 +100,7 @@ struct RemovalEnemyTests {
                 try Farewell.seal(to: device, realm, next.sequence + 1, signedBy: owner),
             ]
         case .otherDevice:
-            // What `c` was told, for the key of `b`.
+            // The farewell of `c`, for the key of `b`.
             var other = c.rosterDevice
             (other.boxKey, other.signingKey) = (device.boxKey, device.signingKey)
             let record = try SealedRecord(parsing: bytes, .roster)

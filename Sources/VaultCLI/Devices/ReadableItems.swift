@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Glibc
+internal import Vault
+internal import VaultFormat
+internal import VaultSync
+
+/// The items whose secrets a device can read, or could.
+struct ReadableItems: Encodable {
+    private let device: DeviceSummary
+    private let readable: [ItemOutput]
+    private let items: [Item]
+
+    private enum CodingKeys: CodingKey { case device, readable }
+
+    var count: Int { items.count }
+
+    init(_ secrets: DeviceSecrets, in vault: Vault) throws {
+        items = try ReadableItems.items(secrets.readable, in: vault)
+        device = DeviceSummary(secrets.device)
+        readable = items.map { ItemOutput(item: $0) }
+    }
+
+    /// The items that are still there and have a secret, sorted.
+    private static func items(_ ids: [ItemID], in vault: Vault) throws -> [Item] {
+        let wanted = Set(ids)
+        return try ItemClass.allCases.flatMap { itemClass in
+            var query = Query(itemClass)
+            query.synchronizableAny = true
+            return try vault.allMatching(query)
+        }
+        .filter { item in
+            guard let record = item.record, record.hasSecret else { return false }
+            // The reference is the class, of four bytes, and the identifier.
+            return wanted.contains(ItemID(Array(record.persistentReference.dropFirst(4)).span))
+        }
+        .sorted { ItemTable.precedes($0, $1) }
+    }
+
+    func write(asJSON json: Bool) throws {
+        if json {
+            try Output.json(self)
+        } else if Terminal.isTerminal(STDOUT_FILENO) {
+            try Output.write(ItemTable(items).text(width: Terminal.width(of: STDOUT_FILENO)))
+        } else {
+            try Output.write(ItemTable(items).lines)
+        }
+    }
+}

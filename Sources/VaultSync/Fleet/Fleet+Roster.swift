@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultFormat
+
+/// The result of a change of the roster.
+struct RosterAttempt {
+    /// The state of each remote: after the change, or as it was found when none took the change.
+    var outcomes: [SyncOutcome]
+    /// Why there was no change.
+    var failure: SyncError?
+}
+
+extension Fleet {
+    /// Changes the roster at the first remote that takes the change, and brings it to the others. Before the change
+    /// this device hears what there is to hear, and tells nothing.
+    ///
+    /// A remote that cannot be reached stops no change, nor does a record of a log. What is wrong with the roster does.
+    ///
+    /// - Parameter change: is given a replica that has followed the roster of a remote; returns false when another
+    ///   device changed that roster first.
+    func changeRoster(
+        _ membership: Membership, goesOn: @escaping () -> Bool = { true }, report: (String) -> Void = { _ in },
+        _ change: (Replica<VaultItems>, any RecordStore) throws(SyncError) -> Bool
+    ) throws(SyncError) -> RosterAttempt {
+        let replica = try replica(membership)
+        replica.goesOn = goesOn
+        var before = try sync(replica, membership, report, tells: false)
+        var failure: SyncError?
+        for (index, outcome) in before.enumerated() {
+            do throws(SyncError) {
+                if let error = outcome.error, error.isOfRemoteOrRoster { throw error }
+                try changeRoster(at: outcome.url, goesOn, change)
+            } catch {
+                before[index] = outcome.with(error: error)
+                failure = failure ?? error
+                if case .store = error { continue }
+                return RosterAttempt(outcomes: before, failure: error)
+            }
+            return RosterAttempt(outcomes: bringToAll(after: before, goesOn, report), failure: nil)
+        }
+        return RosterAttempt(outcomes: before, failure: failure ?? .noSuchRemote)
+    }
+
+    private func changeRoster(
+        at url: RemoteURL, _ goesOn: @escaping () -> Bool,
+        _ change: (Replica<VaultItems>, any RecordStore) throws(SyncError) -> Bool
+    ) throws(SyncError) {
+        let known = try membership()
+        let replica = try replica(known)
+        replica.goesOn = goesOn
+        let store = store(at: url, realm: known.identity.realmID)
+        var failure: SyncError?
+        do throws(SyncError) {
+            try replica.followRoster(store)
+            while try !change(replica, store) { try replica.followFaster(store) }
+        } catch { failure = error }
+        // Also when the rest failed: keys that a roster gave open what is in the mirror.
+        if replica.identity !== known.identity { try save(replica.identity, deviceName: known.deviceName) }
+        if let failure { throw failure }
+    }
+
+    /// The change is made: what fails from here on the next sync makes up for.
+    private func bringToAll(
+        after before: [SyncOutcome], _ goesOn: @escaping () -> Bool, _ report: (String) -> Void
+    ) -> [SyncOutcome] {
+        do throws(SyncError) {
+            let known = try membership()
+            let replica = try replica(known)
+            replica.goesOn = goesOn
+            let after = try sync(replica, known, report)
+            return after.map { outcome in
+                before.first { $0.url == outcome.url }.map { outcome.with(earlier: $0) } ?? outcome
+            }
+        } catch { return before.map { $0.with(error: $0.error ?? error) } }
+    }
+}
+
+extension SyncError {
+    /// Whether a change of the roster cannot be made at a remote, rather than a log not be read there.
+    fileprivate var isOfRemoteOrRoster: Bool { if case .alarm(let alarm) = self { alarm.log == nil } else { true } }
+}
+
+extension SyncOutcome {
+    fileprivate func with(error: SyncError?) -> SyncOutcome {
+        SyncOutcome(url: url, report: report, alarms: alarms, notes: notes, error: error)
+    }
+
+    /// The outcome of two syncs with one remote.
+    fileprivate func with(earlier: SyncOutcome) -> SyncOutcome {
+        var report = report
+        for count in [\SyncReport.applied, \.published, \.sent, \.received, \.items, \.comparedEqual, \.movedItems] {
+            report[keyPath: count] += earlier.report[keyPath: count]
+        }
+        report.revived = earlier.report.revived + report.revived
+        report.newLog = report.newLog || earlier.report.newLog
+        return SyncOutcome(
+            url: url, report: report, alarms: alarms, notes: earlier.notes.filter { !notes.contains($0) } + notes,
+            error: error)
+    }
+}
