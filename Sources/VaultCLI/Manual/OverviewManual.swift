@@ -89,8 +89,9 @@ enum OverviewManual {
             taken away come back at the next sync of a device that has them. Two halves of a fleet that are never shown
             each other are noticed by people alone, who compare 'vault sync --fingerprint'; a second remote helps.
 
-            A lost device: 'vault device remove NAME' on an owner's, then change the secrets that it lists. The lost
-            device keeps what it has read. All devices lost: the recovery code lets a new one in.
+            A lost device: 'vault device remove NAME' on an owner's, then change the secrets that it lists; 'vault
+            device secrets NAME' lists what is left. The lost device keeps what it has read. All devices lost: the
+            recovery code lets a new one in. A lost code: 'vault remote recovery-code --new' makes another one.
             """
         ),
         (

@@ -12,7 +12,8 @@ struct RemoteAdd: ParsableCommand {
         commandName: "add",
         abstract: "Found a fleet, join one, or add a second remote.",
         discussion: """
-            On the first device it founds the fleet, and prints a recovery code once. On every other one --join prints \
+            On the first device it founds the fleet, and prints a recovery code once, before anything else happens. On \
+            every other one --join prints \
             a code and waits for an hour until an owner's device takes it: 'vault device approve'. Without such a \
             device --recovery-code-file joins at once. What the vault has already joins what the fleet has. In a vault \
             that belongs to a fleet it adds one more remote of the same fleet.
@@ -93,16 +94,29 @@ struct RemoteAdd: ParsableCommand {
     }
 
     private func found(_ fleet: Fleet, _ remote: RemoteURL, _ device: String) throws {
-        let code = try Progress.during("founding the fleet") { _ in
-            try fleet.found(remote, deviceName: device, onlySynchronizable: onlySynchronizable)
-        }
-        do { try report(.founded, remote, device, code) } catch {
-            Output.warn("the fleet is founded, and nobody has seen its recovery code")
+        var isShown = false
+        do {
+            try FleetCode.showing { code in
+                try report(.founded, remote, device, code)
+                isShown = true
+                Output.note(
+                    "the recovery code of the fleet, which lets a device join without another one; "
+                        + FleetCode.isShownOnce)
+            } during: { show in
+                try Progress.during("founding the fleet") { _ in
+                    _ = try fleet.found(
+                        remote, deviceName: device, onlySynchronizable: onlySynchronizable, showing: show)
+                }
+            }
+        } catch {
+            if isShown {
+                Output.warn(
+                    (try? fleet.isJoined) == true
+                        ? "the fleet is founded on this device, and 'vault sync' puts it into the folder"
+                        : "no fleet was founded: the recovery code is of none")
+            }
             throw error
         }
-        Output.note(
-            "the recovery code of the fleet, which lets a device join without another one; it is stored nowhere "
-                + "and not shown again: write it down")
         Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
     }
 
@@ -146,27 +160,14 @@ struct RemoteAdd: ParsableCommand {
 
     /// The code alone, or an object with it.
     private func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
-        let text = try code?.text()
-        guard json else {
-            if let text {
-                try text.withBytes { try Output.write($0) }
-                try Output.write("\n")
-            } else if result == .joined {
-                Output.note("joined the fleet as '\(device.printable)'")
-            }
-            return
+        if json {
+            return try FleetCode.write(
+                ["state": result.rawValue, "remote": remote.text, "device": device], with: code)
         }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let object = ["state": result.rawValue, "remote": remote.text, "device": device]
-        var output = try SecretBuffer()
-        try output.append(JSONText.escaped(Array(try encoder.encode(object)).span).dropLast())
-        if let text {
-            try output.append(Array(",\"code\":\"".utf8))
-            try text.withBytes { try output.append(escaping: $0) }
-            try output.append(Array("\"".utf8))
+        if let code {
+            try FleetCode.write(code)
+        } else if result == .joined {
+            Output.note("joined the fleet as '\(device.printable)'")
         }
-        try output.append(Array("}\n".utf8))
-        try output.take().withBytes { try Output.write($0) }
     }
 }

@@ -13,8 +13,9 @@ struct Remote: ParsableCommand {
             its own. They tell each other what changed through a folder that all of them reach, file:///absolute/path: \
             of a file server, of Syncthing, on a stick. Who runs it reads nothing there and changes nothing unnoticed. \
             'vault sync' does it, when it is called.
+            recovery-code makes another recovery code for the fleet, in the place of the one that founding it printed.
             """,
-        subcommands: [RemoteAdd.self, RemoteList.self, RemoteRemove.self])
+        subcommands: [RemoteAdd.self, RemoteList.self, RemoteRecoveryCode.self, RemoteRemove.self])
 }
 
 struct RemoteList: ParsableCommand {

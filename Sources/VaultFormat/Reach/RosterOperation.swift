@@ -13,6 +13,8 @@ public enum RosterOperation<Secret> {
     case remove(DeviceID, cuts: [LogHead])
     /// A new epoch key, which the seals have; here is the one before, and the hash of the new one: `32, 32`.
     case epoch(previousKey: Secret, keyHash: Bytes32)
+    /// Another recovery code than the one of the genesis, which counts from now on: `deviceID 16, recoveryMAC 32`.
+    case recovery(DeviceID, recoveryMAC: Bytes32)
 }
 
 extension RosterOperation: Equatable where Secret: Equatable {}
@@ -29,6 +31,7 @@ extension RosterOperation {
         case .enrol: 2
         case .remove: 3
         case .epoch: 4
+        case .recovery: 5
         }
     }
 
@@ -39,6 +42,7 @@ extension RosterOperation {
         case .enrol(let device): .enrol(device)
         case .remove(let device, let cuts): .remove(device, cuts: cuts)
         case .epoch(let key, let hash): .epoch(previousKey: try body(key), keyHash: hash)
+        case .recovery(let device, let mac): .recovery(device, recoveryMAC: mac)
         }
     }
 
@@ -49,6 +53,7 @@ extension RosterOperation {
             case .genesis, .epoch: 64
             case .enrol(let device): 82 + device.name.utf8.count
             case .remove(_, let cuts): 18 + cuts.count * LogHead.encodedLength
+            case .recovery: 48
             }
         return RosterOperation.headLength + content
     }
@@ -69,6 +74,9 @@ extension RosterOperation {
         case .epoch(let key, let hash):
             writer.append(key)
             writer.bytes.append(hash.bytes)
+        case .recovery(let device, let mac):
+            writer.bytes.append(device.bytes)
+            writer.bytes.append(mac.bytes)
         }
     }
 
@@ -102,6 +110,9 @@ extension RosterOperation where Secret == Range<Int> {
         case 4:
             let key = try own.take(RosterOperation.keyLength, .rosterOperation)
             self = .epoch(previousKey: key, keyHash: try own.thirtyTwo(of: body, .rosterOperation))
+        case 5:
+            let device = try own.sixteen(of: body, .rosterOperation)
+            self = .recovery(device, recoveryMAC: try own.thirtyTwo(of: body, .rosterOperation))
         default: throw .unsupported(.rosterOperation)
         }
         try own.expectEnd(.rosterOperation)

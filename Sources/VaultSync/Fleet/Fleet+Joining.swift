@@ -10,10 +10,16 @@ extension Fleet {
 
     /// Makes a fleet of one device.
     ///
-    /// - Returns: what brings a device in when no other is left.
-    /// - Throws: `.remoteInUse` when the folder has a fleet.
+    /// The vault belongs to it before anything of it is in the folder. After a failure the next sync goes on, or
+    /// nothing has happened.
+    ///
+    /// - Parameter show: is given the code that brings a device in when no other is left, before there is a fleet.
+    /// - Returns: the code.
+    /// - Throws: `.remoteInUse` when the folder has a fleet; what `show` throws, and then nothing has happened.
+    @discardableResult
     package func found(
-        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool
+        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool,
+        showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> RecoveryCode {
         guard try !isJoined else { throw .alreadyJoined }
         guard try realms(at: url).isEmpty else { throw .remoteInUse }
@@ -30,16 +36,12 @@ extension Fleet {
         ]
         let own = RosterDevice(
             id: identity.deviceID, signingKey: signing, boxKey: box, role: .owner, name: try Fleet.checked(deviceName))
-        let (recoverySigning, recoveryBox) = recovery.identity.device
-        let other = RosterDevice(
-            id: recovery.identity.deviceID, signingKey: recoverySigning, boxKey: recoveryBox, role: .recovery,
-            name: "recovery code")
-        operations += [.enrol(own), .enrol(other)]
+        operations += [.enrol(own), .enrol(recovery.rosterDevice)]
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
             let replica = try begin(identity, onlySynchronizable)
-            let store = store(at: url, realm: realm)
-            guard try replica.appendToRoster(operations, at: store) else { throw .remoteInUse }
+            try show(code)
+            _ = try replica.appendToRoster(operations, at: nil)
             try finish(replica, url, deviceName, onlySynchronizable)
         }
         return code
@@ -242,18 +244,39 @@ extension Fleet {
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
         try alone(realm) { () throws(SyncError) in
             let replica = try begin(identity, onlySynchronizable)
+            try follow(replica, store, recovery.identity)
             repeat {
-                try replica.followRoster(store)
                 let roster = replica.roster
                 guard let founder = roster.founder.flatMap({ roster.known[$0] }),
+                    roster.recovery == recovery.identity.deviceID,
                     recovery.proof(founder: founder.signingKey, founder.boxKey, realm) == roster.recoveryMAC
                 else { throw .wrongRecoveryCode }
                 let device = RosterDevice(
                     id: identity.deviceID, signingKey: signing, boxKey: box, role: .owner,
                     name: Fleet.free(try Fleet.checked(deviceName), roster))
                 if try replica.appendToRoster([.enrol(device)], signedBy: recovery.identity, at: store) { break }
+                let sequence = replica.roster.sequence
+                try follow(replica, store, recovery.identity)
+                guard replica.roster.sequence > sequence else { throw .store(.unreachable(url.folder.string)) }
             } while true
             try finish(replica, url, deviceName, onlySynchronizable)
+        }
+    }
+
+    /// Follows the roster with the keys that a recovery code has opened.
+    ///
+    /// - Throws: `.wrongRecoveryCode` when a later code has taken its place.
+    private func follow(
+        _ replica: Replica<VaultItems>, _ store: any RecordStore, _ recovery: Identity
+    ) throws(SyncError) {
+        do throws(SyncError) { try replica.followRoster(store) } catch {
+            guard case .alarm(let alarm) = error, alarm.log == nil else { throw error }
+            let address = RecordAddress(replica.rosterStream, alarm.sequence)
+            let bytes = try stored { () throws(RecordStoreError) in try store.record(at: address) }
+            guard let record = bytes.flatMap({ try? SealedRecord(parsing: $0, .roster) }),
+                replica.isFarewell(record, at: address, to: recovery)
+            else { throw error }
+            throw .wrongRecoveryCode
         }
     }
 

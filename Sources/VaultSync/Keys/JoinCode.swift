@@ -42,6 +42,12 @@ struct RecoveryDevice {
         self.key = key
     }
 
+    var rosterDevice: RosterDevice {
+        let (signing, box) = identity.device
+        return RosterDevice(
+            id: identity.deviceID, signingKey: signing, boxKey: box, role: .recovery, name: "recovery code")
+    }
+
     /// BLAKE2b-256(key, founder's keys || realmID): proves the realm to the one who has the code.
     func proof(founder signing: Bytes32, _ box: Bytes32, _ realmID: RealmID) -> Bytes32 {
         var hash = KeyedHash(key: key.bytes)

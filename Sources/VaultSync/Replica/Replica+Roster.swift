@@ -186,7 +186,7 @@ extension Replica {
             switch operation {
             case .enrol(let device): devices.append(device)
             case .remove(let gone, _): devices.removeAll { $0.id == gone }
-            case .genesis, .epoch: break
+            case .genesis, .epoch, .recovery: break
             }
         }
         return devices

@@ -74,7 +74,11 @@ package struct Roster {
                 fresh.departures[device] = Departure(stamp: entry.hlc, remover: entry.signer)
                 removals.append(Removal(device: device, cuts: cuts))
             case .epoch: epoch += 1
+            case .recovery(let device, let mac): (fresh.recovery, fresh.recoveryMAC) = (device, mac)
             }
+        }
+        guard fresh.hasOneRecoveryCode(after: entry.operations) else {
+            throw .alarm(address.alarm(.forged, "a recovery code that is none of the roster's"))
         }
         // The first is signed by the founder, which it enrols itself.
         let signers = sequence == 0 ? fresh.owners : owners
@@ -89,5 +93,13 @@ package struct Roster {
         fresh.epochs.append(epoch)
         self = fresh
         return removals
+    }
+
+    /// There is one device at most that follows from a recovery code, and an operation that names another one names
+    /// that device.
+    private func hasOneRecoveryCode(after operations: [RosterOperation<Range<Int>>]) -> Bool {
+        let codes = devices.filter { $0.role == .recovery }.map(\.id)
+        return codes.count <= 1
+            && operations.allSatisfy { if case .recovery(let device, _) = $0 { codes == [device] } else { true } }
     }
 }

@@ -219,9 +219,21 @@ enum RosterRules {
         Rule("no number", .invalid(.sequence)) { $0[24] = 0 },
         Rule("a first entry after another", .invalid(.sequence)) { $0[24] = 1 },
         Rule("too many operations", .truncated(.rosterOperation)) { $0[89] = 0xFF },
-        Rule("too few operations", .invalid(.body)) { $0[88] = 3 },
+        Rule("too few operations", .invalid(.body)) { $0[88] = 4 },
         Rule("no operations", .invalid(.rosterOperation)) { $0[88] = 0 },
-        Rule("an unknown operation", .unsupported(.rosterOperation)) { $0[90] = 5 },
+        Rule("an unknown operation", .unsupported(.rosterOperation)) { $0[90] = 6 },
+        Rule("a recovery code that ends early", .truncated(.rosterOperation)) { bytes in
+            bytes.removeLast()
+            bytes[bytes.count - 51] = 47
+        },
+        Rule("bytes behind a recovery code", .invalid(.rosterOperation)) { bytes in
+            bytes.append(0)
+            bytes[bytes.count - 53] = 49
+        },
+        Rule("two recovery codes", .invalid(.rosterOperation)) { bytes in
+            bytes += bytes.suffix(53)
+            bytes[88] = 6
+        },
         Rule("an operation beyond the end", .truncated(.rosterOperation)) { $0[93] = 1 },
         Rule("an operation that ends early", .truncated(.device)) { $0[91] -= 1 },
         Rule("an unknown role", .invalid(.device)) { $0[175] = 5 },

@@ -94,6 +94,7 @@ struct RandomReach {
         if operations.isEmpty || random.chance(50) {
             operations.append(.epoch(previousKey: random.bytes(32), keyHash: thirtyTwo()))
         }
+        if random.chance(20) { operations.append(.recovery(sixteen(), recoveryMAC: thirtyTwo())) }
         return RosterEntry(
             epoch: UInt32(random.uniform(9)), realmID: sixteen(), sequence: isFirst ? 1 : stamp() | 2,
             previous: isFirst ? .zero : thirtyTwo(), signer: sixteen(), hlc: word(), operations: operations)

@@ -91,6 +91,7 @@ struct ReachRefusalTests {
         refuse(.invalid(.rosterOperation)) { $0.operations = [] }
         refuse(.invalid(.rosterOperation)) { $0.operations.reverse() }
         refuse(.invalid(.rosterOperation)) { $0.operations += $0.operations.suffix(1) }
+        refuse(.invalid(.rosterOperation)) { $0.operations.swapAt(3, 4) }
         refuse(.invalid(.rosterOperation)) { $0.operations += ReachSamples.genesis.operations.prefix(1) }
         refuse(.invalid(.sequence)) { $0.sequence = 1 }
         refuse(.invalid(.sequence)) { $0.sequence = 0 }

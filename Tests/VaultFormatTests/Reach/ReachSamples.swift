@@ -56,7 +56,7 @@ enum ReachSamples {
                     LogHead(log: logs[0], sequence: 1, hash: hash(13)),
                     LogHead(log: logs[1], sequence: 2, hash: hash(14)),
                 ]),
-            .epoch(previousKey: key, keyHash: hash(15)),
+            .epoch(previousKey: key, keyHash: hash(15)), .recovery(name(6), recoveryMAC: hash(22)),
         ])
 
     static let genesis = RosterEntry<[UInt8]>(

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Vault
+internal import VaultCrypto
+internal import VaultSync
+
+/// A code of a fleet, as it is shown once.
+enum FleetCode {
+    /// Runs a change of the fleet that shows its code before anything happens. A code that cannot be shown ends the
+    /// change.
+    ///
+    /// - Parameters:
+    ///   - show: writes the code.
+    ///   - change: is given what shows the code.
+    static func showing<R>(
+        with show: (RecoveryCode) throws -> Void,
+        during change: ((RecoveryCode) throws(SyncError) -> Void) throws -> R
+    ) throws -> R {
+        var failure: (any Error)?
+        do {
+            return try withoutActuallyEscaping(show) { show in
+                try change { code throws(SyncError) in
+                    do { try Progress.held { try show(code) } } catch {
+                        failure = error
+                        throw .vault(.cancelled)
+                    }
+                }
+            }
+        } catch { throw failure ?? error }
+    }
+
+    /// The code alone.
+    static func write(_ code: RecoveryCode) throws {
+        try code.text().withBytes { try Output.write($0) }
+        try Output.write("\n")
+    }
+
+    /// An object with the code in it, if there is one.
+    static func write(_ object: [String: String], with code: RecoveryCode?) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        var output = try SecretBuffer()
+        try output.append(JSONText.escaped(Array(try encoder.encode(object)).span).dropLast())
+        if let code {
+            try output.append(Array(",\"code\":\"".utf8))
+            try code.text().withBytes { try output.append(escaping: $0) }
+            try output.append(Array("\"".utf8))
+        }
+        try output.append(Array("}\n".utf8))
+        try output.take().withBytes { try Output.write($0) }
+    }
+
+    static let isShownOnce = "it is stored nowhere and not shown again: write it down"
+}

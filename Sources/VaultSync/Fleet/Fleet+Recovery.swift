@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+package import VaultCrypto
+internal import VaultFormat
+
+extension Fleet {
+    /// Makes another recovery code; the one before opens nothing that is told from then on, and lets nobody in.
+    ///
+    /// - Parameter show: is given the code before it counts.
+    /// - Returns: what came of bringing the change to the remotes, of which one has it at least.
+    /// - Throws: `.notAnOwner`; what kept every remote from taking it; what `show` throws.
+    package func renewRecoveryCode(
+        showing show: (RecoveryCode) throws(SyncError) -> Void
+    ) throws(SyncError) -> [SyncOutcome] {
+        try alone { before throws(SyncError) in
+            try checkIsOwner(try replica(before))
+            // A device that waits to be removed hears of no later change, of this one neither.
+            if let failure = try removeWaiting(before)?.failure { throw failure }
+            let membership = try membership()
+            let realm = membership.identity.realmID
+            let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+            let recovery = try RecoveryDevice(code, realm)
+            var isShown = false
+            let attempt = try changeRoster(membership) { replica, store throws(SyncError) in
+                try checkIsOwner(replica)
+                if !isShown { try show(code) }
+                isShown = true
+                return try replica.renewRecoveryCode(recovery, at: store)
+            }
+            if let failure = attempt.failure { throw failure }
+            return attempt.outcomes
+        }
+    }
+}
+
+extension Replica {
+    /// - Returns: false when another device changed the roster meanwhile.
+    fileprivate func renewRecoveryCode(
+        _ recovery: RecoveryDevice, at store: any RecordStore
+    ) throws(SyncError) -> Bool {
+        guard let founder = roster.founder.flatMap({ roster.known[$0] }) else { throw .notJoined }
+        let proof = recovery.proof(founder: founder.signingKey, founder.boxKey, realmID)
+        let old = roster.devices.filter { $0.role == .recovery }.map {
+            RosterOperation<Secret>.remove($0.id, cuts: [])
+        }
+        let (key, epoch) = try makeEpoch()
+        let operations: [RosterOperation<Secret>] =
+            [.enrol(recovery.rosterDevice)] + old
+            + [epoch, .recovery(recovery.identity.deviceID, recoveryMAC: proof)]
+        guard try appendToRoster(operations, newKey: key, at: store) else { return false }
+        try items.commit(ReplicaChange(), state)
+        return true
+    }
+}
