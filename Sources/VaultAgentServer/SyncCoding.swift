@@ -117,7 +117,7 @@ extension SyncError: MessageValue {
         case .remoteInUse: put(11)
         case .noAnswer: put(12)
         case .wrongRecoveryCode: put(13)
-        case .busy: put(14)
+        case .busy, .overtaken: put(14)
         case .tooLarge: put(15)
         case .tooManyLogs: put(16)
         }
@@ -159,6 +159,7 @@ extension RecordStoreError: MessageValue {
         case .invalid(let what):
             writer.put(3 as UInt8)
             writer.put(what)
+        case .stopped: writer.put(4 as UInt8)
         }
     }
 
@@ -167,6 +168,7 @@ extension RecordStoreError: MessageValue {
         case 1: .unreachable(try reader.read())
         case 2: .inputOutput(try reader.read(), try reader.read())
         case 3: .invalid(try reader.read())
+        case 4: .stopped
         default: throw .invalid
         }
     }

@@ -32,9 +32,19 @@ package enum SyncError: Error, Equatable, Sendable {
     case tooLarge
     /// More logs than a file can number.
     case tooManyLogs
+    /// A verb has changed the items between a look and the commit that follows from it: another try finds them.
+    case overtaken
 }
 
 extension SyncError {
+    /// Whether a record is to blame, and not what it was read from.
+    var isOfRecord: Bool {
+        switch self {
+        case .alarm, .removed, .format: true
+        default: false
+        }
+    }
+
     /// Whether items cannot be kept as they are, on whatever disk.
     var isOfItems: Bool {
         switch self {

@@ -138,12 +138,13 @@ struct Reach {
             try Identity(realm, seeds: Secret(try random.secret(64)), epochKeys: [1: key])
         }
         let store = MemoryRecordStore()
-        let wall = UInt64(Date().timeIntervalSince1970 * 1000) << 16
+        let clock = RunningClock()
         let fleet = try identities.map { identity in
             let state = ReplicaState(log: Bytes16(random.bytes(16)))
             return try Replica(
-                MemoryItems(state, wallStamp: wall, random: random), state, identity: identity,
-                mirror: Mirror(MemoryRecordStore()), policy: ReplicaPolicy(), random: random)
+                MemoryItems(state, random: random), state, identity: identity,
+                mirror: Mirror(MemoryRecordStore()), policy: ReplicaPolicy(), random: random,
+                clock: { clock.stamp })
         }
         // Names of devices are short, and a record of the roster has room for some thousand.
         let roster = identities.enumerated().map { index, identity in
@@ -156,38 +157,44 @@ struct Reach {
         let genesis = RosterOperation<Secret>.genesis(founder: founder, recovery: founder, recoveryMAC: .zero)
         guard try fleet[0].appendToRoster([genesis] + roster, at: store) else { throw SyncError.remoteInUse }
         var remotes = [RemoteState](repeating: RemoteState(), count: count)
-        var entries = 0
+        var (entries, alarms) = (0, 0)
         let took = try measure {
             for (index, replica) in fleet.enumerated() {
-                replica.items.write(writes, of: index, in: replica.state.log)
+                replica.items.write(writes, of: index, in: replica.state.log, clock.stamp)
             }
             for round in 0..<2 {
                 for (index, replica) in fleet.enumerated() {
-                    replica.items.wallStamp += 1000 << 16
+                    clock.stamp += 1000 << 16
                     try replica.sync(with: store, &remotes[index])
-                    entries += replica.report.applied
-                    replica.report = SyncReport()
+                    let findings = replica.takeFindings()
+                    entries += findings.report.applied
+                    alarms += findings.alarms.count
                 }
-                let sums = Set(fleet.map { $0.items.sum() })
+                let sums = Set(fleet.map { $0.items.sum().sum })
                 say("devices: round \(round + 1): \(sums.count == 1 ? "all equal" : "not equal yet")")
             }
         }
-        guard Set(fleet.map { $0.items.sum() }).count == 1, fleet.allSatisfy({ $0.alarms.isEmpty }) else {
+        guard Set(fleet.map { $0.items.sum().sum }).count == 1, alarms == 0 else {
             throw SyncError.noAnswer
         }
         report(["took": took, "applied": UInt64(entries), "items": UInt64(fleet[0].items.items.count)])
     }
 }
 
+/// A clock that a trial moves on.
+private final class RunningClock {
+    var stamp = UInt64(Date().timeIntervalSince1970 * 1000) << 16
+}
+
 extension MemoryItems {
     /// A new item, and as many changes of it as are wanted, as a device writes them.
-    func write(_ writes: Int, of device: Int, in log: LogID) {
+    func write(_ writes: Int, of device: Int, in log: LogID, _ wall: UInt64) {
         let id = makeItemID()
-        for number in 0..<writes { write(id, number, of: device, in: log) }
+        for number in 0..<writes { write(id, number, of: device, in: log, wall) }
     }
 
-    private func write(_ id: ItemID, _ number: Int, of device: Int, in log: LogID) {
-        newestStamp = max(newestStamp + 1, wallStamp)
+    private func write(_ id: ItemID, _ number: Int, of device: Int, in log: LogID, _ wall: UInt64) {
+        newestStamp = max(newestStamp + 1, wall)
         let dot = Dot(log: log, stamp: newestStamp)
         var state = ItemState<Secret>(id: id, itemClass: .genericPassword, context: [log: dot.stamp])
         let key = EncodedAttributes(

@@ -149,7 +149,7 @@ struct FleetCheckTests {
     func `the status says how many conflicts there are and where to look`(count: Int, line: String) throws {
         let status = FleetStatus(
             realmID: .zero, deviceName: "laptop", remotes: [], onlySynchronizable: false, pending: 0, conflicts: count,
-            isRemoved: false, lastEqual: nil, devices: [], alarms: [])
+            isRemoved: false, removals: [], lastEqual: nil, devices: [], alarms: [])
         #expect(FleetSummary(status, DeviceNames()).lines.contains(line))
     }
 }

@@ -264,9 +264,7 @@ final class ItemEngine<Records: RecordSource> {
             new = try session.stage(new, value)
         }
         try letOut(freed, in: &session)
-        // The fleet's items that this one has hidden here alone, it hides everywhere now.
-        if !old.hasClock, new.hasClock { try settleShadows(like: new, records.logs(), in: &session) }
-        return new
+        return try settled(new, after: old, in: &session)
     }
 
     private func touched(_ changes: ItemChanges, _ old: Record, _ new: Record) -> Set<FieldID> {

@@ -176,7 +176,7 @@ extension ItemEngine {
         }
         new = try session.stage(new, .keep)
         try letOut(freed, in: &session)
-        return Item(new, source)
+        return Item(try settled(new, after: last, in: &session), source)
     }
 
     private func secretFields(_ a: Record, _ b: Record) -> Set<FieldID> {

@@ -52,6 +52,19 @@ extension ItemEngine {
         }
     }
 
+    /// An item that was written to, once it is settled which of those with its primary key the verbs see.
+    ///
+    /// The fleet's items that an item of this device alone has hidden here, it hides everywhere once it is the fleet's.
+    /// And a clock that is behind gives a write a lower stamp than the one that it replaces: another item may come
+    /// first.
+    func settled(
+        _ new: Record, after old: Record, in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) -> Record {
+        guard new.hasClock, !old.hasClock || !shadowed(like: new).isEmpty else { return new }
+        try settleShadows(like: new, records.logs(), in: &session)
+        return records.place(of: new.id).flatMap { records.record(at: $0) } ?? new
+    }
+
     /// Whether no other item can have the primary key, which most items do not share, and the verbs see this one.
     private func isAloneAndSeen(_ record: Record, _ candidates: Candidates) -> Bool {
         guard candidates.count == 1, let place = candidates.places.first(where: { _ in true }),

@@ -11,7 +11,6 @@ package struct ReplicaTable {
 
     package var ownLog: OwnLog? { store.ownLog }
     package var newestStamp: UInt64 { store.newestStamp }
-    package var wallStamp: UInt64 { store.wallStamp }
     /// Seconds since 2001-01-01T00:00:00Z.
     package var now: Double { store.now }
     package var isLocked: Bool { store.isLocked }
@@ -98,6 +97,14 @@ package struct ReplicaTable {
         guard let record = record(of: id) else { return nil }
         return try engine.openState(of: record, logs)
     }
+
+    package func open(_ secret: ReplicaSecret) throws(VaultError) -> Secret { try engine.open(secret) }
+
+    /// Whether two secrets are equal; one that does not open equals none.
+    package func isSame(_ a: ReplicaSecret, _ b: ReplicaSecret) -> Bool {
+        guard let a = try? open(a), let b = try? open(b) else { return false }
+        return a.withBytes { a in b.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
 }
 
 /// Changes of the items of a vault as replication makes them: all of them are durable together, or none.
@@ -142,7 +149,8 @@ package struct ReplicaChanges: ~Copyable {
     /// Names the first write of items that others do not know.
     package mutating func stamp(_ ids: some Sequence<ItemID>, _ own: OwnLog) throws(VaultError) {
         for id in ids {
-            guard var record = table.record(of: id) else { continue }
+            // A verb may have named a write of it meanwhile.
+            guard var record = table.record(of: id), !record.hasClock else { continue }
             record.version += 1
             try record.setClock(table.engine.firstClock(own))
             _ = try session.stage(record, .keep)

@@ -10,7 +10,8 @@ struct Device: ParsableCommand {
         abstract: "List, approve and remove the devices of the fleet.",
         discussion: """
             approve lets a device in that runs 'vault remote add URL --join': its code is typed here, or comes from \
-            --code-file. remove shuts a device out, and lists what it could read; secrets lists that again. resolve chooses where the list of \
+            --code-file. remove shuts a device out, and lists what it could read; secrets lists that again. resolve \
+            chooses where the list of \
             devices was changed in two ways at once.
             An owner writes and changes this list, a writer writes, a reader reads.
             """,

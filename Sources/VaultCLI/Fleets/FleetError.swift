@@ -42,7 +42,7 @@ extension CommandError {
                 hint: "a code holds for an hour, and both devices have to see the same folder")
         case .wrongRecoveryCode:
             self.init(.wrongPassphrase, "the recovery code is not that of the fleet")
-        case .busy: self.init(.busy, "another process syncs this vault", hint: "try again")
+        case .busy, .overtaken: self.init(.busy, "another process syncs this vault", hint: "try again")
         case .tooLarge: self.init(.failure, "a value, or the list of devices, is larger than a record may be")
         case .tooManyLogs: self.init(.resources, "the fleet has had more devices than a vault can tell apart")
         }
@@ -64,6 +64,7 @@ extension CommandError {
                 .inputOutput, "cannot use the remote: \(errno.description.lowercased()) ('\(place.printable)')",
                 hint: "the vault itself works without")
         case .invalid(let what): self.init(.failure, "the remote takes no such record: \(what.printable)")
+        case .stopped: self.init(.failure, "the remote was not read to its end")
         }
     }
 
@@ -113,7 +114,7 @@ extension Alarm {
                 ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"
                 : "a device was copied or put back together with the remote: remove it, and let it join anew"
         case .withheld: "wait for what is still being copied, sync the other devices, or add a second remote"
-        case .rolledBack: "sync again: what this device has goes up"
+        case .rolledBack: "sync the other devices: one that has the changes puts them back"
         case .diverged: "it mends itself: both devices tell everything again within a day"
         }
     }

@@ -82,7 +82,8 @@ enum OverviewManual {
 
             A sync loses nothing. Of two edits of one field, and of two items that were added with one key, the newer
             one counts, and the other one is kept until a person chooses: 'vault sync' says how many such conflicts
-            there are, and 'vault conflicts' lists them with values, devices and times. An edit keeps an item from a deletion elsewhere. Items that are bound to
+            there are, and 'vault conflicts' lists them with values, devices and times. An edit keeps an item from a
+            deletion elsewhere. Items that are bound to
             this device are never told of.
 
             Who runs the remote can read nothing, and change nothing that the devices do not notice. Records that were

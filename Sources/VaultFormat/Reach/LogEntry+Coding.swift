@@ -24,7 +24,7 @@ extension LogEntry {
         try LogTip.check(tips)
         let trims = trims.sorted { $0.log < $1.log }
         try LogTrim.check(trims)
-        let closes = try LogHead.sorted(closes, .closes)
+        let closes = try LogHead.sorted(closes, .closes, orNone: true)
         let table = LogTable(of: items)
         let indexes = try table.indexes()
         var writer = BodyWriter<Secret>()
@@ -88,7 +88,7 @@ extension LogEntry where Secret == Range<Int> {
         try reader.expect(trimCount, of: LogTrim.encodedLength, .trims)
         for _ in 0..<trimCount { trims.append(try LogTrim(parsing: &reader, of: body)) }
         try LogTrim.check(trims)
-        closes = try LogHead.parse(closeCount, &reader, of: body, .closes)
+        closes = try LogHead.parse(closeCount, &reader, of: body, .closes, orNone: true)
         var logs = try LogTable(parsing: &reader, of: body, count: logCount)
         try reader.expect(itemCount, of: ItemState<Secret>.headLength, .items)
         guard withItems else { return }

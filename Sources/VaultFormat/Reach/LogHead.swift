@@ -19,9 +19,16 @@ public struct LogHead: Hashable, Sendable {
         output.append(hash.bytes)
     }
 
+    /// Whether it can be the last entry of a log that counts; number 0 and a hash of zeros: no entry does.
+    private func isEnd(orNone: Bool) -> Bool {
+        RecordAddress.sequences.contains(sequence) || orNone && sequence == 0 && hash == .zero
+    }
+
     /// Reads places of different logs, in the order of these.
+    ///
+    /// - Parameter orNone: whether no entry of a log may count.
     static func parse(
-        _ count: Int, _ reader: inout SpanReader, of body: Span<UInt8>, _ field: FormatField
+        _ count: Int, _ reader: inout SpanReader, of body: Span<UInt8>, _ field: FormatField, orNone: Bool = false
     ) throws(FormatError) -> [LogHead] {
         try reader.expect(count, of: encodedLength, field)
         var heads: [LogHead] = []
@@ -30,17 +37,20 @@ public struct LogHead: Hashable, Sendable {
             let log = try reader.sixteen(of: body, field)
             if let last = heads.last, last.log >= log { throw .invalid(field) }
             let sequence = try reader.integer(UInt64.self, of: body, field)
-            guard RecordAddress.sequences.contains(sequence) else { throw .invalid(field) }
-            heads.append(LogHead(log: log, sequence: sequence, hash: try reader.thirtyTwo(of: body, field)))
+            let head = LogHead(log: log, sequence: sequence, hash: try reader.thirtyTwo(of: body, field))
+            guard head.isEnd(orNone: orNone) else { throw .invalid(field) }
+            heads.append(head)
         }
         return heads
     }
 
     /// Puts places of different logs in the order of these.
-    static func sorted(_ heads: [LogHead], _ field: FormatField) throws(FormatError) -> [LogHead] {
+    static func sorted(
+        _ heads: [LogHead], _ field: FormatField, orNone: Bool = false
+    ) throws(FormatError) -> [LogHead] {
         let heads = heads.sorted { $0.log < $1.log }
         guard zip(heads, heads.dropFirst()).allSatisfy({ $0.log < $1.log }),
-            heads.allSatisfy({ RecordAddress.sequences.contains($0.sequence) })
+            heads.allSatisfy({ $0.isEnd(orNone: orNone) })
         else { throw .invalid(field) }
         return heads
     }

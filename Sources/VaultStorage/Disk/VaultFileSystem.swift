@@ -133,3 +133,8 @@ public protocol VaultClock: Sendable {
     var uptime: Duration { get }
     func sleep(for duration: Duration)
 }
+
+extension VaultClock {
+    /// This moment as a stamp: milliseconds since 1970 << 16.
+    package var stamp: UInt64 { UInt64(min(max((now + 978_307_200) * 1000, 0), 0x7FFF_FFFF_FFFF)) << 16 }
+}

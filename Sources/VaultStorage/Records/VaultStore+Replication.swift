@@ -63,10 +63,7 @@ extension VaultStore {
 
     /// Names the next write: milliseconds since 1970 << 16, and always more than the last one (a hybrid logical clock).
     public func nextStamp() -> UInt64 {
-        lastStamp = max(newestStamp + 1, wallStamp)
+        lastStamp = max(newestStamp + 1, environment.clock.stamp)
         return lastStamp
     }
-
-    /// The stamp of this moment, whatever was written.
-    public var wallStamp: UInt64 { UInt64(min(max((now + 978_307_200) * 1000, 0), 0x7FFF_FFFF_FFFF)) << 16 }
 }

@@ -55,7 +55,7 @@ extension Fleet {
             let grant = JoinGrant<Secret>(
                 realmID: replica.identity.realmID, rosterSequence: replica.roster.sequence,
                 rosterHash: replica.roster.hash, epoch: replica.roster.epoch, key: key,
-                heads: replica.openLogs.compactMap { log in
+                heads: replica.member.openLogs.compactMap { log in
                     replica.state.logs[log]?.head.map { LogHead(log: log, sequence: $0.sequence, hash: $0.hash) }
                 })
             let pieces = try formed { () throws(FormatError) in try grant.pieces() }

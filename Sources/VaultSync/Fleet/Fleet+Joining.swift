@@ -79,7 +79,8 @@ extension Fleet {
         var policy = ReplicaPolicy()
         policy.withheldAfter = 86_400_000
         return try Replica(
-            items, state, identity: identity, mirror: mirror(of: identity.realmID), policy: policy, random: random)
+            items, state, identity: identity, mirror: mirror(of: identity.realmID), policy: policy, random: random,
+            clock: wallClock)
     }
 
     /// Keeps what was made, and syncs for the first time.
@@ -271,10 +272,10 @@ extension Fleet {
     ) throws(SyncError) {
         do throws(SyncError) { try replica.followRoster(store) } catch {
             guard case .alarm(let alarm) = error, alarm.log == nil else { throw error }
-            let address = RecordAddress(replica.rosterStream, alarm.sequence)
+            let address = RecordAddress(replica.member.rosterStream, alarm.sequence)
             let bytes = try stored { () throws(RecordStoreError) in try store.record(at: address) }
             guard let record = bytes.flatMap({ try? SealedRecord(parsing: $0, .roster) }),
-                replica.isFarewell(record, at: address, to: recovery)
+                replica.member.isFarewell(record, at: address, to: recovery)
             else { throw error }
             throw .wrongRecoveryCode
         }

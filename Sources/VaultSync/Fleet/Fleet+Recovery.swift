@@ -38,17 +38,20 @@ extension Replica {
     fileprivate func renewRecoveryCode(
         _ recovery: RecoveryDevice, at store: any RecordStore
     ) throws(SyncError) -> Bool {
-        guard let founder = roster.founder.flatMap({ roster.known[$0] }) else { throw .notJoined }
-        let proof = recovery.proof(founder: founder.signingKey, founder.boxKey, realmID)
-        let old = roster.devices.filter { $0.role == .recovery }.map {
-            RosterOperation<Secret>.remove($0.id, cuts: [])
+        try withRun(store) { run throws(SyncError) in
+            let roster = run.member.roster
+            guard let founder = roster.founder.flatMap({ roster.known[$0] }) else { throw .notJoined }
+            let proof = recovery.proof(founder: founder.signingKey, founder.boxKey, run.member.realmID)
+            let old = roster.devices.filter { $0.role == .recovery }.map {
+                RosterOperation<Secret>.remove($0.id, cuts: [])
+            }
+            let (key, epoch) = try run.makeEpoch()
+            let operations: [RosterOperation<Secret>] =
+                [.enrol(recovery.rosterDevice)] + old
+                + [epoch, .recovery(recovery.identity.deviceID, recoveryMAC: proof)]
+            guard try run.appendToRoster(operations, newKey: key) else { return false }
+            try run.flush()
+            return true
         }
-        let (key, epoch) = try makeEpoch()
-        let operations: [RosterOperation<Secret>] =
-            [.enrol(recovery.rosterDevice)] + old
-            + [epoch, .recovery(recovery.identity.deviceID, recoveryMAC: proof)]
-        guard try appendToRoster(operations, newKey: key, at: store) else { return false }
-        try items.commit(ReplicaChange(), state)
-        return true
     }
 }

@@ -56,8 +56,7 @@ extension Fleet {
                 throw .noSuchDevice
             }
             guard !membership.remotes.isEmpty else { throw .noSuchRemote }
-            replica.state.removals.insert(device.id)
-            try replica.items.commit(ReplicaChange(), replica.state)
+            try replica.wantRemovals { $0.insert(device.id) }
             let attempt: RosterAttempt
             do throws(SyncError) {
                 attempt = try removeWaiting(try self.membership()) ?? RosterAttempt(outcomes: [], failure: nil)
@@ -78,8 +77,7 @@ extension Fleet {
         guard !membership.state.removals.isEmpty, !vault.isLocked else { return nil }
         return try changeRoster(membership, goesOn: goesOn, report: report) { replica, store throws(SyncError) in
             guard replica.roster.device(replica.deviceID)?.role == .owner else {
-                replica.state.removals = []
-                try replica.items.commit(ReplicaChange(), replica.state)
+                try replica.wantRemovals { $0 = [] }
                 throw .notAnOwner
             }
             for device in replica.state.removals.sorted() {
@@ -91,47 +89,63 @@ extension Fleet {
 }
 
 extension Replica {
+    /// Changes which devices an owner wants to be removed; the vault knows when it returns.
+    func wantRemovals(_ change: (inout Set<DeviceID>) -> Void) throws(SyncError) {
+        try withRun { run throws(SyncError) in
+            change(&run.state.removals)
+            try run.flush()
+        }
+    }
+
+    /// - Returns: false when another device changed the roster meanwhile.
+    package func remove(_ device: DeviceID, at store: any RecordStore) throws(SyncError) -> Bool {
+        try withRun(store) { run throws(SyncError) in try run.remove(device) }
+    }
+}
+
+extension SyncRun {
     /// First this device tells again what the logs that end may have told alone; then the roster; then what is pending,
     /// under the new key; then the logs are trimmed away.
     ///
     /// - Returns: false when another device changed the roster meanwhile.
-    package func remove(_ device: DeviceID, at store: any RecordStore) throws(SyncError) -> Bool {
-        if roster.device(device) != nil {
-            guard try signRemoval(of: device, at: store) else { return false }
+    func remove(_ device: DeviceID) throws(SyncError) -> Bool {
+        if member.roster.device(device) != nil {
+            guard try signRemoval(of: device) else { return false }
         }
         state.removals.remove(device)
         try publish()
         // The remover alone has told everything again.
-        guard roster.departures[device]?.remover == deviceID else { return true }
+        guard member.roster.departures[device]?.remover == member.deviceID else { return true }
         trimGone()
         try publish(isForced: true)
         return true
     }
 
-    private func signRemoval(of device: DeviceID, at store: any RecordStore) throws(SyncError) -> Bool {
+    private func signRemoval(of device: DeviceID) throws(SyncError) -> Bool {
         let cuts = state.logs.compactMap { log, known -> LogHead? in
             guard known.device == device, let head = known.head, known.end == nil else { return nil }
             return LogHead(log: log, sequence: head.sequence, hash: head.hash)
         }
-        let ending = Set(cuts.map(\.log)).union(endedLogs)
+        var ending = ItemSelection(changedAfter: .max)
+        ending.touching = Set(cuts.map(\.log)).union(member.endedLogs)
         // A device has one open log. What one has that made thousands is told again here, and refused from now on:
         // else no record could remove it.
         let named = cuts.sorted { ($1.sequence, $0.log) < ($0.sequence, $1.log) }.prefix(1024)
         // Pending items wait for the key that the device does not get: one may be a secret that was just rotated.
-        try retell(Set(items.touching(ending).map(\.id)))
-        var scratch = RemoteState()
-        try uploadOwn(to: store, &scratch)
+        try retell(Set(items.look(for: ending).selected.map(\.id)))
+        try uploadOwn()
         let (key, epoch) = try makeEpoch()
-        return try appendToRoster([.remove(device, cuts: Array(named)), epoch], newKey: key, at: store)
+        return try appendToRoster([.remove(device, cuts: Array(named)), epoch], newKey: key)
     }
 
     /// Also what an earlier remover, removed since, may not have got to say.
-    package func trimGone() {
+    private func trimGone() {
         for (log, known) in state.logs {
-            guard let device = known.device, roster.gone.contains(device), let end = known.end,
-                head(log) >= end, known.base <= end
+            guard let device = known.device, member.roster.gone.contains(device), let end = known.end,
+                member.head(log) >= end, known.base <= end
             else { continue }
-            setBase(log, end + 1, known.head?.hash ?? .zero)
+            state.logs[log]?.base = end + 1
+            state.logs[log]?.baseHash = known.head?.hash ?? .zero
             state.logs[log]?.first = nil
         }
     }

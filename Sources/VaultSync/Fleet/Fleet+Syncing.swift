@@ -23,25 +23,15 @@ extension Fleet {
     func sync(
         _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void, tells: Bool = true
     ) throws(SyncError) -> [SyncOutcome] {
-        var (replica, known) = (replica, membership)
+        var known = membership
         if !vault.isLocked { try replica.items.stampUnknown() }
         var outcomes: [SyncOutcome] = []
         for (url, _) in membership.remotes {
             report("syncing with \(url.text)")
             var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked, tells: tells)
-            // What a sync that failed has done in memory alone is not in the vault: the next one that built on it would
-            // take entries for joined whose items are nowhere.
-            if outcome.error != nil {
-                guard let fresh = try? afresh(replica) else { return outcomes + [outcome] }
-                (replica, known) = fresh
-            }
             // It was locked meanwhile.
             if outcome.error == .vault(.locked), !outcome.report.isLocked {
                 outcome = self.outcome(of: replica, with: url, &known, isLocked: true, tells: tells)
-                if outcome.error != nil {
-                    guard let fresh = try? afresh(replica) else { return outcomes + [outcome] }
-                    (replica, known) = fresh
-                }
             }
             outcomes.append(outcome)
             if outcome.error == .vault(.cancelled) { break }
@@ -49,26 +39,17 @@ extension Fleet {
         return outcomes
     }
 
-    private func afresh(
-        _ old: Replica<VaultItems>
-    ) throws(SyncError) -> (replica: Replica<VaultItems>, known: Membership) {
-        let known = try membership()
-        let replica = try replica(known)
-        replica.goesOn = old.goesOn
-        return (replica, known)
-    }
-
     private func outcome(
         of replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) -> SyncOutcome {
-        (replica.alarms, replica.notes, replica.report) = ([], [], SyncReport())
+        _ = replica.takeFindings()
         var failure: SyncError?
-        let before = known.remotes.first { $0.url == url }?.state
+        var untold = 0
+        do throws(SyncError) { untold = try sync(replica, with: url, &known, isLocked: isLocked, tells: tells) } catch {
+            failure = error
+        }
         do throws(SyncError) {
-            try sync(replica, with: url, &known, isLocked: isLocked, tells: tells)
-        } catch { failure = error }
-        do throws(SyncError) {
-            if failure == .removed, var before {
+            if failure == .removed, var before = known.remotes.first(where: { $0.url == url })?.state {
                 before.saysRemoved = true
                 try save(url, before)
             }
@@ -78,18 +59,21 @@ extension Fleet {
                 known.identity = replica.identity
             }
         } catch { failure = failure ?? error }
-        return SyncOutcome(
-            url: url, report: replica.report, alarms: replica.alarms, notes: replica.notes, error: failure)
+        var findings = replica.takeFindings()
+        findings.report.untold = untold
+        return SyncOutcome(url: url, findings, error: failure)
     }
 
+    /// - Returns: how many items wait to be told, of a locked vault.
     private func sync(
         _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
-    ) throws(SyncError) {
+    ) throws(SyncError) -> Int {
         guard let index = known.remotes.firstIndex(where: { $0.url == url }) else { throw .noSuchRemote }
         let store = store(at: url, realm: replica.identity.realmID)
+        var untold = 0
         if isLocked {
             try replica.fetch(from: store, &known.remotes[index].state)
-            replica.report.untold = try untold(replica)
+            untold = try self.untold(replica)
         } else {
             let others = known.remotes.indices.filter { $0 != index }.map { other in
                 acknowledged(known.remotes[other].state, replica)
@@ -98,6 +82,7 @@ extension Fleet {
         }
         known.remotes[index].state.saysRemoved = false
         try save(url, known.remotes[index].state)
+        return untold
     }
 
     private func acknowledged(_ remote: RemoteState, _ replica: Replica<VaultItems>) -> UInt64 {
@@ -111,7 +96,7 @@ extension Fleet {
         try alone { membership throws(SyncError) in
             let replica = try replica(membership)
             try replica.joinFetched()
-            return replica.report.items
+            return replica.takeFindings().report.items
         }
     }
 }

@@ -99,10 +99,14 @@ package final class Fleet {
         { [stateDirectory] realm in stateDirectory.appending(realm.text + ".mirror") }
     }
 
+    func mirrorStore(of realm: RealmID, isDurable: Bool = true) -> any RecordStore {
+        DirectoryRecordStore(
+            mirrorDirectory(realm), realm: realm, createsRoot: true, on: environment.fileSystem, random: random,
+            isDurable: isDurable)
+    }
+
     func mirror(of realm: RealmID) throws(SyncError) -> Mirror {
-        try Mirror(
-            DirectoryRecordStore(
-                mirrorDirectory(realm), realm: realm, createsRoot: true, on: environment.fileSystem, random: random))
+        try Mirror(mirrorStore(of: realm), cache: mirrorStore(of: realm, isDurable: false))
     }
 
     /// Runs the body while no other process syncs a vault of the realm.
@@ -136,8 +140,11 @@ package final class Fleet {
         policy.withheldAfter = 86_400_000
         return try Replica(
             items, membership.state, identity: membership.identity, mirror: mirror(of: membership.identity.realmID),
-            policy: policy, random: random)
+            policy: policy, random: random, clock: wallClock)
     }
+
+    /// The environment's clock, read when a stamp is made.
+    var wallClock: WallClock { { [clock = environment.clock] in clock.stamp } }
 
     // MARK: Telling
 
@@ -174,7 +181,7 @@ package final class Fleet {
     static func time(_ milliseconds: UInt64) -> Double { Double(milliseconds) / 1000 - 978_307_200 }
 
     func devices(_ replica: Replica<VaultItems>) -> [FleetDevice] {
-        let silent = Set(replica.silentDevices.map(\.id))
+        let silent = Set(replica.member.silentDevices.map(\.id))
         return replica.roster.devices.filter { $0.role != .recovery }.map { device in
             fleetDevice(device, replica, isSilent: silent.contains(device.id))
         }
@@ -194,11 +201,11 @@ package final class Fleet {
         var hash = KeyedHash()
         hash.update("VLT1 fingerprint")
         hash.update(replica.roster.hash.bytes.span)
-        for log in replica.openLogs.sorted() {
+        for log in replica.member.openLogs.sorted() {
             hash.update(log.bytes.span)
-            hash.update(replica.head(log))
+            hash.update(replica.member.head(log))
         }
-        hash.update(try replica.items.sum())
+        hash.update(try replica.items.sum().sum)
         let digits = hexadecimal(hash.digest().bytes.span.array(0..<16))
         return stride(from: 0, to: 32, by: 4).map { start in
             String(digits.dropFirst(start).prefix(4))

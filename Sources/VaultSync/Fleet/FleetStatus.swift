@@ -50,6 +50,11 @@ package struct SyncOutcome: Equatable, Sendable {
     package init(url: RemoteURL, report: SyncReport, alarms: [Alarm], notes: [Alarm], error: SyncError?) {
         (self.url, self.report, self.alarms, self.notes, self.error) = (url, report, alarms, notes, error)
     }
+
+    init(url: RemoteURL, _ findings: SyncFindings, error: SyncError?) {
+        self.init(
+            url: url, report: findings.report, alarms: findings.alarms, notes: findings.notes, error: error)
+    }
 }
 
 /// What the removal of a device came to.

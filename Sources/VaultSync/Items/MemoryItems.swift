@@ -17,15 +17,20 @@ package final class MemoryItems: ReplicaItems {
     package var items: [ItemID: Entry] = [:] { didSet { version += 1 } }
     package private(set) var version: UInt64 = 0
     package private(set) var saved: ReplicaState
-    package var wallStamp: UInt64
     package var newestStamp: UInt64 = 0
     private let random: any RandomSource
 
-    package init(_ state: ReplicaState, wallStamp: UInt64, random: any RandomSource) {
-        (saved, self.wallStamp, self.random) = (state, wallStamp, random)
-    }
+    package init(_ state: ReplicaState, random: any RandomSource) { (saved, self.random) = (state, random) }
+
+    package func moment() -> (newest: UInt64, version: UInt64) { (newestStamp, version) }
 
     package func commit(_ change: ReplicaChange, _ state: ReplicaState) throws(SyncError) {
+        if let watermark = change.watermark {
+            let isOvertaken = watermark.isOvertaken(version: version) {
+                look(for: ItemSelection(changedAfter: watermark.after)).selected
+            }
+            if isOvertaken { throw .overtaken }
+        }
         for (told, stamp) in change.told {
             if let mine = items[told.id] {
                 if let joined = Merge.join(mine.state, told) {
@@ -41,27 +46,32 @@ package final class MemoryItems: ReplicaItems {
             guard let told = items[id]?.told, told < stamp else { continue }
             items[id]?.told = stamp
         }
-        for (id, stamp) in change.erased {
-            guard var entry = items[id] else { continue }
+        for (id, own, stamp) in change.erased {
+            guard var entry = items[id], self.own(entry.state) == own, !entry.state.isAlive else { continue }
             for (field, values) in entry.state.fields where field != .life {
                 entry.state.fields[field] = values.mapValues { _ in .erased }
             }
             entry.erased = stamp
             items[id] = entry
         }
-        for id in change.purged { items[id] = nil }
+        for (id, own) in change.purged {
+            guard let entry = items[id], self.own(entry.state) == own, !entry.state.isAlive else { continue }
+            items[id] = nil
+        }
         saved = state
     }
 
     private func own(_ state: ItemState<Secret>) -> UInt64 { state.context[saved.log] ?? 0 }
 
-    package func pending(after stamp: UInt64) -> [(id: ItemID, own: UInt64)] { all().filter { $0.own > stamp } }
-
-    package func touching(_ logs: Set<LogID>) -> [(id: ItemID, own: UInt64)] {
-        items.values.filter { !logs.isDisjoint(with: $0.state.context.keys) }.map { ($0.state.id, own($0.state)) }
+    package func look(for selection: ItemSelection) -> ItemLook {
+        let meant = items.values.filter { entry in
+            selection.all || own(entry.state) > selection.changedAfter || selection.also.contains(entry.state.id)
+                || entry.state.context.contains { selection.touching.contains($0.key) }
+        }
+        return ItemLook(
+            selected: meant.map { PendingItem(id: $0.state.id, own: own($0.state)) }, newest: newestStamp,
+            version: version)
     }
-
-    package func all() -> [(id: ItemID, own: UInt64)] { items.values.map { ($0.state.id, own($0.state)) } }
 
     package func deleted() -> [DeletedItem] {
         items.values.filter { !$0.state.isAlive }.map {
@@ -89,7 +99,7 @@ package final class MemoryItems: ReplicaItems {
         return (alive, Set(holders.values.map(\.1)))
     }
 
-    package func sum() -> UInt64 {
+    package func sum() -> (sum: UInt64, version: UInt64) {
         let (alive, visible) = view
         var sum: UInt64 = 0
         for id in alive {
@@ -99,16 +109,37 @@ package final class MemoryItems: ReplicaItems {
                 for (dot, value) in values { sum &+= Sums.word(id, field, dot, isErased: value.isErased) }
             }
         }
-        return sum
+        return (sum, version)
     }
 
-    package func rebuild(
-        _ states: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)], _ state: ReplicaState
-    ) {
-        items = [:]
-        for (state, told, erased) in states { items[state.id] = Entry(state: state, told: told, erased: erased) }
-        saved = state
+    package func begin(_ newLog: inout NewLog) throws(SyncError) {
+        newLog.note(newest: newestStamp)
+        var (after, theirs) = (items, newLog.fleet)
+        for (id, entry) in items.sorted(by: { $0.key < $1.key }) {
+            theirs[id] = nil
+            let whole = entry.state
+            switch newLog.fate(of: whole, newID: makeItemID, isSame: Secret.isSame, { $0 }) {
+            case .stays: break
+            case .gone: after[id] = nil
+            case .becomes(let state, let told, let erased):
+                after[id] = Entry(state: state, told: max(told, entry.told), erased: erased)
+            case .moves(let moved):
+                after[id] = newLog.remainder(of: whole) { $0 }.map { rest, entry in
+                    Entry(state: rest, told: entry.told, erased: entry.erased)
+                }
+                after[moved.id] = Entry(state: moved)
+            }
+        }
+        for (id, entry) in theirs { after[id] = entry }
+        items = after
+        saved = newLog.state
     }
 
     package func makeItemID() -> ItemID { ItemID(random: random.bytes(16)) }
+}
+
+extension Secret {
+    static func isSame(_ a: Secret, _ b: Secret) -> Bool {
+        a.withBytes { a in b.withBytes { b in isEqualInConstantTime(a, b) } }
+    }
 }

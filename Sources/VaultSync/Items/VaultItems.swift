@@ -25,32 +25,27 @@ package final class VaultItems: ReplicaItems {
         try vaulted { () throws(VaultError) in try vault.readReplica(body) }
     }
 
-    package var wallStamp: UInt64 { (try? read { $0.wallStamp }) ?? 0 }
-
-    package var newestStamp: UInt64 { (try? read { $0.newestStamp }) ?? 0 }
-
     package func makeItemID() -> ItemID { ItemID(random: random.bytes(16)) }
 
     // MARK: Looking
 
-    private func ids(where isMeant: (ReplicaTable.Brief) -> Bool) throws(SyncError) -> [(id: ItemID, own: UInt64)] {
-        try read { table in
-            var found: [(id: ItemID, own: UInt64)] = []
-            table.forEachBrief { if isMeant($0) { found.append(($0.id, $0.clock.own)) } }
-            return found
+    package func moment() throws(SyncError) -> (newest: UInt64, version: UInt64) {
+        try read { ($0.newestStamp, $0.sequence) }
+    }
+
+    package func look(for selection: ItemSelection) throws(SyncError) -> ItemLook {
+        try read { table throws(VaultError) in
+            let logs = try table.logs()
+            let touched = Set(selection.touching.compactMap { logs.number(of: $0) })
+            var found: [PendingItem] = []
+            table.forEachBrief { item in
+                let isMeant =
+                    selection.all || item.clock.own > selection.changedAfter || selection.also.contains(item.id)
+                    || !touched.isEmpty && item.clock.context.entries.contains { touched.contains($0.number) }
+                if isMeant { found.append(PendingItem(id: item.id, own: item.clock.own)) }
+            }
+            return ItemLook(selected: found, newest: table.newestStamp, version: table.sequence)
         }
-    }
-
-    package func pending(after stamp: UInt64) throws(SyncError) -> [(id: ItemID, own: UInt64)] {
-        try ids { $0.clock.own > stamp }
-    }
-
-    package func all() throws(SyncError) -> [(id: ItemID, own: UInt64)] { try ids { _ in true } }
-
-    package func touching(_ logs: Set<LogID>) throws(SyncError) -> [(id: ItemID, own: UInt64)] {
-        let known = try read { table throws(VaultError) in try table.logs() }
-        let numbers = Set(logs.compactMap { known.number(of: $0) })
-        return try ids { $0.clock.context.entries.contains { numbers.contains($0.number) } }
     }
 
     package func deleted() throws(SyncError) -> [DeletedItem] {
@@ -82,9 +77,7 @@ package final class VaultItems: ReplicaItems {
         }
     }
 
-    package var version: UInt64 { (try? read { $0.sequence }) ?? 0 }
-
-    package func sum() throws(SyncError) -> UInt64 {
+    package func sum() throws(SyncError) -> (sum: UInt64, version: UInt64) {
         try read { table throws(VaultError) in
             let logs = try table.logs()
             var sum: UInt64 = 0
@@ -97,55 +90,80 @@ package final class VaultItems: ReplicaItems {
                     sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased)
                 }
             }
-            return sum
+            return (sum, table.sequence)
         }
     }
 
     // MARK: Changing
 
     package func commit(_ change: ReplicaChange, _ state: ReplicaState) throws(SyncError) {
-        let isEmpty =
-            change.told.isEmpty && change.erased.isEmpty && change.purged.isEmpty && change.published.isEmpty
-        guard !isEmpty || state != saved else { return }
-        try transact(state) { (changes, own, logs) throws(VaultError) in
-            var fresh: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)] = []
-            fresh.reserveCapacity(change.told.count)
-            var joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)] = []
-            var places: [ItemID: (isFresh: Bool, index: Int)] = [:]
-            var onlyTold: [(ItemID, UInt64)] = []
-            for (told, stamp) in change.told {
-                if let (isFresh, index) = places[told.id] {
-                    if isFresh, let after = Merge.join(fresh[index].state, told) {
-                        try checkSize(after)
-                        fresh[index] = (after, max(fresh[index].told, stamp), 0)
-                    } else if !isFresh, let after = Merge.join(joined[index].state, told.map { .given($0) }) {
-                        try checkSize(after)
-                        joined[index] = (after, max(joined[index].told, stamp), 0)
-                    } else {
-                        onlyTold.append((told.id, stamp))
-                    }
-                } else if let before = try changes.table.state(of: told.id, logs) {
-                    if let after = Merge.join(before, told.map { .given($0) }) {
-                        try checkSize(after)
-                        places[told.id] = (false, joined.count)
-                        joined.append((after, stamp, 0))
-                    } else {
-                        onlyTold.append((told.id, stamp))
-                    }
-                } else {
-                    try checkSize(told)
-                    places[told.id] = (true, fresh.count)
-                    fresh.append((told, stamp, 0))
-                }
-            }
-            try changes.put(fresh, joined, own, &logs)
-            for (id, stamp) in onlyTold where changes.table.brief(of: id)?.isTombstone == true {
-                try changes.noteTold([id], stamp)
-            }
-            for (id, stamp) in change.published { try changes.noteTold([id], stamp) }
-            for (id, stamp) in change.erased { try changes.erase(id, at: stamp) }
-            for id in change.purged { try changes.purge(id) }
+        guard !change.isEmpty || state != saved else { return }
+        try transact(state) { (changes, own, logs) throws(SyncError) in
+            try check(change.watermark, changes.table)
+            try vaulted { () throws(VaultError) in try make(change, own, &logs, in: &changes) }
+            return nil
         }
+    }
+
+    private func check(_ watermark: Watermark?, _ table: ReplicaTable) throws(SyncError) {
+        let isOvertaken = watermark?.isOvertaken(version: table.sequence) {
+            var pending: [PendingItem] = []
+            table.forEachBrief { item in
+                guard item.clock.own > watermark?.after ?? 0 else { return }
+                pending.append(PendingItem(id: item.id, own: item.clock.own))
+            }
+            return pending
+        }
+        if isOvertaken == true { throw .overtaken }
+    }
+
+    private func make(
+        _ change: ReplicaChange, _ own: OwnLog, _ logs: inout LogNumbers, in changes: inout ReplicaChanges
+    ) throws(VaultError) {
+        var fresh: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)] = []
+        fresh.reserveCapacity(change.told.count)
+        var joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)] = []
+        var places: [ItemID: (isFresh: Bool, index: Int)] = [:]
+        var onlyTold: [(ItemID, UInt64)] = []
+        for (told, stamp) in change.told {
+            if let (isFresh, index) = places[told.id] {
+                if isFresh, let after = Merge.join(fresh[index].state, told) {
+                    try checkSize(after)
+                    fresh[index] = (after, max(fresh[index].told, stamp), 0)
+                } else if !isFresh, let after = Merge.join(joined[index].state, told.map { .given($0) }) {
+                    try checkSize(after)
+                    joined[index] = (after, max(joined[index].told, stamp), 0)
+                } else {
+                    onlyTold.append((told.id, stamp))
+                }
+            } else if let before = try changes.table.state(of: told.id, logs) {
+                if let after = Merge.join(before, told.map { .given($0) }) {
+                    try checkSize(after)
+                    places[told.id] = (false, joined.count)
+                    joined.append((after, stamp, 0))
+                } else {
+                    onlyTold.append((told.id, stamp))
+                }
+            } else {
+                try checkSize(told)
+                places[told.id] = (true, fresh.count)
+                fresh.append((told, stamp, 0))
+            }
+        }
+        try changes.put(fresh, joined, own, &logs)
+        for (id, stamp) in onlyTold where changes.table.brief(of: id)?.isTombstone == true {
+            try changes.noteTold([id], stamp)
+        }
+        for (id, stamp) in change.published { try changes.noteTold([id], stamp) }
+        for (id, own, stamp) in change.erased where isStillDead(id, own, changes.table) {
+            try changes.erase(id, at: stamp)
+        }
+        for (id, own) in change.purged where isStillDead(id, own, changes.table) { try changes.purge(id) }
+    }
+
+    /// Whether nobody has written to a deleted item since it was looked at.
+    private func isStillDead(_ id: ItemID, _ own: UInt64, _ table: ReplicaTable) -> Bool {
+        table.brief(of: id).map { $0.isTombstone && $0.clock.own == own } ?? false
     }
 
     /// What no entry could tell again is not kept: it would keep this device from telling anything.
@@ -153,16 +171,53 @@ package final class VaultItems: ReplicaItems {
         guard state.leastLength <= Blob.itemLength else { throw .storage(.attributesTooLarge) }
     }
 
-    package func rebuild(
-        _ states: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)], _ state: ReplicaState
-    ) throws(SyncError) {
-        let kept = Set(states.map(\.state.id))
-        let gone = try all().map(\.id).filter { !kept.contains($0) }
-        try transact(state) { (changes, own, logs) throws(VaultError) in
-            for id in gone { try changes.purge(id) }
-            try changes.put(states, [], own, &logs)
+    package func begin(_ newLog: inout NewLog) throws(SyncError) {
+        // A transaction that other changes join may run twice.
+        var done = newLog
+        try transact(newLog.state) { (changes, own, logs) throws(SyncError) in
+            var plan = newLog
+            try vaulted { () throws(VaultError) in try begin(&plan, own, &logs, in: &changes) }
+            done = plan
+            return plan.state
         }
+        newLog = done
     }
+
+    private func begin(
+        _ plan: inout NewLog, _ own: OwnLog, _ logs: inout LogNumbers, in changes: inout ReplicaChanges
+    ) throws(VaultError) {
+        let table = changes.table
+        plan.note(newest: table.newestStamp)
+        var ids: [(ItemID, own: UInt64)] = []
+        table.forEachBrief { ids.append(($0.id, $0.clock.own)) }
+        var theirs = plan.fleet
+        var (fresh, joined): ([JoinedState<Secret>], [JoinedState<ReplicaSecret>]) = ([], [])
+        for (id, ownStamp) in ids {
+            theirs[id] = nil
+            guard let whole = try table.state(of: id, logs) else { continue }
+            let fate = plan.fate(of: whole, newID: makeItemID, isSame: table.isSame) { .given($0) }
+            switch fate {
+            // What names the own writes is the number of the log that is left.
+            case .stays: if ownStamp > 0 { joined.append((whole, 0, 0)) }
+            case .gone: try changes.purge(id)
+            case .becomes(let state, let told, let erased): joined.append((state, told, erased))
+            case .moves(let moved):
+                if let (rest, entry) = plan.remainder(of: whole, { .given($0) }) {
+                    joined.append((rest, entry.told, entry.erased))
+                } else {
+                    try changes.purge(id)
+                }
+                let opened = try moved.map { secret throws(VaultError) in try table.open(secret) }
+                fresh.append((opened, 0, 0))
+            }
+        }
+        for (_, entry) in theirs.sorted(by: { $0.key < $1.key }) {
+            fresh.append((entry.state, entry.told, entry.erased))
+        }
+        try changes.put(fresh, joined, own, &logs)
+    }
+
+    private typealias JoinedState<S> = (state: ItemState<S>, told: UInt64, erased: UInt64)
 
     /// Names the first write of items that the fleet does not know yet.
     package func stampUnknown() throws(SyncError) {
@@ -178,26 +233,42 @@ package final class VaultItems: ReplicaItems {
 
     // MARK: The vault's own records
 
+    /// One transaction, which ends with what the member knows then.
+    ///
+    /// - Parameter body: returns it, if it is other than `state`.
+    /// - Throws: `.busy` when another sync has changed what the vault knows of its fleet.
     private func transact(
         _ state: ReplicaState,
-        _ body: (inout ReplicaChanges, OwnLog, inout LogNumbers) throws(VaultError) -> Void
+        _ body: (inout ReplicaChanges, OwnLog, inout LogNumbers) throws(SyncError) -> ReplicaState?
     ) throws(SyncError) {
-        var tooManyLogs = false
+        var (failure, after): (SyncError?, ReplicaState) = (nil, state)
         do throws(VaultError) {
             try vault.changeReplica { changes throws(VaultError) in
-                var logs = try changes.table.logs()
-                guard let number = logs.makeNumber(of: state.log) else {
-                    tooManyLogs = true
-                    throw .storage(.resourceUnavailable)
+                failure = nil
+                do throws(SyncError) {
+                    try checkIsAlone(changes.table)
+                    var logs = try vaulted { () throws(VaultError) in try changes.table.logs() }
+                    guard let number = logs.makeNumber(of: state.log) else { throw .tooManyLogs }
+                    let own = OwnLog(number: number, onlySynchronizable: onlySynchronizable)
+                    after = try body(&changes, own, &logs) ?? state
+                    try vaulted { () throws(VaultError) in try save(after, own, logs, in: &changes) }
+                } catch {
+                    failure = error
+                    // Ends the transaction, and nothing of it stays.
+                    throw .itemChanged
                 }
-                let own = OwnLog(number: number, onlySynchronizable: onlySynchronizable)
-                try body(&changes, own, &logs)
-                try save(state, own, logs, in: &changes)
             }
         } catch {
-            throw tooManyLogs ? .tooManyLogs : .vault(error)
+            throw failure ?? .vault(error)
         }
-        saved = state
+        saved = after
+    }
+
+    /// The lock that keeps two syncs apart is a file, and can be deleted under one of them.
+    private func checkIsAlone(_ table: ReplicaTable) throws(SyncError) {
+        guard let saved else { return }
+        let there = try vaulted { () throws(VaultError) in try table.ownRecords(.sync).first?.value }
+        guard let there, there.withBytes({ $0.array }) == saved.encoded() else { throw .busy }
     }
 
     private func save(

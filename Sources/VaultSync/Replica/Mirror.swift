@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
 package import VaultFormat
 
-/// Every untrimmed record that a device has seen, verbatim: remotes that lost some get them again from here. Losing it
-/// is harmless.
+/// Every untrimmed record that a device has seen and checked, verbatim: remotes that lost some get them again from
+/// here. A cache: the vault's file has every item, and a device whose mirror is lost or altered reads or tells again.
 package final class Mirror {
     private let store: any RecordStore
-    /// The numbers that are there of each roster and log.
+    /// The same place, for records that a remote has: a power cut may take them.
+    private let cache: any RecordStore
+    /// The numbers that are there of each stream.
     private var numbers: [RecordStream: Set<UInt64>] = [:]
 
-    package init(_ store: any RecordStore) throws(SyncError) {
-        self.store = store
-        for head in try stored({ () throws(RecordStoreError) in try store.heads() }) {
+    /// - Parameter cache: writes to the same place, without waiting for the disk.
+    package init(_ store: any RecordStore, cache: (any RecordStore)? = nil) throws(SyncError) {
+        (self.store, self.cache) = (store, cache ?? store)
+        for head in try kept({ () throws(RecordStoreError) in try store.heads() }) {
             if let count = head.count, head.first <= head.last, count == head.last - head.first &+ 1 {
                 numbers[head.stream] = Set(head.first...head.last)
                 continue
             }
             var found: Set<UInt64> = []
-            try stored { () throws(RecordStoreError) in
+            try kept { () throws(RecordStoreError) in
                 try store.read([StreamStart(head.stream, from: head.first)]) { found.insert($0.address.sequence) }
             }
             numbers[head.stream] = found
         }
     }
 
-    package var logs: [LogID] { numbers.keys.filter { $0.kind == .log }.map(\.name).sorted() }
+    package var logs: [LogID] { streams(of: .log).map(\.name) }
+
+    func streams(of kind: RecordKind) -> [RecordStream] { numbers.keys.filter { $0.kind == kind }.sorted() }
 
     func numbers(of stream: RecordStream) -> Set<UInt64> { numbers[stream] ?? [] }
 
@@ -32,38 +38,54 @@ package final class Mirror {
     func has(_ address: RecordAddress) -> Bool { numbers[address.stream]?.contains(address.sequence) ?? false }
 
     package func bytes(at address: RecordAddress) throws(SyncError) -> [UInt8]? {
-        guard has(address) || address.stream.kind == .blob else { return nil }
-        return try stored { () throws(RecordStoreError) in try store.record(at: address) }
+        guard has(address) else { return nil }
+        return try kept { () throws(RecordStoreError) in try store.record(at: address) }
     }
 
     /// Keeps records that are not there.
-    func add(_ records: [StoredRecord]) throws(SyncError) {
-        let appended = try stored { () throws(RecordStoreError) in try store.append(records) }
+    ///
+    /// - Parameter isFetched: whether a remote has them.
+    func add(_ records: [StoredRecord], isFetched: Bool = false) throws(SyncError) {
+        let store = isFetched ? cache : store
+        let appended = try kept { () throws(RecordStoreError) in try store.append(records) }
         for (record, result) in zip(records, appended) where result != .differs {
-            if record.address.stream.kind == .blob { continue }
             numbers[record.address.stream, default: []].insert(record.address.sequence)
         }
         guard appended.count == records.count, appended.last != .differs else {
-            // Another process has mirrored something else: nothing of it can be built on.
-            throw .alarm(records[appended.count - 1].address.alarm(.forked, "the mirror has another record"))
+            // Another program has put something else there meanwhile: the next run finds out what it is.
+            throw .busy
         }
     }
 
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(SyncError) {
-        try stored { () throws(RecordStoreError) in try store.remove(stream, below: sequence) }
+        try kept { () throws(RecordStoreError) in try store.remove(stream, below: sequence) }
         numbers[stream] = numbers[stream]?.filter { $0 >= sequence }
     }
 
     /// Forgets one record, so that it is asked for again.
     func drop(_ address: RecordAddress) throws(SyncError) {
         guard has(address) else { return }
-        try stored { () throws(RecordStoreError) in try store.remove(address) }
+        try kept { () throws(RecordStoreError) in try store.remove(address) }
         numbers[address.stream]?.remove(address.sequence)
     }
 
-    /// Forgets a stream: what another program's records are put in the place of.
-    func replace(_ stream: RecordStream, with records: [StoredRecord]) throws(SyncError) {
-        try remove(stream, below: .max)
-        try add(records)
+    /// Has these records of a stream and no others. New ones come before old ones go.
+    func settle(_ stream: RecordStream, _ records: [UInt64: [UInt8]]) throws(SyncError) {
+        for (number, bytes) in records.sorted(by: { $0.key < $1.key }) {
+            let address = RecordAddress(stream, number)
+            let here = try self.bytes(at: address)
+            guard here != bytes else { continue }
+            if here != nil { try drop(address) }
+            try add([StoredRecord(address, bytes)])
+        }
+        for number in numbers(of: stream) where records[number] == nil { try drop(RecordAddress(stream, number)) }
+    }
+
+    /// - Throws: `.busy` when another program takes the mirror away at this moment: the next run does without.
+    private func kept<R>(_ body: () throws(RecordStoreError) -> R) throws(SyncError) -> R {
+        do throws(RecordStoreError) { return try body() } catch {
+            if case .inputOutput(.noSuchFileOrDirectory, _) = error { throw .busy }
+            throw .store(error)
+        }
     }
 }

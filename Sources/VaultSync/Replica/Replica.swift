@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Vault
 package import VaultCrypto
 package import VaultFormat
 
 /// How patient a replica is, and how much it says at once.
 package struct ReplicaPolicy: Sendable {
-    /// How long what is cited may be missing before it is called withheld, in milliseconds: a minute where a remote
+    /// How long a cited record may be missing before it is called withheld, in milliseconds: a minute where a remote
     /// shows all or nothing, a day where records come one by one.
     package var withheldAfter: UInt64 = 60_000
-    package var isFolder = false
     /// How long sums may differ before that is called diverged.
     package var divergedAfter: UInt64 = 60_000
     /// How long a device waits at most before it tells everything again, so that not all do it at once.
@@ -24,7 +22,11 @@ package struct ReplicaPolicy: Sendable {
     package init() {}
 }
 
-/// One device's part in a fleet: what it tells, what it hears, and what it makes of it.
+/// This moment by the device's clock, as a stamp: milliseconds since 1970 << 16.
+package typealias WallClock = () -> UInt64
+
+/// One device's part in a fleet: the member, its items and its mirror. What one sync with one remote knows is a
+/// ``SyncRun``.
 ///
 /// Not thread-safe; one sync at a time.
 package final class Replica<Items: ReplicaItems> {
@@ -32,177 +34,138 @@ package final class Replica<Items: ReplicaItems> {
     package let mirror: Mirror
     package var policy: ReplicaPolicy
     let random: any RandomSource
-    let sealer: RecordSealer
-    package internal(set) var identity: Identity
-    package internal(set) var roster: Roster
-    package var state: ReplicaState
-    /// What stops a log, or everything.
-    package var alarms: [Alarm] = []
-    /// What was noticed and is healed by this sync.
-    package var notes: [Alarm] = []
-    package var report = SyncReport()
+    let wall: WallClock
+    package internal(set) var member: Member
     /// Asked between two records; a sync that is not wanted any more ends there.
-    var goesOn: () -> Bool = { true }
-
-    // What signed entries in hand say, whether they can be applied yet or not.
-    var known: [LogID: UInt64]?
-    var jumps: [LogID: UInt64] = [:]
-    var ended: [LogID: UInt64] = [:]
-    /// What entries wait for, and these.
-    var waiting: [Missing: Set<RecordAddress>] = [:]
-    var checked: [RecordAddress: CheckedEntry] = [:]
-    /// The large values that entries name, as far as these were looked at.
-    var namedBlobs: [RecordAddress: [BlobReference]] = [:]
-    /// What was applied and is not committed yet.
-    var queue = ReplicaChange()
-    /// Whether each entry is committed by itself.
-    var isCareful = false
-    /// The words of the heads of all open logs but the own; nil: something else about them changed.
-    var othersAt: UInt64?
-    private var lookedForPending: (version: UInt64, through: UInt64, found: Bool)?
-    private var summed: (version: UInt64, sum: UInt64)?
-    /// Fetches a part of a blob that the mirror lacks.
-    var fetchBlob: ((RecordAddress) throws(SyncError) -> [UInt8]?)?
+    package var goesOn: () -> Bool = { true }
+    /// What the runs since the last ``takeFindings()`` found and did.
+    package private(set) var findings = SyncFindings()
 
     package init(
         _ items: Items, _ state: ReplicaState, identity: Identity, mirror: Mirror, policy: ReplicaPolicy,
-        random: any RandomSource
+        random: any RandomSource, clock: @escaping WallClock
     ) throws(SyncError) {
-        (self.items, self.state, self.identity, self.mirror) = (items, state, identity, mirror)
-        (self.policy, self.random) = (policy, random)
-        sealer = RecordSealer(realmID: identity.realmID, random: random)
-        roster = Roster(identity.realmID)
-        try replayRoster()
+        (self.items, self.mirror, self.policy, self.random, wall) = (items, mirror, policy, random, clock)
+        member = Member(identity, state)
+        try withRun { run throws(SyncError) in try run.replayRoster() }
     }
 
-    var realmID: RealmID { identity.realmID }
-    package var deviceID: DeviceID { identity.deviceID }
-    /// In milliseconds since 1970.
-    var now: UInt64 { items.wallStamp >> 16 }
-
-    // MARK: Time
-
-    func tick() -> UInt64 {
-        state.clock = max(max(state.clock, items.newestStamp) + 1, items.wallStamp)
-        return state.clock
+    init(
+        _ items: Items, _ member: Member, mirror: Mirror, policy: ReplicaPolicy, random: any RandomSource,
+        clock: @escaping WallClock
+    ) {
+        (self.items, self.mirror, self.policy, self.random, wall) = (items, mirror, policy, random, clock)
+        self.member = member
     }
 
-    /// A clock that is far ahead is not followed further than an hour.
-    func follow(_ stamp: UInt64) {
-        state.clock = max(state.clock, min(stamp, items.wallStamp + 3_600_000 << 16))
+    package var state: ReplicaState { member.state }
+    package var roster: Roster { member.roster }
+    package var identity: Identity { member.identity }
+    package var deviceID: DeviceID { member.deviceID }
+
+    package func takeFindings() -> SyncFindings {
+        defer { findings = SyncFindings() }
+        return findings
     }
 
-    /// Whether the fleet takes what this device tells.
-    var writes: Bool { roster.device(deviceID)?.writes ?? false }
+    // MARK: Runs
 
-    // MARK: What is known
-
-    func head(_ log: LogID) -> UInt64 { state.logs[log]?.head?.sequence ?? 0 }
-
-    func isBeyondEnd(_ log: LogID, _ sequence: UInt64) -> Bool {
-        guard let end = state.logs[log]?.end else { return false }
-        return sequence > end
-    }
-
-    var endedLogs: Set<LogID> { Set(state.logs.filter { $0.value.end != nil }.keys) }
-
-    /// The logs that may go on.
-    package var openLogs: Set<LogID> {
-        var logs = Set(
-            state.logs.compactMap { log, known in
-                guard known.end == nil, known.head != nil, let device = known.device, roster.device(device) != nil
-                else {
-                    return nil as LogID?
-                }
-                return log
-            })
-        if state.logs[state.log]?.end == nil, writes { logs.insert(state.log) }
-        return logs
-    }
-
-    var logset: UInt64 { Sums.logset(openLogs, roster.devices.filter(\.writes).map(\.id)) }
-
-    /// Devices that never wrote anything that counts.
-    package var silentDevices: [RosterDevice] {
-        let heard = Set(openLogs.compactMap { state.logs[$0]?.device } + [deviceID])
-        return roster.devices.filter { $0.writes && !heard.contains($0.id) }
-    }
-
-    /// The stamp up to which all other open logs are applied; 0 while a member has none.
-    var ack: UInt64 {
-        guard silentDevices.isEmpty else { return 0 }
-        let others = openLogs.filter { $0 != state.log }
-        return others.compactMap { state.logs[$0]?.head?.hlc }.min() ?? state.clock
-    }
-
-    func isOpen(_ log: LogID) -> Bool {
-        guard let known = state.logs[log], known.end == nil, known.head != nil, let device = known.device else {
-            return false
-        }
-        return roster.device(device) != nil
-    }
-
-    /// Names the heads of the open logs.
-    func at(own sequence: UInt64) -> UInt64 {
-        let others =
-            othersAt ?? openLogs.filter { $0 != state.log }.reduce(0) { $0 &+ Sums.word($1, head($1)) }
-        othersAt = others
-        return isOwnOpen(state.log) ? others &+ Sums.word(state.log, sequence) : others
-    }
-
-    private func isOwnOpen(_ own: LogID) -> Bool { state.logs[own]?.end == nil && writes }
-
-    /// Whether two devices with the same heads must have the same items, unless something is pending.
-    var isComparable: Bool {
-        state.logs.allSatisfy { _, log in
-            if let entered = log.entered, log.base <= log.end ?? entered, log.said < entered { return false }
-            guard let end = log.end else { return true }
-            return log.head?.sequence ?? 0 >= end || log.base > end
+    /// Runs the body with what one sync knows, and keeps what the member knows after it. Of a run that fails only what
+    /// was committed stays, and the keys that it learned.
+    func withRun<R>(
+        _ store: (any RecordStore)? = nil, _ body: (SyncRun<Items>) throws(SyncError) -> R
+    ) throws(SyncError) -> R {
+        let run = SyncRun(self, store)
+        defer { findings.add(run.findings) }
+        do throws(SyncError) {
+            let result = try body(run)
+            member = run.member
+            return result
+        } catch {
+            let learned = run.member.identity
+            member = run.committed
+            member.identity = learned
+            throw error
         }
     }
 
-    func hasPending() throws(SyncError) -> Bool {
-        if state.retellsAll || state.retellsEnded { return true }
-        let version = items.version
-        if let looked = lookedForPending, looked.version == version, looked.through == state.through {
-            return looked.found
+    /// One sync with one remote, which copies both ways.
+    ///
+    /// - Parameters:
+    ///   - remote: what the device remembers of it; it changes when the sync has gone through.
+    ///   - acknowledgedElsewhere: the last own entry that every other remote has; nil: there is no other.
+    ///   - tells: whether what is pending goes out.
+    package func sync(
+        with store: any RecordStore, _ remote: inout RemoteState, acknowledgedElsewhere: UInt64? = nil,
+        tells: Bool = true
+    ) throws(SyncError) {
+        var known = remote
+        try withRun(store) { run throws(SyncError) in
+            try run.sync(&known, acknowledgedElsewhere: acknowledgedElsewhere, tells: tells)
         }
-        let found = try !items.pending(after: state.through).isEmpty
-        lookedForPending = (version, state.through, found)
-        return found
+        remote = known
     }
 
-    func sum() throws(SyncError) -> UInt64 {
-        let version = items.version
-        if let summed, summed.version == version { return summed.sum }
-        let sum = try items.sum()
-        summed = (version, sum)
-        return sum
+    /// Follows the roster and brings the remote's records into the mirror, checked. No key of an item is needed.
+    package func fetch(from store: any RecordStore, _ remote: inout RemoteState) throws(SyncError) {
+        var known = remote
+        try withRun(store) { run throws(SyncError) in try run.fetchLocked(&known) }
+        remote = known
     }
 
-    func raise(_ alarm: Alarm) {
-        // A folder can have any number of reasons, and a person reads few.
-        if alarms.count < 1000, !alarms.contains(alarm) { alarms.append(alarm) }
+    /// Joins what is in the mirror, without a look at a remote.
+    package func joinFetched() throws(SyncError) {
+        try withRun { run throws(SyncError) in try run.joinFetched() }
     }
 
-    func note(_ alarm: Alarm) { if !notes.contains(alarm) { notes.append(alarm) } }
-
-    /// - Throws: `.vault(.cancelled)`
-    func checkGoesOn() throws(SyncError) { if !goesOn() { throw .vault(.cancelled) } }
-
-    // MARK: Commits
-
-    /// Makes durable what was applied.
-    func flush() throws(SyncError) {
-        let change = queue
-        queue = ReplicaChange()
-        try items.commit(change, state)
+    /// Takes what a remote has of the roster beyond what is known.
+    package func followRoster(_ store: any RecordStore) throws(SyncError) {
+        try withRun(store) { run throws(SyncError) in try run.followRoster() }
     }
-}
 
-extension RosterDevice {
-    /// Whether it has a log.
-    var writes: Bool { role == .owner || role == .writer }
+    /// Follows the roster to the record of another device that was faster.
+    func followFaster(_ store: any RecordStore) throws(SyncError) {
+        try withRun(store) { run throws(SyncError) in try run.followFaster() }
+    }
+
+    /// Signs a record of the roster and puts it at the remote's end of the chain.
+    ///
+    /// - Parameters:
+    ///   - newKey: of the next epoch, for those who remain.
+    ///   - signer: another device than this one: the recovery code's.
+    ///   - store: nil for the first record of a new realm, which goes up with the first sync.
+    /// - Returns: false when another device was faster.
+    package func appendToRoster(
+        _ operations: [RosterOperation<Secret>], newKey: Secret? = nil, signedBy signer: Identity? = nil,
+        at store: (any RecordStore)?
+    ) throws(SyncError) -> Bool {
+        try withRun(store) { run throws(SyncError) in
+            try run.appendToRoster(operations, newKey: newKey, signedBy: signer)
+        }
+    }
+
+    /// Tells what is pending, to the mirror alone.
+    ///
+    /// - Parameters:
+    ///   - also: items that are told again.
+    ///   - isForced: whether an entry goes out that tells nothing.
+    package func publish(also: Set<ItemID> = [], isForced: Bool = false) throws(SyncError) {
+        try withRun { run throws(SyncError) in try run.publish(also: also, isForced: isForced) }
+    }
+
+    /// Lets the own log begin later.
+    ///
+    /// - Returns: false when that cannot be: a record of the log is not in hand.
+    package func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
+        try withRun { run throws(SyncError) in try run.trim(through: acknowledged) }
+    }
+
+    /// Logs that this file left behind and has read to their end.
+    package func leftLogs() -> [LogID] { SyncRun(self, nil).leftLogs() }
+
+    package func trim(_ left: [LogID]) throws(SyncError) {
+        try withRun { run throws(SyncError) in try run.trim(left) }
+    }
 }
 
 /// What a sync did.
@@ -225,4 +188,45 @@ package struct SyncReport: Equatable, Sendable {
     package var untold = 0
 
     package init() {}
+
+    mutating func add(_ other: SyncReport) {
+        applied += other.applied
+        published += other.published
+        sent += other.sent
+        received += other.received
+        items += other.items
+        revived += other.revived
+        comparedEqual += other.comparedEqual
+        movedItems += other.movedItems
+        newLog = newLog || other.newLog
+        isLocked = isLocked || other.isLocked
+        waiting += other.waiting
+        untold += other.untold
+    }
+}
+
+/// What a sync found and did.
+package struct SyncFindings {
+    package var report = SyncReport()
+    /// What stops a log, or everything.
+    package private(set) var alarms: [Alarm] = []
+    /// What was noticed and is healed by this sync.
+    package private(set) var notes: [Alarm] = []
+
+    /// A folder can have any number of reasons, and a person reads few.
+    private static let most = 1000
+
+    mutating func raise(_ alarm: Alarm) {
+        if alarms.count < Self.most, !alarms.contains(alarm) { alarms.append(alarm) }
+    }
+
+    mutating func note(_ alarm: Alarm) {
+        if notes.count < Self.most, !notes.contains(alarm) { notes.append(alarm) }
+    }
+
+    mutating func add(_ other: SyncFindings) {
+        report.add(other.report)
+        for alarm in other.alarms { raise(alarm) }
+        for note in other.notes { self.note(note) }
+    }
 }

@@ -49,6 +49,7 @@ extension DirectoryRecordStore {
             case .record(let bytes, let file):
                 guard bytes == record.bytes else { return .differs }
                 // Its writer may have been killed, or be another program, which need not sync.
+                guard isDurable else { return .same }
                 try attempt(open.folder.path.appending(name.text)) { () throws(Errno) in try file.synchronize() }
                 return .same
             case .other: throw .inputOutput(.fileExists, open.folder.path.appending(name.text).string)
@@ -89,7 +90,7 @@ extension DirectoryRecordStore {
         return try attempt(open.folder.path.appending(name)) { () throws(Errno) in
             let temporary = try Temporary(name, in: open.folder)
             try temporary.file.writeAll(record.bytes.span, at: 0)
-            try temporary.file.synchronize()
+            if isDurable { try temporary.file.synchronize() }
             if littered.withLock({ $0.remove(open.stream) }) != nil {
                 removeLeftovers(in: open.folder, before: try temporary.file.status().modified - 3600)
             }
@@ -135,13 +136,14 @@ extension DirectoryRecordStore {
 
     /// Syncs every directory that has got a name.
     private func settle(_ open: OpenStream) throws(RecordStoreError) {
+        guard isDurable else { return }
         for folder in open.folders[open.unsettled...].reversed() {
             try attempt(folder.path) { () throws(Errno) in try folder.synchronize() }
         }
         settled.withLock { settled in
             settled.kinds.insert(open.stream.kind)
             // A fleet has few of the other kinds' streams at a time, and in the end any number.
-            if open.stream.kind.isHeaded { settled.streams.insert(open.stream) }
+            if open.stream.kind == .roster || open.stream.kind == .log { settled.streams.insert(open.stream) }
         }
     }
 

@@ -20,6 +20,8 @@ package final class DirectoryRecordStore: RecordStore {
     let realm: RealmID
     let createsRoot: Bool
     let random: any RandomSource
+    /// Whether a record is durable when `append` returns: a cache need not be.
+    let isDurable: Bool
     /// Where names were made durable, up to the root.
     let settled = Mutex<(kinds: Set<RecordKind>, streams: Set<RecordStream>)>(([], []))
     /// Where unfinished files were seen.
@@ -31,13 +33,14 @@ package final class DirectoryRecordStore: RecordStore {
     ///     what should be there may be on a medium that is not.
     package init(
         _ root: FilePath, realm: RealmID, createsRoot: Bool, on fileSystem: any VaultFileSystem = LinuxFileSystem(),
-        random: any RandomSource = SystemRandom()
+        random: any RandomSource = SystemRandom(), isDurable: Bool = true
     ) {
         self.fileSystem = fileSystem
         self.root = root
         self.realm = realm
         self.createsRoot = createsRoot
         self.random = random
+        self.isDurable = isDurable
     }
 
     /// As the names of files tell; what is in them is not looked at.

@@ -6,7 +6,7 @@ extension RecordKind {
     var lengths: ClosedRange<Int> { 64...limit }
 
     /// Whether the heads of its streams are compared.
-    var isHeaded: Bool { self == .roster || self == .log }
+    var isHeaded: Bool { self != .mailbox }
 }
 
 extension StoredRecord {

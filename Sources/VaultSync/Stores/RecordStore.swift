@@ -9,7 +9,7 @@ package struct StoredRecord: Equatable, Sendable {
     package init(_ address: RecordAddress, _ bytes: [UInt8]) { (self.address, self.bytes) = (address, bytes) }
 }
 
-/// What a store has of a roster or a log.
+/// What a store has of a stream.
 package struct StreamHead: Equatable, Sendable {
     package let stream: RecordStream
     package let first: UInt64
@@ -44,7 +44,7 @@ package enum Appended: Equatable, Sendable {
 /// Its operator can withhold, repeat and invent records, and learns their sizes, counts and times. It has no keys;
 /// what is read is checked by its reader.
 package protocol RecordStore: Sendable {
-    /// Of all rosters and logs.
+    /// Of all rosters, logs and large values.
     func heads() throws(RecordStoreError) -> [StreamHead]
 
     /// Lends the records of each stream from a number upwards, to the last that there is when it is reached.
@@ -67,15 +67,7 @@ package protocol RecordStore: Sendable {
     /// Removes what lies below a number.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
 
-    /// Removes one record: of a mirror, which nobody else writes.
+    /// Removes what lies at one address: an altered record, in whose place the true one comes, or what a mirror
+    /// forgets.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
-}
-
-extension RecordStore {
-    package func remove(_ address: RecordAddress) throws(RecordStoreError) {
-        var kept: [StoredRecord] = []
-        try read([StreamStart(address.stream, from: 1)]) { if $0.address != address { kept.append($0) } }
-        try remove(address.stream, below: .max)
-        _ = try append(kept)
-    }
 }

@@ -8,4 +8,6 @@ package enum RecordStoreError: Error, Equatable, Sendable {
     case inputOutput(Errno, String)
     /// What is asked for breaks a bound: a record that is too long or too short, the number 0.
     case invalid(String)
+    /// A reader takes no more records.
+    case stopped
 }

@@ -198,7 +198,9 @@ extension Rule<RawEntry> {
         },
         EntryRule("too many closes", .truncated(.closes)) { $0.counts[2] = .max },
         EntryRule("closes in another order", .invalid(.closes)) { $0.closes.reverse() },
-        EntryRule("a close of no entry", .invalid(.closes)) { $0.closes[1].sequence = 0 },
+        EntryRule("a close at no entry that has a hash", .invalid(.closes)) {
+            $0.closes[1] = LogHead(log: $0.closes[1].log, sequence: 0, hash: ReachSamples.hash(1))
+        },
         EntryRule("a close beyond the last number", .invalid(.closes)) { $0.closes[1].sequence = .max },
         EntryRule("too many logs", .truncated(.logs)) { $0.counts[3] = .max },
         EntryRule("logs in another order", .invalid(.logs)) { $0.logs.reverse() },

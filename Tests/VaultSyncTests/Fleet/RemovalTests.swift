@@ -196,7 +196,7 @@ struct RemovalTests {
         try home.fleet.alone { membership throws(SyncError) in
             let replica = try home.fleet.replica(membership)
             guard let device = replica.roster.devices.first(where: { $0.name == name })?.id else { throw .noSuchDevice }
-            replica.state.removals = [device]
+            replica.member.state.removals = [device]
             try replica.items.commit(ReplicaChange(), replica.state)
             var isFirst = true
             return try home.fleet.changeRoster(try home.fleet.membership()) { replica, store throws(SyncError) in

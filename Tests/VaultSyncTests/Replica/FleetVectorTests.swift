@@ -144,10 +144,10 @@ private struct SealedFleet {
         let keys = try #require(identities.values.first).epochKeys
         let identity = try Identity(realm, seeds: seeds, epochKeys: keys)
         let state = ReplicaState(log: Bytes16(random.bytes(16)))
-        let items = MemoryItems(state, wallStamp: 1 << 40, random: random)
+        let items = MemoryItems(state, random: random)
         return try Replica(
             items, state, identity: identity, mirror: Mirror(MemoryRecordStore()), policy: ReplicaPolicy(),
-            random: random)
+            random: random, clock: { 1 << 40 })
     }
 }
 
@@ -163,16 +163,16 @@ struct FleetVectorTests {
             for batch in batches {
                 for index in batch { _ = try store.append([fleet.entries[index]]) }
                 try reader.sync(with: store, &remote, tells: false)
-                reader.notes = []
             }
-            #expect(reader.alarms.isEmpty)
-            #expect(reader.waiting.isEmpty)
+            #expect(reader.takeFindings().alarms.isEmpty)
+            #expect(reader.state.suspects.isEmpty)
             expectSame(reader.items, vector.expected, fleet.ids, onlyAlive: true)
-            let heads = reader.openLogs.filter { reader.head($0) > 0 }
+            let heads = reader.member.openLogs.filter { reader.member.head($0) > 0 }
             #expect(
-                Set(heads.map { "\($0.text) \(reader.head($0))" }) == Set(vector.heads.map { "\($0.log) \($0.number)" })
+                Set(heads.map { "\($0.text) \(reader.member.head($0))" })
+                    == Set(vector.heads.map { "\($0.log) \($0.number)" })
             )
-            #expect(reader.at(own: 0) == UInt64(vector.at, radix: 16))
+            #expect(reader.member.othersAt &+ reader.member.ownAt(0) == UInt64(vector.at, radix: 16))
             #expect(sum(reader.items, fleet.ids) == UInt64(vector.sum, radix: 16))
         }
     }

@@ -11,7 +11,7 @@ struct MergeVectorTests {
         let ids = VectorIDs(vector.states.map(\.item))
         let states = try vector.states.map { try $0.state(ids, withProtection: false) }
         for order in vector.orders {
-            let items = MemoryItems(ReplicaState(log: .zero), wallStamp: 0, random: SystemRandom())
+            let items = MemoryItems(ReplicaState(log: .zero), random: SystemRandom())
             for index in order {
                 var change = ReplicaChange()
                 change.told = [(states[index], 1)]

@@ -135,7 +135,7 @@ struct PutBackTests {
         try a.withReplica(remote) { replica, _ in
             #expect(replica.leftLogs() == [first])
             try replica.trim(replica.leftLogs())
-            try replica.removeTrimmed(at: OpenRecordStore(), isAcknowledged: false)
+            try replica.withRun { run throws(SyncError) in try run.removeTrimmed(isAcknowledged: false) }
         }
         let trimmed = (a.file.copy(), a.mirror.records)
         #expect(trimmed.1[RecordStream(.log, first)]?.count == 1)

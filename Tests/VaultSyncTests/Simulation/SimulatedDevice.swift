@@ -77,16 +77,17 @@ final class SimulatedDevice {
         setClock()
         let replica = try Replica(
             items, items.saved, identity: file.identity, mirror: Mirror(mirror), policy: policy(of: remote),
-            random: world.names)
+            random: world.names, clock: { [items] in items.wallStamp })
         defer {
             // Also when the rest failed, as a fleet's vault does.
             file.identity = replica.identity
             world.epochKeys.merge(replica.identity.epochKeys) { $1 }
-            for alarm in replica.alarms where !alarms.contains(alarm) { alarms.append(alarm) }
-            for note in replica.notes where !notes.contains(note) { notes.append(note) }
-            world.count("sums compared", replica.report.comparedEqual)
-            world.count("entries", replica.report.published)
-            world.count("applied", replica.report.applied)
+            let findings = replica.takeFindings()
+            for alarm in findings.alarms where !alarms.contains(alarm) { alarms.append(alarm) }
+            for note in findings.notes where !notes.contains(note) { notes.append(note) }
+            world.count("sums compared", findings.report.comparedEqual)
+            world.count("entries", findings.report.published)
+            world.count("applied", findings.report.applied)
         }
         var known = file.remotes[remote.number] ?? RemoteState()
         do {

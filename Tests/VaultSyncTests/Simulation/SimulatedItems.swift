@@ -21,13 +21,14 @@ final class SimulatedItems: ReplicaItems {
 
     init(_ world: SimulatedWorld, author: String, log: LogID) {
         (self.world, self.author) = (world, author)
-        base = MemoryItems(ReplicaState(log: log), wallStamp: 0, random: world.names)
+        base = MemoryItems(ReplicaState(log: log), random: world.names)
         (ever, mine, arrivals) = ([], [], [:])
     }
 
     private init(copying other: SimulatedItems) {
         (world, author) = (other.world, other.author)
-        base = MemoryItems(other.saved, wallStamp: other.wallStamp, random: other.world.names)
+        base = MemoryItems(other.saved, random: other.world.names)
+        wallStamp = other.wallStamp
         base.items = other.base.items
         base.newestStamp = other.base.newestStamp
         (ever, mine, arrivals) = (other.ever, other.mine, other.arrivals)
@@ -40,13 +41,10 @@ final class SimulatedItems: ReplicaItems {
 
     // MARK: As a replica needs them
 
-    var wallStamp: UInt64 {
-        get { base.wallStamp }
-        set { base.wallStamp = newValue }
-    }
+    /// The device's clock.
+    var wallStamp: UInt64 = 0
 
-    var newestStamp: UInt64 { base.newestStamp }
-    var version: UInt64 { base.version }
+    func moment() throws(SyncError) -> (newest: UInt64, version: UInt64) { base.moment() }
 
     func makeItemID() -> ItemID { base.makeItemID() }
 
@@ -70,16 +68,11 @@ final class SimulatedItems: ReplicaItems {
         }
     }
 
-    func pending(after stamp: UInt64) throws(SyncError) -> [(id: ItemID, own: UInt64)] { base.pending(after: stamp) }
-
-    func touching(_ logs: Set<LogID>) throws(SyncError) -> [(id: ItemID, own: UInt64)] {
-        // A file that begins anew asks for its own log.
-        if logs != [saved.log], world.broken.contains(isRemoving ? .removalRetelling : .vouching) { return [] }
-        return base.touching(logs)
-    }
-
-    func all() throws(SyncError) -> [(id: ItemID, own: UInt64)] {
-        isTrimming && world.broken.contains(.retellingBeforeTrim) ? [] : base.all()
+    func look(for selection: ItemSelection) throws(SyncError) -> ItemLook {
+        var selection = selection
+        if world.broken.contains(isRemoving ? .removalRetelling : .vouching) { selection.touching = [] }
+        if isTrimming, world.broken.contains(.retellingBeforeTrim) { selection.also = [] }
+        return base.look(for: selection)
     }
 
     func deleted() throws(SyncError) -> [DeletedItem] {
@@ -94,13 +87,15 @@ final class SimulatedItems: ReplicaItems {
         of ids: [ItemID], _ body: (ItemState<Secret>) throws(SyncError) -> Void
     ) throws(SyncError) { try base.forEachState(of: ids, body) }
 
-    func sum() throws(SyncError) -> UInt64 {
-        if world.broken.contains(.sums) { return 1 }
-        guard world.broken.contains(.orderOfCollisions) else { return base.sum() }
+    func sum() throws(SyncError) -> (sum: UInt64, version: UInt64) {
+        let (sum, version) = base.sum()
+        if world.broken.contains(.sums) { return (1, version) }
+        guard world.broken.contains(.orderOfCollisions) else { return (sum, version) }
         let (before, after) = (base.view, view)
-        return before.alive.subtracting(after.visible).reduce(
-            before.alive.subtracting(before.visible).reduce(base.sum()) { $0 &- Sums.word($1) }
+        let other = before.alive.subtracting(after.visible).reduce(
+            before.alive.subtracting(before.visible).reduce(sum) { $0 &- Sums.word($1) }
         ) { $0 &+ Sums.word($1) }
+        return (other, version)
     }
 
     var view: (alive: Set<ItemID>, visible: Set<ItemID>) {
@@ -136,7 +131,7 @@ final class SimulatedItems: ReplicaItems {
     func write(_ id: ItemID, _ changes: [FieldID: FieldValue<Secret>]) {
         var entry =
             base.items[id] ?? MemoryItems.Entry(state: ItemState<Secret>(id: id, itemClass: .genericPassword))
-        let stamp = max(max(saved.clock, newestStamp) + 1, wallStamp)
+        let stamp = max(max(saved.clock, base.newestStamp) + 1, wallStamp)
         let dot = Dot(log: saved.log, stamp: stamp)
         for (field, value) in changes {
             let write = Write(item: id, field: field, dot: dot)
@@ -156,12 +151,10 @@ final class SimulatedItems: ReplicaItems {
 
     // MARK: A file that begins anew
 
-    func rebuild(
-        _ states: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)], _ state: ReplicaState
-    ) throws(SyncError) {
+    func begin(_ newLog: inout NewLog) throws(SyncError) {
         let (before, old) = (base.items, saved.log)
-        base.rebuild(states, state)
-        ever = []
+        try base.begin(&newLog)
+        let state = saved
         arrivals = [:]
         for (id, entry) in base.items.sorted(by: { $0.key < $1.key }) {
             arrivals[id] = arrivals.count

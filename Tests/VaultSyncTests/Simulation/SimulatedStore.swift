@@ -38,7 +38,7 @@ final class OpenRecordStore: RecordStore, @unchecked Sendable {
 
     func heads() throws(RecordStoreError) -> [StreamHead] {
         records.compactMap { stream, records in
-            guard stream.kind.isHeaded, let first = records.keys.min(), let last = records.keys.max() else {
+            guard stream.kind != .mailbox, let first = records.keys.min(), let last = records.keys.max() else {
                 return nil
             }
             return StreamHead(stream, first: first, last: last, count: counts ? UInt64(records.count) : nil)
@@ -75,6 +75,8 @@ final class OpenRecordStore: RecordStore, @unchecked Sendable {
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
         records.remove(stream, below: sequence)
     }
+
+    func remove(_ address: RecordAddress) throws(RecordStoreError) { records[address] = nil }
 }
 
 /// A remote: one place for all, or a folder of which each device has its own copy.
@@ -109,6 +111,11 @@ final class SimulatedRemote {
         if isFolder { copies[device, default: [:]][record.address] = record.bytes }
         if !isFolder || records[record.address] == nil { records[record.address] = record.bytes }
         return .created
+    }
+
+    func remove(_ address: RecordAddress, by device: String) {
+        if isFolder { copies[device]?[address] = nil }
+        records[address] = nil
     }
 
     func remove(_ stream: RecordStream, below sequence: UInt64, at now: UInt64) {
@@ -222,5 +229,10 @@ final class Connection: RecordStore, @unchecked Sendable {
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
         try cut()
         remote.remove(stream, below: sequence, at: world.now)
+    }
+
+    func remove(_ address: RecordAddress) throws(RecordStoreError) {
+        try cut()
+        remote.remove(address, by: device)
     }
 }

@@ -86,11 +86,10 @@ final class CrashingDevice {
         policy.heartbeatInterval = 0
         policy.entryLength = 600
         let replica = try Replica(
-            items, state, identity: identity, mirror: Mirror(mirrorStore), policy: policy, random: world.names)
-        var known = remote
-        try replica.sync(with: store, &known)
-        remote = known
-        return replica.alarms
+            items, state, identity: identity, mirror: Mirror(mirrorStore), policy: policy, random: world.names,
+            clock: { [clock] in clock.stamp })
+        try replica.sync(with: store, &remote)
+        return replica.takeFindings().alarms
     }
 
     /// Every live item with all its values.

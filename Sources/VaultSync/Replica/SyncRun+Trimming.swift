@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
-package import VaultFormat
+internal import VaultFormat
 
 // What old entries told is told again, then they go.
 
-extension Replica {
+extension SyncRun {
     /// Trims what is worth it, or tells what is pending.
     ///
     /// - Parameter acknowledged: the last own entry that every remote has.
-    package func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
-        guard writes else { return try flush() }
+    func tidyOrPublish(acknowledged: UInt64) throws(SyncError) {
+        guard member.writes else { return try flush() }
         let left = leftLogs()
         if try isWorthTrimming(), try trim(through: acknowledged) { return }
         if !left.isEmpty { return try trim(left) }
@@ -28,7 +28,7 @@ extension Replica {
         state.weighed = UInt64(numbers.count)
         var (size, latest): (UInt64, [ItemID: UInt64]) = (0, [:])
         for number in numbers.sorted() {
-            let address = RecordAddress(RecordStream(.log, state.log), number)
+            let address = RecordAddress(member.ownStream, number)
             guard let bytes = try mirror.bytes(at: address) else { return false }
             size += UInt64(bytes.count)
             do throws(Obstacle) {
@@ -42,10 +42,10 @@ extension Replica {
     /// Lets the own log begin later.
     ///
     /// - Returns: false when that cannot be: something of the log is not in hand.
-    package func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
+    func trim(through acknowledged: UInt64) throws(SyncError) -> Bool {
         let first = max(state.logs[state.log]?.base ?? 0, 1)
         let keep = min(state.sequence, acknowledged)
-        let stream = RecordStream(.log, state.log)
+        let stream = member.ownStream
         guard keep >= first, (first...state.sequence).allSatisfy({ mirror.has(RecordAddress(stream, $0)) }) else {
             return false
         }
@@ -83,17 +83,17 @@ extension Replica {
     }
 
     /// Logs that this file left behind and has read to their end; a remote has them whole if it has a later entry.
-    package func leftLogs() -> [LogID] {
+    func leftLogs() -> [LogID] {
         guard state.ackedSequence > 0 else { return [] }
         return state.ownEnds.filter { log, sequence in
-            head(log) == sequence && sequence > max(state.logs[log]?.base ?? 0, 1)
+            member.head(log) == sequence && sequence > max(state.logs[log]?.base ?? 0, 1)
                 && mirror.has(RecordAddress(RecordStream(.log, log), sequence))
         }.map(\.key)
     }
 
     /// Tells again what they told. The last record stays, so that the same file put back once more sees that its log
     /// went on.
-    package func trim(_ left: [LogID]) throws(SyncError) {
+    func trim(_ left: [LogID]) throws(SyncError) {
         state.retellsEnded = true
         try publish(isForced: true)
         for log in left {
@@ -107,28 +107,27 @@ extension Replica {
         try publish(isForced: true)
     }
 
-    /// Removes what is said to be gone, here and at a remote: after an own entry that says so is there.
-    func removeTrimmed(at store: any RecordStore, isAcknowledged: Bool) throws(SyncError) {
+    /// Removes what is said to be gone, here and at the remote: after an own entry that says so is there.
+    func removeTrimmed(isAcknowledged: Bool) throws(SyncError) {
         // What another device's entry says is for that device to remove, which knows that its entry is there.
         var said: [LogID: UInt64] = [:]
-        if isAcknowledged, let newest = try? check(state.log, state.sequence) {
-            for trim in newest.trims { said[trim.log] = trim.base }
+        if isAcknowledged {
+            do throws(Obstacle) {
+                for trim in try check(state.log, state.sequence)?.trims ?? [] { said[trim.log] = trim.base }
+            } catch { if case .fails(let error) = error { throw error } }
         }
         for (log, known) in state.logs where known.base > 1 {
             let stream = RecordStream(.log, log)
-            if isAcknowledged, said[log] ?? 0 >= known.base, log == state.log || known.end != nil {
+            let below = mirror.numbers(of: log).filter { $0 < known.base }
+            if isAcknowledged, let store, said[log] ?? 0 >= known.base, log == state.log || known.end != nil {
+                let parts = try namedBlobs(of: log, below)
                 try stored { () throws(RecordStoreError) in
-                    for reference in try blobs(of: stream, below: known.base) {
-                        try store.remove(RecordStream(.blob, reference), below: .max)
-                    }
+                    for reference in parts { try store.remove(RecordStream(.blob, reference), below: .max) }
                     try store.remove(stream, below: known.base)
                 }
             }
-            guard log != state.log || isAcknowledged, mirror.numbers(of: log).contains(where: { $0 < known.base })
-            else {
-                continue
-            }
-            for reference in (try? blobs(of: stream, below: known.base)) ?? [] {
+            guard log != state.log || isAcknowledged, !below.isEmpty else { continue }
+            for reference in try namedBlobs(of: log, below) {
                 try mirror.remove(RecordStream(.blob, reference), below: .max)
             }
             try mirror.remove(stream, below: known.base)
@@ -136,10 +135,12 @@ extension Replica {
     }
 
     /// The large values that entries name which go.
-    private func blobs(of stream: RecordStream, below base: UInt64) throws(RecordStoreError) -> [Bytes16] {
+    private func namedBlobs(of log: LogID, _ numbers: Set<UInt64>) throws(SyncError) -> [Bytes16] {
         var found: [Bytes16] = []
-        for number in mirror.numbers(of: stream) where number < base {
-            do throws(Obstacle) { found += try blobs(of: stream.name, number).map(\.id) } catch { continue }
+        for number in numbers {
+            do throws(Obstacle) { found += try blobs(of: log, number).map(\.id) } catch {
+                if case .fails(let error) = error { throw error }
+            }
         }
         return found
     }

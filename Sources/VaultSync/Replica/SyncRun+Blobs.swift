@@ -10,28 +10,43 @@ enum Blob {
     static let itemLength = 128 << 10
 }
 
-extension Replica {
+extension BlobReference {
+    /// Where its parts lie.
+    var addresses: [RecordAddress] {
+        let count = max(1, (length + UInt64(Blob.partLength) - 1) / UInt64(Blob.partLength))
+        return (1...count).map { RecordAddress(RecordStream(.blob, id), $0) }
+    }
+}
+
+extension SyncRun {
     /// Puts the parts of a large value together.
     func blob(_ reference: BlobReference) throws(Obstacle) -> Secret {
+        if let value = try assemble(reference, isFresh: false) { return value }
+        // The mirror may be what was altered: its parts come again.
+        for address in reference.addresses { try checking { () throws(SyncError) in try mirror.drop(address) } }
+        if let value = try assemble(reference, isFresh: true) { return value }
+        throw .stops(reference.addresses[0].alarm(.damaged, "an altered large value"))
+    }
+
+    /// - Parameter isFresh: whether parts that do not open came from the remote just now.
+    /// - Returns: nil when the parts are not the value that the entry names.
+    private func assemble(_ reference: BlobReference, isFresh: Bool) throws(Obstacle) -> Secret? {
         var value = try checking { () throws(SyncError) in
             try secured { () throws(CryptoError) in try SecretBytes(zeroed: Int(reference.length)) }
         }
-        var (offset, number): (Int, UInt64) = (0, 0)
-        while offset < value.count {
-            number += 1
-            let address = RecordAddress(RecordStream(.blob, reference.id), number)
-            let content = try part(at: address)
-            guard content.count > 0, content.count <= value.count - offset else {
-                throw .stops(address.alarm(.damaged, "a part of a large value that is too long"))
+        var offset = 0
+        for address in reference.addresses {
+            let content: SecretBytes
+            do throws(Obstacle) { content = try part(at: address) } catch {
+                if case .stops = error, !isFresh { return nil }
+                throw error
             }
+            guard content.count > 0, content.count <= value.count - offset else { return nil }
             content.withBytes { value.replace(at: offset, with: $0) }
             offset += content.count
         }
         let hash = value.withBytes { Bytes32(KeyedHash.digest($0).bytes.span) }
-        guard hash == reference.hash else {
-            let address = RecordAddress(RecordStream(.blob, reference.id), 1)
-            throw .stops(address.alarm(.damaged, "a large value that was changed"))
-        }
+        guard offset == value.count, hash == reference.hash else { return nil }
         return Secret(value)
     }
 
@@ -39,14 +54,36 @@ extension Replica {
         if let here = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) {
             return try open(try parse(here, at: address), at: address)
         }
-        guard let fetched = try checking({ () throws(SyncError) in try fetchBlob?(address) }) else {
-            throw .waits(.blob)
+        guard let fetched = try checking({ () throws(SyncError) in try remoteRecord(at: address) }) else {
+            throw .waits(.part(address))
         }
         let content = try open(try parse(fetched, at: address), at: address)
-        try checking { () throws(SyncError) in try mirror.add([StoredRecord(address, fetched)]) }
+        try checking { () throws(SyncError) in try mirror.add([StoredRecord(address, fetched)], isFetched: true) }
         return content
     }
 
+    func remoteRecord(at address: RecordAddress) throws(SyncError) -> [UInt8]? {
+        guard let store else { return nil }
+        return try stored { () throws(RecordStoreError) in try store.record(at: address) }
+    }
+
+    /// Brings the large values that an entry names into the mirror.
+    ///
+    /// - Returns: whether all of them are there.
+    func fetchParts(of record: StoredRecord) throws(SyncError) -> Bool {
+        do throws(Obstacle) {
+            let references = try blobs(in: record.bytes, at: record.address)
+            checks.blobs[record.address] = references
+            for reference in references { _ = try blob(reference) }
+            return true
+        } catch {
+            if case .fails(let error) = error { throw error }
+            return false
+        }
+    }
+}
+
+extension RecordSealer {
     /// Takes large values out of a state, and as many others as it takes for the rest to fit into an entry.
     ///
     /// - Parameter parts: gets their records.
@@ -93,7 +130,7 @@ extension Replica {
             let range = start..<min(start + Blob.partLength, secret.count)
             let part = try secured { () throws(CryptoError) in Secret(try secret.bytes.copy(of: range)) }
             let address = RecordAddress(RecordStream(.blob, reference.id), UInt64(index + 1))
-            let record = try sealer.seal([.secret(part)], at: address, epoch: key.epoch, key: key.key, signedBy: nil)
+            let record = try seal([.secret(part)], at: address, epoch: key.epoch, key: key.key, signedBy: nil)
             parts.append(StoredRecord(address, record))
         }
         return reference
@@ -101,6 +138,12 @@ extension Replica {
 }
 
 extension ItemState {
+    var blobs: [BlobReference] {
+        fields.values.flatMap { values in
+            values.values.compactMap { if case .blob(let reference) = $0 { reference } else { nil } }
+        }
+    }
+
     /// What the item has of an entry at least, in bytes: its values can lie apart, its writes' names cannot.
     var leastLength: Int {
         var length = 26 + context.count * (10 + Bytes16.length)

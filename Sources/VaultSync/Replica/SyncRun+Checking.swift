@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+// Whether a record is what its address says: decided from its bytes and what the member knows.
+
+extension SyncRun {
+    /// Checks a record of the mirror: that it is an entry of its address, written by the device whose log it is.
+    ///
+    /// - Returns: nil when nothing of it counts: it lies behind the log's end.
+    func check(_ log: LogID, _ sequence: UInt64) throws(Obstacle) -> CheckedEntry? {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        if member.isBeyondEnd(log, sequence) { return nil }
+        if let known = checks.entries[address] { return known }
+        guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return nil }
+        return try check(bytes, at: address)
+    }
+
+    /// As ``check(_:_:)``, of bytes from anywhere.
+    func check(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> CheckedEntry? {
+        let (log, sequence) = (address.stream.name, address.sequence)
+        if member.isBeyondEnd(log, sequence) { return nil }
+        let record = try parse(bytes, at: address)
+        let content = try open(record, at: address)
+        let entry = try entry(in: content, at: address, withItems: false)
+        guard entry.logID == log, entry.sequence == sequence, entry.realmID == member.realmID,
+            entry.epoch == record.epoch
+        else {
+            throw .stops(address.alarm(.damaged, "an entry of another place"))
+        }
+        guard entry.rosterSequence <= member.roster.sequence else { throw .waits(.roster(entry.rosterSequence)) }
+        guard entry.rosterSequence >= 1, member.roster.hashes[Int(entry.rosterSequence) - 1] == entry.rosterHash else {
+            throw .stops(address.alarm(.forked, "an entry that knows another roster"))
+        }
+        if let owner = state.logs[log]?.device, owner != entry.deviceID {
+            throw .stops(address.alarm(.forged, "an entry in the log of another device"))
+        }
+        guard let author = member.roster.known[entry.deviceID], author.writes else {
+            throw .stops(address.alarm(.forged, "an entry of no member"))
+        }
+        // First: a holder of a key of the fleet could else name any device.
+        guard sealer.isSigned(content, record, .log, by: author.signingKey) else {
+            throw .stops(address.alarm(.forged, "an entry with a wrong signature"))
+        }
+        if member.roster.device(author.id) == nil, state.logs[log]?.end == nil {
+            // Of a removed device, and unknown to the one that removed it. It ends no log by a record far behind the
+            // first that another device has written and this one has not read.
+            if sequence == member.head(log) + 1 {
+                state.logs[log, default: LogState()].device = author.id
+                state.logs[log]?.end = 0
+                othersAt = nil
+            }
+            return nil
+        }
+        let result = CheckedEntry(entry, hash: sealer.hash(address, bytes))
+        checks.entries[address] = result
+        checks.opened[address] = Secret(content)
+        return result
+    }
+
+    /// Whether a device has written a record of its address.
+    func isEntry(_ stored: StoredRecord, by device: DeviceID) throws(SyncError) -> Bool {
+        let address = stored.address
+        let own = device == member.deviceID ? member.identity.device.signing : nil
+        guard let key = own ?? member.roster.known[device]?.signingKey else { return false }
+        do throws(Obstacle) {
+            let record = try parse(stored.bytes, at: address)
+            let content = try open(record, at: address)
+            let entry = try entry(in: content, at: address, withItems: false)
+            return entry.logID == address.stream.name && entry.sequence == address.sequence
+                && entry.realmID == member.realmID && entry.deviceID == device
+                && sealer.isSigned(content, record, .log, by: key)
+        } catch {
+            if case .fails(let error) = error { throw error }
+            return false
+        }
+    }
+
+    func parse(_ bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> SealedRecord {
+        do throws(FormatError) { return try SealedRecord(parsing: bytes, address.stream.kind) } catch {
+            throw .stops(address.alarm(.damaged, "no record"))
+        }
+    }
+
+    func open(_ record: SealedRecord, at address: RecordAddress) throws(Obstacle) -> SecretBytes {
+        guard let key = member.identity.epochKeys[record.epoch] else {
+            // A member has the keys of all epochs up to the roster's.
+            guard record.epoch > member.roster.epoch else { throw .stops(address.alarm(.damaged, "an altered record")) }
+            throw .waits(.epoch(record.epoch))
+        }
+        return try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
+    }
+
+    func entry(
+        in content: borrowing SecretBytes, at address: RecordAddress, withItems: Bool
+    ) throws(Obstacle) -> LogEntry<Range<Int>> {
+        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
+        do throws(FormatError) {
+            return try content.withBytes { body throws(FormatError) in
+                try LogEntry(parsing: body.extracting(0..<length), withItems: withItems)
+            }
+        } catch { throw .stops(address.alarm(.damaged, "a malformed entry")) }
+    }
+
+    /// The items of an entry that was checked, with their secrets and with what lies in blobs.
+    func items(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [ItemState<Secret>] {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        let content: Secret
+        if let opened = checks.opened.removeValue(forKey: address) {
+            content = opened
+        } else {
+            // The mirror can be lost or put back meanwhile: what counts is the record that was checked.
+            guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }),
+                checks.entries[address].map({ $0.hash == sealer.hash(address, bytes) }) ?? true
+            else { throw .waits(.entry(log, sequence)) }
+            content = Secret(try open(try parse(bytes, at: address), at: address))
+        }
+        let entry = try entry(in: content.bytes, at: address, withItems: true)
+        var states: [ItemState<Secret>] = []
+        // Items can name one large value any number of times.
+        var large: [BlobReference: Secret] = [:]
+        for item in entry.items {
+            var state: ItemState<Secret>
+            do throws(CryptoError) {
+                state = try item.map { range throws(CryptoError) in Secret(try content.bytes.copy(of: range)) }
+            } catch { throw .fails(secure(error)) }
+            for (field, values) in state.fields {
+                for (dot, value) in values {
+                    guard case .blob(let reference) = value else { continue }
+                    let value: Secret
+                    if let known = large[reference] { value = known } else { value = try blob(reference) }
+                    large[reference] = value
+                    guard !field.isSecret else {
+                        state.fields[field]?[dot] = .secret(value)
+                        continue
+                    }
+                    let plain = value.withBytes { try? FieldValue<Secret>(checking: $0, of: field) }
+                    guard let plain else { throw .stops(address.alarm(.damaged, "a malformed large value")) }
+                    state.fields[field]?[dot] = plain
+                }
+            }
+            states.append(state)
+        }
+        return states
+    }
+
+    /// The large values that an entry of the mirror names.
+    func blobs(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [BlobReference] {
+        let address = RecordAddress(RecordStream(.log, log), sequence)
+        if let known = checks.blobs[address] { return known }
+        guard let bytes = try checking({ () throws(SyncError) in try mirror.bytes(at: address) }) else { return [] }
+        let found = try blobs(in: bytes, at: address)
+        checks.blobs[address] = found
+        return found
+    }
+
+    func blobs(in bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> [BlobReference] {
+        let content = try open(try parse(bytes, at: address), at: address)
+        return try entry(in: content, at: address, withItems: true).items.flatMap(\.blobs)
+    }
+}
+
+/// What a run has found out about records, which never change.
+struct RecordChecks {
+    var entries: [RecordAddress: CheckedEntry] = [:]
+    /// The bodies of entries that were checked just now, until they are applied.
+    var opened: [RecordAddress: Secret] = [:]
+    /// The large values that entries name, as far as these were looked at.
+    var blobs: [RecordAddress: [BlobReference]] = [:]
+}

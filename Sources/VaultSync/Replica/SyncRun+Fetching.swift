@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// How much of what no member wrote a run reads before it stops looking into logs that it does not know.
+enum Junk {
+    /// In bytes, of all streams together.
+    static let mostBytes = 64 << 20
+    /// Of one stream, in records: what follows could not be applied anyway.
+    static let mostRecords = 8
+}
+
+/// One stream of a remote as it is read.
+private struct Intake {
+    let stream: RecordStream
+    /// What lies below it does not count.
+    let base: UInt64
+    /// What is kept at a time, in bytes.
+    static let mostBytes = 4 << 20
+    var batch: [StoredRecord] = []
+    /// Of the batch, in bytes.
+    var length = 0
+    /// Records that no check lets in.
+    var refused = 0
+    /// The last record that was read, and whether it was let in.
+    var last: (record: StoredRecord, isGood: Bool)?
+}
+
+extension SyncRun {
+    /// The mirror takes what it lacks, and only what can be checked: the operator of a remote can put anything there.
+    ///
+    /// - Parameters:
+    ///   - believesBases: false: what lies below the beginning of a log is wanted as well.
+    ///   - applies: whether entries that follow a log's head are applied at once, while they are open.
+    func fetch(
+        _ heads: [RecordStream: StreamHead], believesBases: Bool = true, applies: Bool = false
+    ) throws(SyncError) {
+        let logs = heads.keys.filter { $0.kind == .log && $0.name != state.log }.sorted()
+        // The known first: junk does not keep this device from them.
+        let (known, unknown) = (logs.filter(isKnown), logs.filter { !isKnown($0) })
+        var junk = 0
+        for stream in known + unknown {
+            guard let head = heads[stream] else { continue }
+            guard junk < Junk.mostBytes || isKnown(stream) else {
+                raise(Alarm(.damaged, stream.name, head.first, "too many records that no member wrote"))
+                return
+            }
+            junk += try fetch(stream, head, believesBases, applies)
+        }
+    }
+
+    private func isKnown(_ stream: RecordStream) -> Bool { state.logs[stream.name]?.device != nil }
+
+    /// - Returns: how many bytes of what was read were refused.
+    private func fetch(
+        _ stream: RecordStream, _ head: StreamHead, _ believesBases: Bool, _ applies: Bool
+    ) throws(SyncError) -> Int {
+        let have = mirror.numbers(of: stream)
+        var intake = Intake(
+            stream: stream, base: believesBases ? max(state.logs[stream.name]?.base ?? 0, 1) : 1)
+        // From the first that is missing; if none is, the last that is known comes again.
+        var start = max(intake.base, head.first)
+        while have.contains(start), start < head.last { start += 1 }
+        if start > head.last { return 0 }
+        var junk = 0
+        try read(stream, from: start) { record throws(SyncError) in
+            try checkGoesOn()
+            let before = intake.refused
+            try take(record, &intake)
+            if intake.refused > before { junk += record.bytes.count }
+            if intake.length >= Intake.mostBytes { try keep(&intake, applies) }
+            return intake.refused < Junk.mostRecords
+        }
+        try keep(&intake, applies)
+        return junk
+    }
+
+    /// Reads a stream of the remote.
+    ///
+    /// - Parameter take: says whether it takes the next one, too.
+    func read(
+        _ stream: RecordStream, from sequence: UInt64, _ take: (StoredRecord) throws(SyncError) -> Bool
+    ) throws(SyncError) {
+        guard let store else { return }
+        var failure: SyncError?
+        do throws(RecordStoreError) {
+            try store.read([StreamStart(stream, from: max(sequence, 1))]) { record throws(RecordStoreError) in
+                do throws(SyncError) { if try take(record) { return } } catch { failure = error }
+                throw .stopped
+            }
+        } catch {
+            guard error == .stopped else { throw .store(error) }
+        }
+        if let failure { throw failure }
+    }
+
+    private func take(_ record: StoredRecord, _ intake: inout Intake) throws(SyncError) {
+        let (log, sequence) = (record.address.stream.name, record.address.sequence)
+        guard !member.isBeyondEnd(log, sequence), sequence >= intake.base else { return }
+        if let last = intake.last, last.record.address == record.address {
+            guard last.record.bytes != record.bytes else { return }
+            return try take(record, insteadOf: last.record, isGood: last.isGood, &intake)
+        }
+        var isGood = false
+        defer { intake.last = (record, isGood) }
+        if let mirrored = try mirror.bytes(at: record.address) {
+            isGood = mirrored == record.bytes
+            if !isGood { isGood = try settle(record, against: mirrored) }
+            return
+        }
+        isGood = try isGoodRecord(record)
+        if isGood {
+            intake.batch.append(record)
+            intake.length += record.bytes.count
+        } else {
+            intake.refused += 1
+        }
+    }
+
+    /// A second record at one address, as programs that copy folders leave it.
+    private func take(
+        _ record: StoredRecord, insteadOf first: StoredRecord, isGood: Bool, _ intake: inout Intake
+    ) throws(SyncError) {
+        checks.entries[record.address] = nil
+        guard try isGoodRecord(record) else { return }
+        if isGood { return raise(record.address.alarm(.forked, "two records at one address")) }
+        intake.last = (record, true)
+        intake.batch.append(record)
+    }
+
+    /// Finds out which of two records at one address is the altered one: it goes, wherever it lies.
+    ///
+    /// - Returns: whether the remote's is good.
+    private func settle(_ shown: StoredRecord, against mirrored: [UInt8]) throws(SyncError) -> Bool {
+        let address = shown.address
+        checks.entries[address] = nil
+        let isMirroredGood = try isValid(StoredRecord(address, mirrored))
+        checks.entries[address] = nil
+        let isShownGood = try isGoodRecord(shown)
+        switch (isMirroredGood, isShownGood) {
+        case (true, true): raise(address.alarm(.forked, "two records at one address"))
+        case (false, true):
+            note(address.alarm(.damaged, "the mirror had an altered record"))
+            try mirror.drop(address)
+            try mirror.add([shown])
+        case (true, false):
+            let isKnown = findings.alarms.contains { $0.log == address.stream.name && $0.sequence == address.sequence }
+            if !isKnown { raise(address.alarm(.damaged, "an altered record")) }
+            try replace(at: address, with: mirrored)
+        case (false, false): try mirror.drop(address)
+        }
+        return isShownGood
+    }
+
+    private func isValid(_ record: StoredRecord) throws(SyncError) -> Bool {
+        do throws(Obstacle) {
+            _ = try check(record.bytes, at: record.address)
+            return true
+        } catch {
+            switch error {
+            case .waits(.roster): return true
+            case .fails(let error): throw error
+            default: return false
+            }
+        }
+    }
+
+    /// Whether a record of the remote may enter the mirror; says what is wrong with it.
+    private func isGoodRecord(_ record: StoredRecord) throws(SyncError) -> Bool {
+        let address = record.address
+        guard address.stream.kind.lengths.contains(record.bytes.count),
+            RecordAddress.sequences.contains(address.sequence)
+        else {
+            raise(address.alarm(.damaged, "no record"))
+            return false
+        }
+        do throws(Obstacle) {
+            return try check(record.bytes, at: address) != nil
+        } catch {
+            switch error {
+            // A member wrote it, since it opened; the roster that it knows is yet to come.
+            case .waits(.roster): return true
+            case .waits(let what):
+                waiting[what, default: []].insert(address)
+                return false
+            case .stops(let alarm):
+                raise(alarm)
+                // A device that keeps the true record puts it back once the address is free.
+                if alarm.kind == .damaged, isKnown(address.stream) { clear(address) }
+                return false
+            case .fails(let error): throw error
+            }
+        }
+    }
+
+    /// Frees an address of an altered record. A remote may not let this device.
+    private func clear(_ address: RecordAddress) { try? store?.remove(address) }
+
+    /// Puts the true record in the place of an altered one.
+    func replace(at address: RecordAddress, with bytes: [UInt8]) throws(SyncError) {
+        clear(address)
+        _ = try? store?.append([StoredRecord(address, bytes)])
+    }
+
+    /// The mirror gets what was let in.
+    private func keep(_ intake: inout Intake, _ applies: Bool) throws(SyncError) {
+        defer { checks.opened = [:] }
+        guard !intake.batch.isEmpty else { return }
+        try mirror.add(intake.batch, isFetched: true)
+        findings.report.received += intake.batch.count
+        let (head, batch) = (member.head(intake.stream.name), intake.batch)
+        (intake.batch, intake.length) = ([], 0)
+        if applies { try applyInOrder(intake.stream.name) }
+        // Of entries that were applied before the mirror was lost, nobody reads the large values again.
+        for record in batch where record.address.sequence <= head { _ = try fetchParts(of: record) }
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+// The own log: whether it is this file's and whole, and what follows when it is not.
+
+extension SyncRun {
+    /// Nil: the own log goes on.
+    func reasonForNewLog(_ heads: [RecordStream: StreamHead]) throws(SyncError) -> NewLog.Reason? {
+        let own = try ownRecords(heads, from: firstOfInterest)
+        guard member.hasOwnLog, try !isCopy(own) else { return .copied }
+        let isWhole = try takeBack(own)
+        return isWhole ? nil : .lost
+    }
+
+    private var ownNumbers: Set<UInt64> { mirror.numbers(of: member.ownStream) }
+
+    private var ownBase: UInt64 { max(state.logs[state.log]?.base ?? 0, 1) }
+
+    /// The first own entry that the mirror lacks; of a whole one, the last that a remote has acknowledged.
+    private var firstOfInterest: UInt64 {
+        let here = ownNumbers
+        guard ownBase < state.ackedSequence else { return state.ackedSequence }
+        return (ownBase..<state.ackedSequence).first { !here.contains($0) } ?? state.ackedSequence
+    }
+
+    /// What the remote has of the own log. The operator can put rubbish into it, which makes this file no copy of
+    /// itself: what counts is signed by the log's device.
+    private func ownRecords(
+        _ heads: [RecordStream: StreamHead], from sequence: UInt64
+    ) throws(SyncError) -> [UInt64: [UInt8]] {
+        guard heads[member.ownStream] != nil else { return [:] }
+        let author = state.logs[state.log]?.device ?? member.deviceID
+        var (records, refused): ([UInt64: [UInt8]], Int) = ([:], 0)
+        try read(member.ownStream, from: sequence) { record throws(SyncError) in
+            if try isEntry(record, by: author) {
+                records[record.address.sequence] = record.bytes
+            } else {
+                refused += 1
+                raise(record.address.alarm(.damaged, "a record that this log's device has not written"))
+                if let mine = try mirror.bytes(at: record.address),
+                    try isEntry(StoredRecord(record.address, mine), by: author)
+                {
+                    try replace(at: record.address, with: mine)
+                }
+            }
+            return refused < Junk.mostRecords
+        }
+        return records
+    }
+
+    /// Whether this file is a copy, or was put back: its log is ahead of it, at the remote or in the mirror, or what it
+    /// wrote last is gone.
+    func isCopy(_ own: [UInt64: [UInt8]]) throws(SyncError) -> Bool {
+        let mirrored = ownNumbers
+        if (own.keys.max() ?? 0) > state.sequence || (mirrored.max() ?? 0) > state.sequence { return true }
+        for (sequence, bytes) in own {
+            let address = RecordAddress(member.ownStream, sequence)
+            let mine: Bytes32? =
+                sequence == state.sequence ? state.hash : sequence == state.ackedSequence ? state.ackedHash : nil
+            if let mine, sealer.hash(address, bytes) != mine { return true }
+            guard let here = try mirror.bytes(at: address), here != bytes else { continue }
+            let author = state.logs[state.log]?.device ?? member.deviceID
+            if try isEntry(StoredRecord(address, here), by: author) { return true }
+            try mirror.drop(address)
+        }
+        return try isPendingGone()
+    }
+
+    /// Whether an entry that no remote has acknowledged is missing in the mirror, or is another file's there.
+    private func isPendingGone() throws(SyncError) -> Bool {
+        var (sequence, expected) = (state.sequence, state.hash)
+        while sequence > state.ackedSequence {
+            let address = RecordAddress(member.ownStream, sequence)
+            let bytes = try mirror.bytes(at: address)
+            guard let bytes, sealer.hash(address, bytes) == expected else { return true }
+            sequence -= 1
+            guard sequence > state.ackedSequence, let entry = try ownEntry(bytes, address) else { continue }
+            expected = entry.previous
+        }
+        return false
+    }
+
+    /// Puts what the mirror has lost of the own log back into it.
+    ///
+    /// - Returns: whether the mirror has all of it then, with the large values.
+    private func takeBack(_ own: [UInt64: [UInt8]]) throws(SyncError) -> Bool {
+        let lost = own.filter { $0.key >= ownBase && !ownNumbers.contains($0.key) }
+            .map { StoredRecord(RecordAddress(member.ownStream, $0.key), $0.value) }
+            .sorted { $0.address < $1.address }
+        if !lost.isEmpty { try mirror.add(lost) }
+        for record in try lost + untold() where try !fetchParts(of: record) { return false }
+        let here = ownNumbers
+        return state.sequence < ownBase || (ownBase...state.sequence).allSatisfy(here.contains)
+    }
+
+    /// Own entries that no remote has yet. Without the large values that they name they cannot go up.
+    private func untold() throws(SyncError) -> [StoredRecord] {
+        var records: [StoredRecord] = []
+        var sequence = state.ackedSequence
+        while sequence < state.sequence {
+            sequence += 1
+            let address = RecordAddress(member.ownStream, sequence)
+            if let bytes = try mirror.bytes(at: address) { records.append(StoredRecord(address, bytes)) }
+        }
+        return records
+    }
+
+    // MARK: Beginning anew
+
+    func begin(_ reason: NewLog.Reason, _ heads: [RecordStream: StreamHead]) throws(SyncError) {
+        // A base that this file never published is void: what lies below it is needed.
+        try fetch(heads, believesBases: false)
+        let (old, stream) = (state, member.ownStream)
+        // A file that came from another machine has that one's log, which goes on there.
+        let isOwn = member.hasOwnLog
+        let chain = try ownChain(ownRecords(heads, from: 1))
+        let told = publishedThrough(chain)
+        if isOwn { try mirror.settle(stream, chain) }
+        var fresh = ReplicaState(log: Bytes16(random.bytes(16)))
+        fresh.clock = state.clock
+        (fresh.rosterSequence, fresh.rosterHash, fresh.epoch) = (state.rosterSequence, state.rosterHash, state.epoch)
+        fresh.removals = state.removals
+        for (log, known) in state.logs where known.device != nil || known.end != nil {
+            var kept = LogState()
+            (kept.device, kept.end, kept.endHash) = (known.device, known.end, known.endHash)
+            fresh.logs[log] = kept
+        }
+        if isOwn { leave(old.log, chain, reason, &fresh) }
+        let reader = try readEverything(fresh, chain, isOwn ? old.log : nil)
+        var newLog = NewLog(
+            reason, old: old, told: told, fleet: reader.items.items, reader.state, wall: wall())
+        try items.begin(&newLog)
+        member.state = newLog.state
+        noteCommitted()
+        rollBack()
+        checks = RecordChecks()
+        waiting = [:]
+        findings.report.movedItems += newLog.movedItems
+        switch reason {
+        case .copied: findings.report.newLog = true
+        case .lost:
+            note(Alarm(.rolledBack, old.log, 0, "this device's log was not whole: this device tells everything again"))
+        }
+    }
+
+    /// Ends the log that is left behind: never below what the file knows to be acknowledged, and read like that of any
+    /// other device up to there.
+    private func leave(
+        _ old: LogID, _ chain: [UInt64: [UInt8]], _ reason: NewLog.Reason, _ fresh: inout ReplicaState
+    ) {
+        fresh.ownEnds = state.ownEnds
+        let tail = chain.keys.max() ?? 0
+        guard tail > 0 || state.sequence > 0 else { return }
+        var left = fresh.logs[old] ?? LogState()
+        left.device = member.deviceID
+        let known = max(tail, state.ackedSequence)
+        if left.end.map({ known < $0 }) ?? true {
+            left.end = known
+            left.endHash =
+                chain[known].map { sealer.hash(RecordAddress(RecordStream(.log, old), known), $0) }
+                ?? (known == 0 ? .zero : state.ackedHash)
+        }
+        let end = left.end ?? known
+        fresh.ownEnds[old] = end
+        // The file has all that its log told: with everything told again, nothing of the log is needed.
+        if reason == .lost { (left.base, left.baseHash, left.said) = (end + 1, left.endHash, end + 1) }
+        fresh.logs[old] = left
+    }
+
+    /// The old log is what the remote has of it, and what of the mirror continues that.
+    private func ownChain(_ own: [UInt64: [UInt8]]) throws(SyncError) -> [UInt64: [UInt8]] {
+        let stream = member.ownStream
+        var chain = own
+        // What lies before the part that was read was acknowledged.
+        for number in mirror.numbers(of: stream) where number < own.keys.min() ?? 1 {
+            chain[number] = try mirror.bytes(at: RecordAddress(stream, number))
+        }
+        var next = (chain.keys.max() ?? 0) + 1
+        while let bytes = try mirror.bytes(at: RecordAddress(stream, next)) {
+            let before = chain[next - 1].map { sealer.hash(RecordAddress(stream, next - 1), $0) }
+            guard next == 1 || before != nil, let entry = try ownEntry(bytes, RecordAddress(stream, next)),
+                entry.previous == before ?? .zero
+            else {
+                break
+            }
+            chain[next] = bytes
+            next += 1
+        }
+        return chain
+    }
+
+    /// An own entry, by whichever of this device's files it was written.
+    private func ownEntry(_ bytes: [UInt8], _ address: RecordAddress) throws(SyncError) -> LogEntry<Range<Int>>? {
+        do throws(Obstacle) {
+            return try entry(in: open(parse(bytes, at: address), at: address), at: address, withItems: true)
+        } catch {
+            if case .fails(let error) = error { throw error }
+            return nil
+        }
+    }
+
+    /// Up to which stamp this file's own writes are in records that count.
+    private func publishedThrough(_ chain: [UInt64: [UInt8]]) -> UInt64 {
+        let old = state.log
+        func has(_ sequence: UInt64, _ hash: Bytes32) -> Bool {
+            guard let bytes = chain[sequence] else { return false }
+            return sealer.hash(RecordAddress(member.ownStream, sequence), bytes) == hash
+        }
+        if let end = state.logs[old]?.end {
+            var through: UInt64 = 0
+            for (sequence, bytes) in chain where sequence <= end {
+                guard let entry = try? ownEntry(bytes, RecordAddress(member.ownStream, sequence)) else { continue }
+                through = max(through, entry.items.compactMap { $0.context[old] }.max() ?? 0)
+            }
+            return min(through, state.ackedThrough)
+        }
+        return state.sequence > 0 && has(state.sequence, state.hash) ? state.through : state.ackedThrough
+    }
+
+    /// Everything from the records that are in hand, as a new device reads it. Of the log that is left behind, entries
+    /// beyond a gap count as well: states are whole, and their author was this device.
+    private func readEverything(
+        _ fresh: ReplicaState, _ chain: [UInt64: [UInt8]], _ own: LogID?
+    ) throws(SyncError) -> (items: MemoryItems, state: ReplicaState) {
+        let memory = MemoryItems(fresh, random: random)
+        var reader = member
+        reader.state = fresh
+        let replica = Replica(memory, reader, mirror: mirror, policy: policy, random: random, clock: wall)
+        return try replica.withRun(store) { run throws(SyncError) in
+            try run.applyEverything()
+            if let own {
+                for sequence in chain.keys.sorted() where sequence > run.member.head(own) {
+                    do throws(Obstacle) {
+                        for item in try run.items(of: own, sequence) { run.queue.told.append((item, 0)) }
+                    } catch {
+                        if case .fails(let error) = error { throw error }
+                    }
+                }
+                try run.flush()
+            }
+            run.state.retellsEnded = false
+            return (memory, run.state)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultCrypto
+internal import VaultFormat
+
+extension SyncRun {
+    /// Takes the records of the roster that the mirror has, as far as this device has followed it.
+    func replayRoster() throws(SyncError) {
+        while member.roster.sequence < state.rosterSequence {
+            let address = RecordAddress(member.rosterStream, member.roster.sequence + 1)
+            guard let bytes = try mirror.bytes(at: address) else { return }
+            let before = member
+            do throws(SyncError) { try takeRoster(bytes, at: address) } catch {
+                guard error.isOfRecord else { throw error }
+                // The mirror's copy was altered: the remotes have the record, or another device brings it back.
+                member = before
+                return try mirror.drop(address)
+            }
+        }
+    }
+
+    /// Takes what the remote has of the roster beyond what is known.
+    func followRoster(_ heads: [RecordStream: StreamHead]? = nil) throws(SyncError) {
+        let last = heads?[member.rosterStream]?.last
+        if let last, last < state.rosterSequence {
+            note(Alarm(.rolledBack, nil, last, "the roster had \(state.rosterSequence) records, and has \(last)"))
+        }
+        // The last that is known comes again: it must be the same.
+        try read(member.rosterStream, from: max(member.roster.sequence, 1)) { record throws(SyncError) in
+            try follow(record)
+            return true
+        }
+        guard member.roster.sequence >= state.rosterSequence else {
+            throw .alarm(Alarm(.withheld, nil, state.rosterSequence, "the roster that this device has followed"))
+        }
+    }
+
+    private func follow(_ record: StoredRecord) throws(SyncError) {
+        let sequence = record.address.sequence
+        guard sequence > member.roster.sequence else {
+            guard sequence >= 1, member.roster.hashes[Int(sequence) - 1] == sealer.hash(record.address, record.bytes)
+            else { return try settleRoster(record) }
+            return
+        }
+        guard sequence == member.roster.sequence + 1 else { return }
+        try takeRoster(record.bytes, at: record.address)
+        if !mirror.has(record.address) { try mirror.add([record]) }
+        // What was followed stays so, also when the rest of the run fails.
+        noteCommitted()
+        if member.roster.device(member.deviceID) == nil, member.roster.known[member.deviceID] != nil { throw .removed }
+    }
+
+    /// The remote has another record of the roster than the one that was followed: an altered one is replaced.
+    private func settleRoster(_ shown: StoredRecord) throws(SyncError) {
+        guard let mine = try mirror.bytes(at: shown.address), try !isRosterRecord(shown) else {
+            throw .alarm(shown.address.alarm(.forked, "the roster was changed on both sides"))
+        }
+        raise(shown.address.alarm(.damaged, "an altered record of the roster"))
+        try replace(at: shown.address, with: mine)
+    }
+
+    /// Whether an owner has signed a record of the roster for its address.
+    private func isRosterRecord(_ stored: StoredRecord) throws(SyncError) -> Bool {
+        do throws(Obstacle) {
+            let record = try parse(stored.bytes, at: stored.address)
+            let content = try open(record, at: stored.address)
+            let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, stored.address) }
+            let entry = content.withBytes { body in
+                try? RosterEntry<Range<Int>>(parsing: body.extracting(0..<length))
+            }
+            guard let entry, let signer = member.roster.known[entry.signer] else { return false }
+            return sealer.isSigned(content, record, .roster, by: signer.signingKey)
+        } catch {
+            switch error {
+            // A member of an epoch that this device does not know may have written it.
+            case .waits: return true
+            case .stops: return false
+            case .fails(let error): throw error
+            }
+        }
+    }
+
+    /// Applies the next record of the roster.
+    func takeRoster(_ bytes: [UInt8], at address: RecordAddress) throws(SyncError) {
+        let record: SealedRecord
+        do throws(FormatError) { record = try SealedRecord(parsing: bytes, .roster) } catch {
+            throw .alarm(address.alarm(.damaged, "no record of a roster"))
+        }
+        let key: Secret
+        let isNewKey = member.identity.epochKeys[record.epoch] == nil
+        if let known = member.identity.epochKeys[record.epoch] {
+            key = known
+        } else {
+            guard record.epoch == member.roster.epoch &+ 1 else {
+                throw .alarm(address.alarm(.damaged, "a roster of an epoch that does not follow"))
+            }
+            guard let found = openSeal(of: record) else {
+                // The operator of a remote can put a record here that no device opens: a farewell alone is believed.
+                guard member.isFarewell(record, at: address, to: member.identity) else {
+                    throw .alarm(address.alarm(.damaged, "a roster's record that has no key for this device"))
+                }
+                throw .removed
+            }
+            key = found
+        }
+        let content = try sealer.open(record, at: address, key: key)
+        let length = try RecordSealer.bodyLength(content, address)
+        let entry: RosterEntry<Range<Int>>
+        do throws(FormatError) {
+            entry = try content.withBytes { body throws(FormatError) in
+                try RosterEntry(parsing: body.extracting(0..<length))
+            }
+        } catch { throw .alarm(address.alarm(.damaged, "a record of a roster that is none")) }
+        guard entry.epoch == record.epoch else { throw .alarm(address.alarm(.damaged, "a roster of another epoch")) }
+        for case .epoch(_, let hash) in entry.operations
+        where hash != Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span) {
+            throw .alarm(address.alarm(.forged, "another key than the roster's"))
+        }
+        let removals = try member.roster.apply(entry, hash: sealer.hash(address, bytes), at: address) { publicKey in
+            sealer.isSigned(content, record, .roster, by: publicKey)
+        }
+        othersAt = nil
+        if isNewKey { member.identity = try member.identity.with([record.epoch: key]) }
+        guard address.sequence > state.rosterSequence else {
+            // It was followed before: what it did is known.
+            guard address.sequence < state.rosterSequence || member.roster.hash == state.rosterHash else {
+                throw .alarm(address.alarm(.forked, "another roster than the one that was followed"))
+            }
+            return
+        }
+        for removal in removals { member.end(removal) }
+        let roster = member.roster
+        (state.rosterSequence, state.rosterHash, state.epoch) = (roster.sequence, roster.hash, roster.epoch)
+    }
+
+    /// The key that the record has for this device. Nil: the record has none.
+    private func openSeal(of record: SealedRecord) -> Secret? {
+        // In the order of the roster, from which some go with this very record.
+        let place = member.roster.devices.firstIndex { $0.id == member.deviceID } ?? 0
+        let likely = stride(from: min(place, record.sealCount - 1), through: 0, by: -1)
+        for index in Array(likely) + Array((min(place, record.sealCount - 1) + 1)..<max(record.sealCount, 1)) {
+            guard let range = record.seal(at: index),
+                let opened = try? member.identity.box.open(record.bytes.span.extracting(range)), opened.count == 32
+            else { continue }
+            return Secret(opened)
+        }
+        return nil
+    }
+
+    /// Signs a record of the roster and puts it at the remote's end of the chain; without a remote, into the mirror:
+    /// the first record of a new realm, which goes up with the first sync.
+    ///
+    /// - Parameters:
+    ///   - newKey: of the next epoch, for those who remain.
+    ///   - signer: another device than this one: the recovery code's.
+    /// - Returns: false when another device was faster.
+    func appendToRoster(
+        _ operations: [RosterOperation<Secret>], newKey: Secret? = nil, signedBy signer: Identity? = nil
+    ) throws(SyncError) -> Bool {
+        let signer = signer ?? member.identity
+        let epoch = newKey == nil ? max(member.roster.epoch, 1) : member.roster.epoch + 1
+        guard let key = newKey ?? member.identity.epochKeys[epoch] else { throw .notJoined }
+        var seals: [[UInt8]] = []
+        if newKey != nil || member.roster.sequence == 0 {
+            for device in recipients(operations) {
+                seals.append(
+                    try secured { () throws(CryptoError) in
+                        try BoxKeyPair.seal(key.bytes, to: device.boxKey.bytes.span)
+                    })
+            }
+        }
+        let sequence = member.roster.sequence + 1
+        var farewells: [[UInt8]] = []
+        for case .remove(let gone, _) in operations {
+            guard let device = member.roster.device(gone) else { throw .noSuchDevice }
+            farewells.append(try Farewell.seal(to: device, member.realmID, sequence, signedBy: signer))
+        }
+        let stamp = member.tick(wall(), above: try items.moment().newest)
+        let entry = RosterEntry<Secret>(
+            epoch: epoch, realmID: member.realmID, sequence: sequence, previous: member.roster.hash,
+            signer: signer.deviceID, hlc: stamp, operations: operations)
+        let address = RecordAddress(member.rosterStream, entry.sequence)
+        let pieces = try formed { () throws(FormatError) in try entry.pieces() }
+        let record = try sealer.seal(
+            pieces, at: address, epoch: epoch, key: key, seals: seals, farewells: farewells, signedBy: signer)
+        if let store {
+            let appended = try stored { () throws(RecordStoreError) in
+                try store.append([StoredRecord(address, record)])
+            }
+            guard appended.first != .differs else { return false }
+        }
+        if let newKey { member.identity = try member.identity.with([epoch: newKey]) }
+        try mirror.add([StoredRecord(address, record)])
+        try takeRoster(record, at: address)
+        return true
+    }
+
+    /// Another epoch's key, and the operation that begins it.
+    func makeEpoch() throws(SyncError) -> (key: Secret, operation: RosterOperation<Secret>) {
+        guard let before = member.identity.epochKeys[member.roster.epoch] else { throw .notJoined }
+        let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
+        let hash = Bytes32(key.withBytes { KeyedHash.digest($0) }.bytes.span)
+        return (key, .epoch(previousKey: before, keyHash: hash))
+    }
+
+    /// Follows the roster to the record of another device that was faster.
+    func followFaster() throws(SyncError) {
+        let sequence = member.roster.sequence
+        try followRoster()
+        guard member.roster.sequence > sequence else {
+            let address = RecordAddress(member.rosterStream, sequence + 1)
+            throw .alarm(address.alarm(.damaged, "something that is no record is in the place of the roster's next"))
+        }
+    }
+
+    /// Those who are members after the operations, in the order of the roster.
+    private func recipients(_ operations: [RosterOperation<Secret>]) -> [RosterDevice] {
+        var devices = member.roster.devices
+        for operation in operations {
+            switch operation {
+            case .enrol(let device): devices.append(device)
+            case .remove(let gone, _): devices.removeAll { $0.id == gone }
+            case .genesis, .epoch, .recovery: break
+            }
+        }
+        return devices
+    }
+}

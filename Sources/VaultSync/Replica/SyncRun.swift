@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+/// One sync with one remote: what it knows, from the first look at the remote's heads to the last upload, and nothing
+/// of it afterwards.
+final class SyncRun<Items: ReplicaItems> {
+    let items: Items
+    let mirror: Mirror
+    let policy: ReplicaPolicy
+    let random: any RandomSource
+    let wall: WallClock
+    /// Nil: the mirror is all there is.
+    let store: (any RecordStore)?
+    let sealer: RecordSealer
+    private let goesOn: () -> Bool
+    /// As this run has it; ``committed``, as the items have it.
+    var member: Member {
+        didSet { if member.roster.sequence != oldValue.roster.sequence { othersAt = nil } }
+    }
+    private(set) var committed: Member
+    var findings = SyncFindings()
+    /// What signed entries in hand say of the logs, whether they can be applied yet or not.
+    var hearsay = Hearsay()
+    var checks = RecordChecks()
+    /// Entries that were applied and are not committed yet.
+    var queue = ReplicaChange()
+    var waiting: [Missing: Set<RecordAddress>] = [:]
+    /// The words of the heads of all open logs but the own; nil: they are to be added up.
+    var othersAt: UInt64?
+    var summed: (sum: UInt64, version: UInt64)?
+    /// The sum of items of which every write is told; nil: some are not.
+    var comparable: (version: UInt64, through: UInt64, sum: UInt64?)?
+
+    init(_ replica: Replica<Items>, _ store: (any RecordStore)?) {
+        (items, mirror, policy, random) = (replica.items, replica.mirror, replica.policy, replica.random)
+        (wall, goesOn, member, committed) = (replica.wall, replica.goesOn, replica.member, replica.member)
+        self.store = store
+        sealer = RecordSealer(realmID: replica.member.realmID, random: replica.random)
+    }
+
+    var state: ReplicaState {
+        get { member.state }
+        _modify { yield &member.state }
+    }
+
+    /// In milliseconds since 1970.
+    var now: UInt64 { wall() >> 16 }
+
+    func raise(_ alarm: Alarm) { findings.raise(alarm) }
+
+    func note(_ alarm: Alarm) { findings.note(alarm) }
+
+    /// - Throws: `.vault(.cancelled)`
+    func checkGoesOn() throws(SyncError) { if !goesOn() { throw .vault(.cancelled) } }
+
+    /// Makes durable what was applied.
+    func flush() throws(SyncError) {
+        let change = queue
+        queue = ReplicaChange()
+        try commit(change)
+    }
+
+    func commit(_ change: ReplicaChange) throws(SyncError) {
+        try items.commit(change, state)
+        committed = member
+    }
+
+    func noteCommitted() { committed = member }
+
+    /// Forgets what was not committed.
+    func rollBack() {
+        member = committed
+        (queue, othersAt, hearsay) = (ReplicaChange(), nil, Hearsay())
+    }
+
+    // MARK: The sync
+
+    func sync(_ remote: inout RemoteState, acknowledgedElsewhere: UInt64?, tells: Bool) throws(SyncError) {
+        let heads = try readHeads()
+        try followRoster(heads)
+        if let reason = try reasonForNewLog(heads) { try begin(reason, heads) }
+        try fetch(heads, applies: true)
+        noteRollback(heads, remote)
+        try applyAll(shown: heads)
+        if state.logs[state.log]?.end != nil {
+            try begin(.copied, heads)
+            try applyAll(shown: heads)
+        }
+        if tells {
+            let acknowledged = remote.log == state.log ? remote.acknowledged : 0
+            try tidyOrPublish(acknowledged: min(acknowledged, acknowledgedElsewhere ?? .max))
+        } else {
+            try flush()
+        }
+        try upload(heads, &remote)
+        remote.lastSync = now
+    }
+
+    /// What a sync can do while the vault is locked.
+    func fetchLocked(_ remote: inout RemoteState) throws(SyncError) {
+        findings.report.isLocked = true
+        let heads = try readHeads()
+        try followRoster(heads)
+        try fetch(heads)
+        // Nothing goes up, so nothing is healed.
+        noteRollback(heads, remote, heals: false)
+        try checkFetched()
+        for (stream, head) in heads where stream.kind != .blob {
+            // What the mirror has was checked: no number that an operator invented is remembered.
+            let there = mirror.numbers(of: stream).filter { $0 <= head.last }.max() ?? 0
+            remote.seen[stream] = max(remote.seen[stream] ?? 0, there)
+        }
+        try flush()
+    }
+
+    private func checkFetched() throws(SyncError) {
+        for log in mirror.logs where log != state.log {
+            do throws(Obstacle) {
+                for sequence in mirror.numbers(of: log).sorted() where sequence > member.head(log) {
+                    if try check(log, sequence) != nil { findings.report.waiting += 1 }
+                }
+            } catch {
+                switch error {
+                case .waits: continue
+                case .stops(let alarm): try raise(alarm, stopping: log)
+                case .fails(let error): throw error
+                }
+            }
+        }
+    }
+
+    func joinFetched() throws(SyncError) {
+        // What became of a file that was copied or put back, a complete look at a remote tells.
+        guard member.hasOwnLog, state.logs[state.log]?.end == nil, try !isCopy([:]) else { return }
+        try applyAll()
+    }
+
+    /// What the remote has of rosters, logs and large values.
+    func readHeads() throws(SyncError) -> [RecordStream: StreamHead] {
+        guard let store else { return [:] }
+        let heads = try stored { () throws(RecordStoreError) in try store.heads() }
+        return Dictionary(heads.map { ($0.stream, $0) }) { first, _ in first }
+    }
+
+    /// A remote that has less than it had: healed by what goes up, if the mirror has it.
+    private func noteRollback(
+        _ heads: [RecordStream: StreamHead], _ remote: RemoteState, heals: Bool = true
+    ) {
+        for (stream, seen) in remote.seen where stream.kind == .log {
+            let there = heads[stream]?.last ?? 0
+            let base = state.logs[stream.name]?.base ?? 0
+            guard there < seen, base <= seen, !member.isBeyondEnd(stream.name, there + 1) else { continue }
+            let alarm = Alarm(.rolledBack, stream.name, there, "a log had \(seen) records, and has \(there)")
+            if heals, mirror.has(RecordAddress(stream, seen)) { note(alarm) } else { raise(alarm) }
+        }
+    }
+}
+
+/// What signed entries say of the logs, as far as they lie in hand without a gap.
+struct Hearsay {
+    /// Where logs are said to begin; nil: nobody has looked.
+    var bases: [LogID: UInt64]?
+    /// Where a log goes on whose beginning is gone.
+    var jumps: [LogID: UInt64] = [:]
+    /// Where logs are said to end.
+    var ends: [LogID: UInt64] = [:]
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import TestSupport
+import Vault
+import VaultCrypto
+import VaultFormat
+import VaultStorage
+
+@testable import VaultSync
+
+/// Homes that share a folder, and everything that can come between two steps of a sync: verbs, a second sync, kills,
+/// locks, lost mirrors, a folder that is put back or altered, clocks that jump.
+final class InterleavedFleet {
+    /// A secret that a person gave an item.
+    struct Write {
+        let home: String
+        let account: String
+        let value: String
+        /// The values that the person saw there, which the write replaced.
+        let seen: Set<String>
+        let isAcknowledged: Bool
+    }
+
+    struct Life {
+        var steps = 14
+        /// Whether the folder is altered and put back.
+        var isHostile = false
+        var broken: BrokenRule?
+    }
+
+    let disk: SharedDisk
+    let homes: [InterleavedHome]
+    let random: SeededRandom
+    private let life: Life
+    private var writes: [Write] = []
+    /// What honest devices have put into the folder and not trimmed, as they put it there.
+    private var honest: [String: [UInt8]] = [:]
+    private var copies: [String: [String: [UInt8]]] = [:]
+    private var isInterfering = false
+    private var counter = 0
+    private(set) var problems: [String] = []
+    private(set) var stats: [String: Int] = [:]
+
+    private init(_ template: Template, _ seed: Int, _ life: Life) {
+        random = SeededRandom("interleaved \(seed)")
+        let disk = template.disk.copy()
+        (self.disk, self.life) = (disk, life)
+        let names = SeededRandom("names \(seed)")
+        homes = template.names.map { name in
+            InterleavedHome(name, on: disk, names, clock: ManualClock(now: 800_000_100, step: 0.001))
+        }
+        honest = disk.content(below: InterleavedHome.folder)
+    }
+
+    /// Homes that have joined, as every life begins.
+    struct Template: @unchecked Sendable {
+        let disk: SharedDisk
+        let names: [String]
+
+        init(_ names: [String]) throws {
+            self.names = names
+            let random = SeededRandom("template")
+            let disk = SharedDisk()
+            self.disk = disk
+            let clock = ManualClock()
+            let url = RemoteURL(folder: FilePath(InterleavedHome.folder))
+            let homes = names.map { InterleavedHome($0, on: disk, random, clock: clock) }
+            for home in homes { try home.create() }
+            let founder = try homes[0].openVerbs().fleet
+            _ = try founder.found(url, deviceName: names[0], onlySynchronizable: false)
+            for home in homes.dropFirst() {
+                let attempt = try home.openVerbs().fleet.requestToJoin(
+                    url, deviceName: home.name, onlySynchronizable: false)
+                _ = try founder.approve(attempt.code, role: .owner)
+                guard try attempt.poll() else { throw SyncError.noAnswer }
+            }
+            for _ in 0..<2 { for home in homes { _ = try home.openVerbs().fleet.sync() } }
+            for home in homes { home.close() }
+        }
+    }
+
+    private static let templates: [Template] = {
+        do { return try [Template(["a", "b"]), Template(["a", "b", "c"])] } catch {
+            preconditionFailure("no fleet to begin with: \(error)")
+        }
+    }()
+
+    private func count(_ name: String, _ number: Int = 1) { stats[name, default: 0] += number }
+
+    // MARK: A life
+
+    static func live(_ seed: Int, _ life: Life) throws -> InterleavedFleet {
+        let fleet = InterleavedFleet(templates[seed % templates.count], seed, life)
+        for _ in 0..<life.steps { try fleet.step() }
+        try fleet.end()
+        return fleet
+    }
+
+    private func step() throws {
+        let home = random.element(of: homes)
+        home.clock.advance(by: Double(random.number(in: 1...90)))
+        switch random.uniform(100) {
+        case 0..<35: try verb(home)
+        case 35..<85: try sync(home)
+        default: try interfere(home, nil)
+        }
+        for home in homes { home.endKilled() }
+    }
+
+    /// A sync with something between its steps.
+    private func sync(_ home: InterleavedHome) throws {
+        guard let handle = try open(home.openSyncing) else { return }
+        var left = random.number(in: 0...3)
+        // Some syncs have many steps: what comes between is spread over all of them.
+        let oddsPerMille = random.element(of: [3, 10, 40])
+        handle.process.beforeStep = { [unowned self] process, path in
+            guard left > 0, !isInterfering, random.uniform(1000) < oddsPerMille else { return }
+            left -= 1
+            isInterfering = true
+            defer { isInterfering = false }
+            do { try interfere(home, (process, path)) } catch { problems.append("X: \(home.name): \(error)") }
+        }
+        follow(handle.process)
+        defer { handle.process.beforeStep = nil }
+        count("syncs")
+        let outcome = run(home, handle)
+        if handle.process.isDead { return }
+        for alarm in outcome?.alarms ?? [] where !life.isHostile && !isDue(alarm) {
+            problems.append("F: \(home.name): \(alarm.kind) \(alarm.what)")
+        }
+        if case .vault(.storage(let error))? = outcome?.error {
+            problems.append("X: \(home.name): \(error)")
+        }
+    }
+
+    /// Whether an alarm is true of an honest folder: what is lost with mirrors is missing until others bring it back.
+    private func isDue(_ alarm: Alarm) -> Bool { alarm.kind == .withheld || alarm.kind == .rolledBack }
+
+    private func run(_ home: InterleavedHome, _ handle: InterleavedHome.Handle) -> SyncOutcome? {
+        do throws(SyncError) {
+            if let broken = life.broken { return try broken.sync(home, handle) }
+            return try handle.fleet.sync().first
+        } catch {
+            if case .vault(.storage(let error)) = error, !handle.process.isDead {
+                problems.append("X: \(home.name): \(error)")
+            }
+            return nil
+        }
+    }
+
+    /// Learns what the process puts into the folder.
+    private func follow(_ process: DiskProcess) {
+        let prefix = InterleavedHome.folder + "/"
+        process.onInstall = { [unowned self] path, bytes in
+            if path.hasPrefix(prefix), honest[path] == nil { honest[path] = bytes }
+        }
+    }
+
+    private func open(
+        _ body: () throws -> InterleavedHome.Handle
+    ) throws -> InterleavedHome.Handle? {
+        do { return try body() } catch let error as VaultError {
+            // Another handle is in the middle of a transaction.
+            guard error == .storage(.busy) else { throw error }
+            return nil
+        }
+    }
+
+    // MARK: What comes between
+
+    private func interfere(_ home: InterleavedHome, _ between: (process: DiskProcess, path: String)?) throws {
+        // A process that holds the vault cannot be asked to lock it at the same moment.
+        let isAtVault = between?.path.hasSuffix(".vault") ?? false
+        let other = random.element(of: homes)
+        switch random.uniform(life.isHostile ? 130 : 100) {
+        case 0..<40: try verb(home)
+        case 40..<45: if other !== home, between != nil { try quietSync(other) }
+        case 45..<53: if between != nil { try quietSync(home, with: home.openVerbs) }
+        case 53..<68:
+            between?.process.kill()
+            count("kills")
+        case 68..<73:
+            guard !isAtVault, let syncing = home.syncing, !syncing.process.isDead else { return }
+            try? syncing.vault.lock()
+            count("locks")
+        case 73..<83:
+            disk.replaceContent(below: home.mirrorDirectory, with: withoutMirror(home))
+            count("mirrors lost")
+        case 83..<87:
+            copies[home.name] = disk.content(below: home.mirrorDirectory)
+        case 87..<90:
+            guard let copy = copies[home.name] else { return }
+            disk.replaceContent(below: home.mirrorDirectory, with: copy.merging(withoutMirror(home)) { $1 })
+            count("mirrors put back")
+        case 90..<100: home.clock.advance(by: random.element(of: [-7200, -60, 60, 7200, 400_000, -400_000]))
+        case 100..<104: copies[InterleavedHome.folder] = disk.content(below: InterleavedHome.folder)
+        case 104..<107:
+            guard let copy = copies[InterleavedHome.folder] else { return }
+            disk.replaceContent(below: InterleavedHome.folder, with: copy)
+            count("folders put back")
+        default: alterFolder()
+        }
+    }
+
+    /// What in the state directory is not the mirror: the device's secret, and what it has seen of its vault.
+    private func withoutMirror(_ home: InterleavedHome) -> [String: [UInt8]] {
+        disk.content(below: home.mirrorDirectory).filter { !$0.key.contains(".mirror/") }
+    }
+
+    private func quietSync(_ home: InterleavedHome, with body: (() throws -> InterleavedHome.Handle)? = nil) throws {
+        guard let handle = try open(body ?? home.openSyncing) else { return }
+        follow(handle.process)
+        _ = run(home, handle)
+        count("second syncs")
+    }
+
+    private func alterFolder() {
+        let files = disk.content(below: InterleavedHome.folder)
+        // Never the roster: an owner settles that with a person's help.
+        let names = files.keys.filter { !$0.contains("/0/") }.sorted()
+        guard !names.isEmpty else { return }
+        let name = random.element(of: names)
+        guard let node = disk.node(name), !node.bytes.isEmpty else { return }
+        count("files altered")
+        var bytes = node.bytes
+        switch random.uniform(6) {
+        case 0: disk.set(name, nil)
+        case 1: disk.set(name, disk.makeNode(Array(bytes.prefix(random.number(in: 0...bytes.count - 1)))))
+        case 2:
+            bytes[random.number(in: 0...bytes.count - 1)] ^= 1 << UInt8(random.uniform(8))
+            disk.set(name, disk.makeNode(bytes))
+        case 3:
+            // What is in clear: the magic number, the epoch.
+            bytes[random.number(in: 0...min(7, bytes.count - 1))] ^= 1 << UInt8(random.uniform(8))
+            disk.set(name, disk.makeNode(bytes))
+        case 4:
+            let other = random.element(of: names)
+            let there = files[other].map { disk.makeNode($0) }
+            disk.set(name, there)
+            disk.set(other, disk.makeNode(bytes))
+        default:
+            let stream = String(name.prefix { $0 != "." }.split(separator: "/").dropLast().joined(separator: "/"))
+            disk.set("/" + stream + "/00000000000000ff", disk.makeNode(random.bytes(700)))
+        }
+    }
+
+    // MARK: Verbs
+
+    private func verb(_ home: InterleavedHome) throws {
+        guard let handle = try open(home.openVerbs) else { return }
+        let account = "account\(random.uniform(4))"
+        let query = Query(.genericPassword, service: InterleavedHome.service, account: account)
+        let visible = try? handle.vault.first(query)
+        let dice = random.uniform(100)
+        if visible == nil || dice < 55 {
+            try write(home, handle, account, query, isThere: visible != nil)
+        } else if dice < 70 {
+            let seen = try values(handle, account)
+            note(home, account, "", seen) { try handle.vault.delete(matching: query) }
+        } else {
+            let name = "single\(counter)"
+            let one = Query(.genericPassword, service: InterleavedHome.service, account: name)
+            try write(home, handle, name, one, isThere: false)
+        }
+    }
+
+    private func write(
+        _ home: InterleavedHome, _ handle: InterleavedHome.Handle, _ account: String, _ query: Query, isThere: Bool
+    ) throws {
+        counter += 1
+        let value = "value\(counter)."
+        var bytes = Array(value.utf8)
+        if random.chance(6) { bytes += [UInt8](repeating: 0, count: 66_000) }
+        let secret = try Secret(bytes: bytes)
+        let seen = isThere ? try values(handle, account, onlyVisible: true) : []
+        note(home, account, value, seen) {
+            if isThere {
+                try handle.vault.update(matching: query, with: ItemChanges(secret: secret))
+            } else {
+                try handle.vault.add(
+                    Item(.genericPassword(service: InterleavedHome.service, account: account), secret: secret))
+            }
+        }
+    }
+
+    private func note(
+        _ home: InterleavedHome, _ account: String, _ value: String, _ seen: Set<String>, _ body: () throws -> Void
+    ) {
+        var isAcknowledged = false
+        do {
+            try body()
+            isAcknowledged = true
+            count("writes")
+        } catch {
+            count("refused writes")
+        }
+        writes.append(
+            Write(home: home.name, account: account, value: value, seen: seen, isAcknowledged: isAcknowledged))
+    }
+
+    private func values(
+        _ handle: InterleavedHome.Handle, _ account: String, onlyVisible: Bool = false
+    ) throws -> Set<String> {
+        let list: AttributeList = [
+            Attribute.account.tag: .string(account), Attribute.service.tag: .string(InterleavedHome.service),
+        ]
+        let home = homes[0]
+        return try home.view(handle).reduce(into: []) { found, item in
+            guard !onlyVisible || !item.isShadowed,
+                let key = try? EncodedAttributes(parsing: item.key, item.key.indices),
+                key[Attribute.account.tag] == list[Attribute.account.tag]
+            else { return }
+            found.formUnion(item.values)
+        }
+    }
+
+    // MARK: The end
+
+    private func end() throws {
+        for home in homes { home.close() }
+        // The folder is healed: everything is there that an honest device has put into it, and nothing else.
+        if life.isHostile { disk.replaceContent(below: InterleavedHome.folder, with: honest) }
+        let latest = homes.map(\.clock.now).max() ?? 0
+        for home in homes { home.clock.advance(by: latest - home.clock.now) }
+        var rounds = 0
+        for round in 1...9 {
+            rounds = round
+            for home in homes {
+                // Those that differ tell everything again after a random wait.
+                home.clock.advance(by: round < 4 ? 120 : 90_000)
+                let handle = try home.openSyncing()
+                follow(handle.process)
+                let outcome = run(home, handle)
+                guard round > 6 else { continue }
+                for alarm in outcome?.alarms ?? [] {
+                    problems.append("F: at the end \(home.name): \(alarm.kind) \(alarm.what)")
+                }
+                if let error = outcome?.error { problems.append("X: at the end \(home.name): \(error)") }
+            }
+            if round >= 3, try differences().isEmpty { break }
+        }
+        if rounds > 3 { count("healed late") }
+        problems += try differences()
+        try checkWrites()
+        for home in homes { home.close() }
+    }
+
+    private func differences() throws -> [String] {
+        let views = try homes.map { ($0.name, try $0.canonical($0.openVerbs())) }
+        return views.dropFirst().filter { $0.1 != views[0].1 }.map {
+            "C: \($0.0) and \(views[0].0) differ: \(Set($0.1).symmetricDifference(views[0].1).sorted().prefix(6))"
+        }
+    }
+
+    private func checkWrites() throws {
+        let replaced = writes.reduce(into: Set<String>()) { $0.formUnion($1.seen) }
+        for home in homes {
+            let view = try home.view(home.openVerbs())
+            let there = view.reduce(into: Set<String>()) { $0.formUnion($1.values) }
+            for write in writes where write.isAcknowledged && !write.value.isEmpty {
+                guard !there.contains(write.value), !replaced.contains(write.value) else { continue }
+                problems.append("L: \(write.value) of \(write.home) at \(write.account) is lost at \(home.name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Testing
+
+@testable import VaultSync
+
+/// Fleets of real vaults in which anything comes between any two steps of a sync. `VAULT_FLEETS` asks for more of them,
+/// `VAULT_FLEET_SEED` for others.
+struct InterleavingTests {
+    private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
+
+    private static let groups = 4
+    private static let fleets = number("VAULT_FLEETS") ?? 60
+    private static let first = number("VAULT_FLEET_SEED") ?? 0
+
+    static func life(_ seed: Int) -> InterleavedFleet.Life {
+        var life = InterleavedFleet.Life()
+        life.isHostile = seed % 2 == 1
+        life.steps = seed % 5 == 0 ? 30 : 14
+        return life
+    }
+
+    @Test(arguments: 0..<groups)
+    func `whatever comes between two steps of a sync, nothing that was acknowledged is lost`(group: Int) throws {
+        var stats: [String: Int] = [:]
+        for seed in stride(from: Self.first + group, to: Self.first + Self.fleets, by: Self.groups) {
+            let fleet = try InterleavedFleet.live(seed, Self.life(seed))
+            if !fleet.problems.isEmpty {
+                Issue.record("VAULT_FLEET_SEED=\(seed) VAULT_FLEETS=1: \(fleet.problems.prefix(4))")
+            }
+            for (name, count) in fleet.stats { stats[name, default: 0] += count }
+        }
+        if Self.number("VAULT_FLEETS") != nil {
+            print("fleets: \(stats.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" })")
+        }
+    }
+
+    @Test(arguments: BrokenRule.allCases) func `fleets without a rule are found out`(rule: BrokenRule) throws {
+        for seed in 0..<500 {
+            var life = Self.life(seed)
+            life.broken = rule
+            let fleet = try InterleavedFleet.live(100_000 + seed, life)
+            if !fleet.problems.isEmpty { return }
+        }
+        Issue.record("500 fleets did well without \(rule)")
+    }
+}
