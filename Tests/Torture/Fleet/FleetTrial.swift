@@ -61,8 +61,8 @@ struct FleetTrial {
             (\(homes.count(where: \.usesAgent)) with agents), \(round) rounds in \((now() - begin) / 1_000_000_000) s: \
             \(tally.acknowledged) acknowledged writes, \(tally.kills) kills, \(tally.locks) locks, \
             \(tally.mirrors) mirrors lost, \(tally.attacks.values.reduce(0, +)) hostile acts\
-            \(attacks.isEmpty ? "" : " (\(attacks); healed \(heals + 1) times)"); syncs ended with \(Tally.table(tally.syncs)); writes with \
-            \(Tally.table(tally.commands)); \(tally.unexpected) unexpected, \(settling.text), \(verdict.text)
+            \(attacks.isEmpty ? "" : " (\(attacks); healed \(heals + 1) times)"); syncs ended with \
+            \(Tally.table(tally.syncs)); writes with \(Tally.table(tally.commands)); \(tally.unexpected) unexpected, \(settling.text), \(verdict.text)
             """)
         return isRight
     }

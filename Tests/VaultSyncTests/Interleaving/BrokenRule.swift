@@ -19,8 +19,6 @@ enum BrokenRule: CaseIterable {
     case checkedMirror
     /// Parts of large values come back to the remote.
     case partsComeBack
-    /// A sync that finds another one's work ends.
-    case alone
 
     func sync(_ home: InterleavedHome, _ handle: InterleavedHome.Handle) throws(SyncError) -> SyncOutcome? {
         let fleet = handle.fleet
@@ -30,7 +28,7 @@ enum BrokenRule: CaseIterable {
         return try fleet.alone(realm) { () throws(SyncError) in
             let membership = try fleet.membership()
             let base = VaultItems(
-                handle.vault, self == .alone ? nil : membership.state, of: realm, onlySynchronizable: false,
+                handle.vault, membership.state, of: realm, onlySynchronizable: false,
                 random: fleet.random)
             try base.stampUnknown()
             let mirrorStore = BrokenMirror(
