@@ -62,7 +62,8 @@ struct FleetTrial {
             \(tally.acknowledged) acknowledged writes, \(tally.kills) kills, \(tally.locks) locks, \
             \(tally.mirrors) mirrors lost, \(tally.attacks.values.reduce(0, +)) hostile acts\
             \(attacks.isEmpty ? "" : " (\(attacks); healed \(heals + 1) times)"); syncs ended with \
-            \(Tally.table(tally.syncs)); writes with \(Tally.table(tally.commands)); \(tally.unexpected) unexpected, \(settling.text), \(verdict.text)
+            \(Tally.table(tally.syncs)); writes with \
+            \(Tally.table(tally.commands)); \(tally.unexpected) unexpected, \(settling.text), \(verdict.text)
             """)
         return isRight
     }

@@ -35,7 +35,9 @@ struct InterleavingTests {
         }
     }
 
-    @Test(arguments: BrokenRule.allCases) func `fleets without a rule are found out`(rule: BrokenRule) throws {
+    /// In the long form alone: some rules are met by one fleet in a hundred.
+    @Test(.enabled(if: number("VAULT_FLEETS") != nil), arguments: BrokenRule.allCases)
+    func `fleets without a rule are found out`(rule: BrokenRule) throws {
         for seed in 0..<500 {
             var life = Self.life(seed)
             life.broken = rule
