@@ -107,8 +107,7 @@ extension Alarm {
     fileprivate var hint: String {
         switch kind {
         case .damaged, .forged:
-            (log == nil ? "nothing is synced with this remote until then" : "everything else goes on")
-                + "; 'vault help sync' says how the record becomes whole again"
+            "everything else goes on; 'vault help sync' says how the record becomes whole again"
         case .forked:
             log == nil
                 ? "'vault device resolve' keeps the list that this device has; what the other one changed is done again"

@@ -44,6 +44,7 @@ extension Fleet {
             let id = Identity.deviceID(signing: request.signingKey, box: request.boxKey)
             try syncFully(replica, membership)
             try checkIsOwner(replica)
+            try replica.settleRoster(store)
             while replica.roster.device(id) == nil {
                 let device = RosterDevice(
                     id: id, signingKey: request.signingKey, boxKey: request.boxKey, role: role,

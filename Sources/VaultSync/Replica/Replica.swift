@@ -123,6 +123,12 @@ package final class Replica<Items: ReplicaItems> {
         try withRun(store) { run throws(SyncError) in try run.followRoster() }
     }
 
+    /// Compares the whole roster with a remote's, and puts altered records of it right: a device that joins reads it
+    /// from the beginning.
+    func settleRoster(_ store: any RecordStore) throws(SyncError) {
+        try withRun(store) { run throws(SyncError) in try run.settleRoster() }
+    }
+
     /// Follows the roster to the record of another device that was faster.
     func followFaster(_ store: any RecordStore) throws(SyncError) {
         try withRun(store) { run throws(SyncError) in try run.followFaster() }

@@ -193,7 +193,7 @@ extension SyncRun {
     }
 
     /// Frees an address of an altered record. A remote may not let this device.
-    private func clear(_ address: RecordAddress) { try? store?.remove(address) }
+    func clear(_ address: RecordAddress) { try? store?.remove(address) }
 
     /// Puts the true record in the place of an altered one.
     func replace(at address: RecordAddress, with bytes: [UInt8]) throws(SyncError) {

@@ -24,59 +24,101 @@ extension SyncRun {
         if let last, last < state.rosterSequence {
             note(Alarm(.rolledBack, nil, last, "the roster had \(state.rosterSequence) records, and has \(last)"))
         }
-        // The last that is known comes again: it must be the same.
-        try read(member.rosterStream, from: max(member.roster.sequence, 1)) { record throws(SyncError) in
-            try follow(record)
-            return true
-        }
+        // The last known record is read again: it must be the same.
+        let known = min(member.roster.sequence, last ?? .max)
+        try read(member.rosterStream, from: max(known, 1)) { record throws(SyncError) in try follow(record) }
         guard member.roster.sequence >= state.rosterSequence else {
             throw .alarm(Alarm(.withheld, nil, state.rosterSequence, "the roster that this device has followed"))
         }
     }
 
-    private func follow(_ record: StoredRecord) throws(SyncError) {
+    /// - Returns: whether the next record can follow.
+    private func follow(_ record: StoredRecord) throws(SyncError) -> Bool {
         let sequence = record.address.sequence
-        guard sequence > member.roster.sequence else {
-            guard sequence >= 1, member.roster.hashes[Int(sequence) - 1] == sealer.hash(record.address, record.bytes)
-            else { return try settleRoster(record) }
-            return
+        if sequence <= member.roster.sequence {
+            if !isKnown(record) { try settleRoster() }
+            return true
         }
-        guard sequence == member.roster.sequence + 1 else { return }
-        try takeRoster(record.bytes, at: record.address)
+        guard sequence == member.roster.sequence + 1 else { return true }
+        let before = member
+        do throws(SyncError) { try takeRoster(record.bytes, at: record.address) } catch {
+            // The operator of a remote can put anything here, which must not stop the logs. Hiding the true record
+            // would do the same.
+            guard case .alarm(let alarm) = error, alarm.kind != .forked, before.opensRecord(sequence) else {
+                throw error
+            }
+            member = before
+            raise(alarm)
+            // A device that keeps the true record puts it back once the address is free.
+            if try !opens(record) { clear(record.address) }
+            return false
+        }
         if !mirror.has(record.address) { try mirror.add([record]) }
         // What was followed stays so, also when the rest of the run fails.
         noteCommitted()
         if member.roster.device(member.deviceID) == nil, member.roster.known[member.deviceID] != nil { throw .removed }
+        return true
     }
 
-    /// The remote has another record of the roster than the one that was followed: an altered one is replaced.
-    private func settleRoster(_ shown: StoredRecord) throws(SyncError) {
-        guard let mine = try mirror.bytes(at: shown.address), try !isRosterRecord(shown) else {
-            throw .alarm(shown.address.alarm(.forked, "the roster was changed on both sides"))
+    /// Whether a record is the one that this device followed at its address.
+    private func isKnown(_ record: StoredRecord) -> Bool {
+        let index = record.address.sequence &- 1
+        guard index < member.roster.sequence else { return false }
+        return member.roster.hashes[Int(index)] == sealer.hash(record.address, record.bytes)
+    }
+
+    /// The remote has other records of the roster than the followed ones. At the first difference the records say
+    /// which it is: altered ones are replaced, a second chain is for a person.
+    func settleRoster() throws(SyncError) {
+        var shown: [StoredRecord] = []
+        try read(member.rosterStream, from: 1) { record throws(SyncError) in
+            guard record.address.sequence <= member.roster.sequence else { return false }
+            if !isKnown(record) { shown.append(record) }
+            return true
         }
-        raise(shown.address.alarm(.damaged, "an altered record of the roster"))
-        try replace(at: shown.address, with: mine)
+        for record in shown {
+            guard let mine = try mirror.bytes(at: record.address), try !isRosterRecord(record) else {
+                throw .alarm(record.address.alarm(.forked, "the roster was changed on both sides"))
+            }
+            raise(record.address.alarm(.damaged, "an altered record of the roster"))
+            try replace(at: record.address, with: mine)
+        }
     }
 
-    /// Whether an owner has signed a record of the roster for its address.
+    /// Whether a device that this one knows has signed a record of the roster for its address: the record itself, or
+    /// the farewell in it.
     private func isRosterRecord(_ stored: StoredRecord) throws(SyncError) -> Bool {
-        do throws(Obstacle) {
-            let record = try parse(stored.bytes, at: stored.address)
-            let content = try open(record, at: stored.address)
-            let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, stored.address) }
+        guard let record = try? SealedRecord(parsing: stored.bytes, .roster) else { return false }
+        if let content = try content(of: record, at: stored.address) {
+            let length = try RecordSealer.bodyLength(content, stored.address)
             let entry = content.withBytes { body in
                 try? RosterEntry<Range<Int>>(parsing: body.extracting(0..<length))
             }
             guard let entry, let signer = member.roster.known[entry.signer] else { return false }
             return sealer.isSigned(content, record, .roster, by: signer.signingKey)
-        } catch {
-            switch error {
-            // A member of an epoch that this device does not know may have written it.
-            case .waits: return true
-            case .stops: return false
-            case .fails(let error): throw error
+        }
+        // The other chain's remover may be gone from this one.
+        return Farewell.isSaid(
+            by: record, at: stored.address.sequence, to: member.identity,
+            signers: member.roster.known.values.map(\.signingKey))
+    }
+
+    /// Whether a holder of one of this device's keys has sealed a record of the roster.
+    private func opens(_ stored: StoredRecord) throws(SyncError) -> Bool {
+        guard let record = try? SealedRecord(parsing: stored.bytes, .roster) else { return false }
+        return try content(of: record, at: stored.address) != nil
+    }
+
+    /// Nil: no key of this device opens it.
+    private func content(of record: SealedRecord, at address: RecordAddress) throws(SyncError) -> SecretBytes? {
+        // Two chains have two keys of one epoch. The key of the other chain is sealed to those who stay in it.
+        for key in [member.identity.epochKeys[record.epoch], openSeal(of: record)] {
+            guard let key else { continue }
+            do throws(SyncError) { return try sealer.open(record, at: address, key: key) } catch {
+                guard error.isOfRecord else { throw error }
             }
         }
+        return nil
     }
 
     /// Applies the next record of the roster.

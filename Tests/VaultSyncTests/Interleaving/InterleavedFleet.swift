@@ -216,8 +216,7 @@ final class InterleavedFleet {
 
     private func alterFolder() {
         let files = disk.content(below: InterleavedHome.folder)
-        // Never the roster: an owner settles that with a person's help.
-        let names = files.keys.filter { !$0.contains("/0/") }.sorted()
+        let names = files.keys.sorted()
         guard !names.isEmpty else { return }
         let name = random.element(of: names)
         guard let node = disk.node(name), !node.bytes.isEmpty else { return }
