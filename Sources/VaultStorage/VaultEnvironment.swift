@@ -19,6 +19,7 @@ public struct VaultEnvironment: Sendable {
     public var strengthensSlots = false
     /// Whether key derivations may take more than half of the available memory.
     public var forcesMemory = false
+    package var background: any Background = DispatchBackground()
 
     public init(
         fileSystem: any VaultFileSystem, clock: any VaultClock, random: any RandomSource, stateDirectory: FilePath?

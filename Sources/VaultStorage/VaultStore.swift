@@ -89,6 +89,8 @@ public final class VaultStore {
         set { lock.patience = newValue }
     }
 
+    package var background: any Background { environment.background }
+
     /// Whether this process is a child of the one that opened the vault: the memory of the keys is not there.
     public var isForked: Bool { process != ForkMark.process }
 

@@ -40,12 +40,14 @@ final class VaultCore: Sendable {
     private let opened: Guarded<Opened>
     private let process = ForkMark.process
     private let queue = CommitQueue<Change>()
+    private let background: any Background
     /// One compaction at a time. A thread that waits for it holds no lock, and the one that runs it takes the vault for
     /// its beginning and its end alone. It begins at 0, since Dispatch ends a process that lets go of one below where
     /// it began: a child may, that was forked meanwhile.
     private let compaction = DispatchSemaphore(value: 0)
 
     init(_ store: sending VaultStore) {
+        background = store.background
         opened = Guarded(Opened(ItemEngine(store)))
         compaction.signal()
     }
@@ -300,9 +302,7 @@ final class VaultCore: Sendable {
             do throws(VaultError) { try opened.refresh() } catch {
                 guard opened.feed.fail(error, opened.store.sequence) else { return }
                 // It may have been for a moment, after which nothing happens that would be a hint.
-                DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 1) { [weak self] in
-                    self?.lookAgain()
-                }
+                background.run(after: .seconds(1)) { [weak self] in self?.lookAgain() }
             }
         }
     }
@@ -349,7 +349,7 @@ final class VaultCore: Sendable {
             return
         }
         opened.isCompactionDue = true
-        DispatchQueue.global(qos: .utility).async { [weak self] in
+        background.run(after: .zero) { [weak self] in
             try? self?.compact { opened in
                 opened.isCompactionDue = false
                 return opened.store.isWorthCompacting(isLeaving: false)
@@ -376,13 +376,13 @@ final class VaultCore: Sendable {
         settle(in: .seconds(1))
     }
 
-    private func settle(in delay: DispatchTimeInterval) {
-        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay) { [weak self] in
+    private func settle(in delay: Duration) {
+        background.run(after: delay) { [weak self] in
             guard let self else { return }
             self.opened.withLock { opened in
                 let idle = opened.store.uptime - opened.lastChange
                 if idle < .seconds(1) {
-                    self.settle(in: .milliseconds(1001 - Int(idle / .milliseconds(1))))
+                    self.settle(in: .milliseconds(1001) - idle)
                 } else if VaultCore.settle(opened.store, patience: .zero) {
                     opened.isSettling = false
                 } else {

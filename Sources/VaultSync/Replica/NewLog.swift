@@ -28,7 +28,7 @@ package struct NewLog {
     /// The logs, as the records in hand have them.
     private let logs: [LogID: LogState]
     /// What the member knows under its new log.
-    package private(set) var state: ReplicaState
+    package internal(set) var state: ReplicaState
     private let wall: UInt64
     /// Items that go on under another identifier.
     private(set) var movedItems = 0

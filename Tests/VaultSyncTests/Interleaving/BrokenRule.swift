@@ -11,10 +11,16 @@ import VaultStorage
 enum BrokenRule: CaseIterable {
     /// The watermark is the newest stamp of the look at what is pending.
     case watermark
+    /// The watermark moves only in a transaction that finds no untold write below it.
+    case checkedWatermark
     /// An item that no record in hand names stays.
     case unnamedItemsStay
     /// A device whose own log is not whole tells everything again.
     case wholeLog
+    /// An own log ends nowhere below what the file knows to be acknowledged.
+    case acknowledgedEnd
+    /// The mirror gets new records before it loses old ones.
+    case newBeforeOld
     /// The mirror takes only what was checked.
     case checkedMirror
     /// Parts of large values come back to the remote.
@@ -34,10 +40,11 @@ enum BrokenRule: CaseIterable {
             let mirrorStore = BrokenMirror(
                 fleet.mirrorStore(of: realm), keepsNumbersOf: self == .wholeLog ? membership.state : nil)
             let replica = try Replica(
-                BrokenItems(base, self), membership.state, identity: membership.identity,
+                BrokenItems(base, self, mirrorStore), membership.state, identity: membership.identity,
                 mirror: Mirror(mirrorStore), policy: ReplicaPolicy(), random: fleet.random, clock: fleet.wallClock)
             var remote = known
-            try replica.sync(with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, self), &remote)
+            let own = RecordStream(.log, membership.state.log)
+            try replica.sync(with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, own, self), &remote)
             try fleet.save(url, remote)
             return SyncOutcome(url: url, replica.takeFindings(), error: nil)
         }
@@ -48,8 +55,11 @@ enum BrokenRule: CaseIterable {
 private final class BrokenItems: ReplicaItems {
     private let base: VaultItems
     private let rule: BrokenRule
+    private let mirror: any RecordStore
 
-    init(_ base: VaultItems, _ rule: BrokenRule) { (self.base, self.rule) = (base, rule) }
+    init(_ base: VaultItems, _ rule: BrokenRule, _ mirror: any RecordStore) {
+        (self.base, self.rule, self.mirror) = (base, rule, mirror)
+    }
 
     func moment() throws(SyncError) -> (newest: UInt64, version: UInt64) { try base.moment() }
 
@@ -61,6 +71,7 @@ private final class BrokenItems: ReplicaItems {
             change.watermark = nil
             state.through = state.logs[state.log]?.head?.hlc ?? state.through
         }
+        if rule == .checkedWatermark { change.watermark = nil }
         try base.commit(change, state)
     }
 
@@ -74,6 +85,14 @@ private final class BrokenItems: ReplicaItems {
 
     func begin(_ newLog: inout NewLog) throws(SyncError) {
         let unnamed = try base.all().filter { newLog.fleet[$0.id] == nil && $0.own <= newLog.told }
+        if rule == .acknowledgedEnd, newLog.state.ownEnds[newLog.old] != nil {
+            let tail = try stored { () throws(RecordStoreError) in
+                try mirror.heads().first { $0.stream == RecordStream(.log, newLog.old) }?.last ?? 0
+            }
+            newLog.state.ownEnds[newLog.old] = tail
+            newLog.state.logs[newLog.old]?.end = tail
+            if tail == 0 { newLog.state.logs[newLog.old]?.endHash = .zero }
+        }
         try base.begin(&newLog)
         guard rule == .unnamedItemsStay else { return }
         do throws(VaultError) {
@@ -122,10 +141,11 @@ private final class BrokenMirror: RecordStore, @unchecked Sendable {
 private final class BrokenRemote: RecordStore, @unchecked Sendable {
     private let base: any RecordStore
     private let mirror: any RecordStore
+    private let own: RecordStream
     private let rule: BrokenRule
 
-    init(_ base: any RecordStore, _ mirror: any RecordStore, _ rule: BrokenRule) {
-        (self.base, self.mirror, self.rule) = (base, mirror, rule)
+    init(_ base: any RecordStore, _ mirror: any RecordStore, _ own: RecordStream, _ rule: BrokenRule) {
+        (self.base, self.mirror, self.own, self.rule) = (base, mirror, own, rule)
     }
 
     func heads() throws(RecordStoreError) -> [StreamHead] {
@@ -146,6 +166,12 @@ private final class BrokenRemote: RecordStore, @unchecked Sendable {
                 }
             }
             try take(record)
+        }
+        // The look at the own log before a file goes on under another one.
+        if rule == .newBeforeOld, starts == [StreamStart(own, from: 1)] {
+            let kept = try mirror.all(own)
+            try mirror.remove(own, below: .max)
+            for record in kept { _ = try mirror.append([record]) }
         }
     }
 

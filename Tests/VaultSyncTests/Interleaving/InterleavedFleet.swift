@@ -169,8 +169,8 @@ final class InterleavedFleet {
     // MARK: What comes between
 
     private func interfere(_ home: InterleavedHome, _ between: (process: DiskProcess, path: String)?) throws {
-        // A process that holds the vault cannot be asked to lock it at the same moment.
-        let isAtVault = between?.path.hasSuffix(".vault") ?? false
+        // A process that holds the vault cannot be asked for anything else at the same moment.
+        let isAtVault = between.map { $0.path.hasPrefix("/\(home.name)/") && !$0.path.contains(".mirror") } ?? false
         let other = random.element(of: homes)
         switch random.uniform(life.isHostile ? 130 : 100) {
         case 0..<40: try verb(home)
@@ -192,13 +192,24 @@ final class InterleavedFleet {
             guard let copy = copies[home.name] else { return }
             disk.replaceContent(below: home.mirrorDirectory, with: copy.merging(withoutMirror(home)) { $1 })
             count("mirrors put back")
-        case 90..<100: home.clock.advance(by: random.element(of: [-7200, -60, 60, 7200, 400_000, -400_000]))
+        case 90..<96: home.clock.advance(by: random.element(of: [-7200, -60, 60, 7200, 400_000, -400_000]))
+        case 96..<100: tidy(home, isAtVault: isAtVault)
         case 100..<104: copies[InterleavedHome.folder] = disk.content(below: InterleavedHome.folder)
         case 104..<107:
             guard let copy = copies[InterleavedHome.folder] else { return }
             disk.replaceContent(below: InterleavedHome.folder, with: copy)
             count("folders put back")
         default: alterFolder()
+        }
+    }
+
+    /// Work that was put off, and a compaction that nobody needs.
+    private func tidy(_ home: InterleavedHome, isAtVault: Bool) {
+        for handle in [home.verbs, isAtVault ? nil : home.syncing] {
+            guard let handle, !handle.process.isDead else { continue }
+            handle.process.later.runAll()
+            try? handle.vault.compact()
+            count("compactions")
         }
     }
 

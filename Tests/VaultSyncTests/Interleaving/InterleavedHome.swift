@@ -44,6 +44,7 @@ final class InterleavedHome {
         var environment = VaultEnvironment(
             fileSystem: process, clock: clock, random: random, stateDirectory: FilePath(mirrorDirectory))
         environment.patience = .seconds(1)
+        environment.background = process.later
         return environment
     }
 

@@ -63,9 +63,26 @@ final class SharedDisk: @unchecked Sendable {
     }
 }
 
+/// Work that a process puts off until the simulation lets it run.
+///
+/// Unchecked: a simulation has one thread.
+final class LaterWork: Background, @unchecked Sendable {
+    private var waiting: [@Sendable () -> Void] = []
+
+    func run(after delay: Duration, _ body: @escaping @Sendable () -> Void) { waiting.append(body) }
+
+    /// Runs what waits by now; what that puts off waits on.
+    func runAll() {
+        let bodies = waiting
+        waiting = []
+        for body in bodies { body() }
+    }
+}
+
 /// One process's view of the disk.
 final class DiskProcess: VaultFileSystem, @unchecked Sendable {
     let disk: SharedDisk
+    let later = LaterWork()
     /// Killed: nothing of what it still tries has an effect.
     private(set) var isDead = false
     /// Runs before each operation, with the path that it is about.
