@@ -113,13 +113,16 @@ public struct EncodedAttributes: Hashable, Sendable {
         bytes = output
     }
 
-    /// The attributes among fields, whose bytes are a kind and a payload, or a user attribute's text.
-    ///
-    /// - Parameter fields: in their order, each once.
-    public init(_ fields: [(id: FieldID, bytes: [UInt8])]) {
-        var output: [UInt8] = []
-        output.reserveCapacity(128)
-        for (field, bytes) in fields {
+    /// Encodes attributes that come in their order, each once.
+    public struct Builder: Sendable {
+        fileprivate var output: [UInt8] = []
+
+        public init() { output.reserveCapacity(128) }
+
+        /// Appends a field, if it is an attribute.
+        ///
+        /// - Parameter bytes: a kind and a payload, or a user attribute's text.
+        public mutating func append(_ bytes: [UInt8], of field: FieldID) {
             if field.isUserAttribute {
                 let name = field.name.utf8
                 EncodedAttributes.appendHead(.user, 1, 1 + name.count + bytes.count, to: &output)
@@ -131,8 +134,9 @@ public struct EncodedAttributes: Hashable, Sendable {
                 output += bytes[1...]
             }
         }
-        bytes = output
     }
+
+    public init(_ builder: Builder) { bytes = builder.output }
 
     /// Checks and copies bytes from a file.
     public init(parsing source: [UInt8], _ range: Range<Int>) throws(FormatError) {

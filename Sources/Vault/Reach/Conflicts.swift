@@ -243,7 +243,9 @@ extension FieldID {
             guard let attribute else { return String(decoding: bytes, as: UTF8.self) }
             // Of an attribute that this version does not know only the size was checked.
             guard attribute.isKnown else { return hexadecimal(Array(bytes.dropFirst())) }
-            return EncodedAttributes([(id: self, bytes: bytes)])[attribute]?.text ?? ""
+            var builder = EncodedAttributes.Builder()
+            builder.append(bytes, of: self)
+            return EncodedAttributes(builder)[attribute]?.text ?? ""
         }
     }
 }

@@ -5,50 +5,113 @@ internal import VaultStorage
 
 // What the vault makes of an item's state once it is joined with that of another device.
 
-/// A state, put in the order of who won.
+/// A state, and what its winning values make of the item.
 private struct JoinedItem<S: StateSecret> {
     let state: ItemState<S>
-    /// The value of each field that counts; those of erased fields are missing.
-    private(set) var winners: SortedMap<FieldID, (dot: Dot, value: FieldValue<S>)>
+    /// Fields whose name another field has as well, as Swift compares names: a record has one of them.
+    private let hidden: [FieldID]
     /// Whether fields have other values than the one that counts, or none that does.
     let hasLosers: Bool
+    /// Whether it has more than the names of its writes.
+    let holdsValues: Bool
     let isAlive: Bool
+    /// The one write that gave all fields their values, which is the usual case. Nil: there are several.
+    let onlyWrite: Dot?
+    let lastLife: UInt64
+    let values: Values
+
+    /// The values that count.
+    struct Values {
+        var protection: [UInt8] = []
+        var created: Double?
+        /// The parts of the item's value; nil: the main one.
+        var secrets: [(part: String?, secret: S)] = []
+        fileprivate var key: [UInt8]?
+        /// The attributes that are fields of their own.
+        fileprivate var others = EncodedAttributes.Builder()
+
+        fileprivate mutating func take(_ value: FieldValue<S>, of field: FieldID) {
+            switch value {
+            case .secret(let secret): secrets.append((field.part, secret))
+            case .plain(let bytes):
+                switch field.id {
+                case FieldID.primaryKey.id: key = bytes
+                case FieldID.protection.id: protection = bytes
+                case FieldID.created.id: created = Double(bitPattern: bytes.span.integer(at: 0))
+                default: others.append(bytes, of: field)
+                }
+            case .none, .blob, .erased: break
+            }
+        }
+
+        /// Of the record, without what is no field of its own there.
+        var attributes: EncodedAttributes {
+            let attributes = EncodedAttributes(others)
+            guard let key, let parsed = try? EncodedAttributes(parsing: key, key.indices) else { return attributes }
+            return attributes.overridden(by: parsed)
+        }
+    }
 
     init(_ state: ItemState<S>) {
         self.state = state
-        winners = state.fields.compactMapValues { field, values in
-            guard field != .life, let winner = values.last(where: { !$0.value.isErased }) else { return nil }
-            return (winner.key, winner.value)
-        }
-        for (field, winner) in winners where !field.name.isEmpty {
-            let isSecond = winners.contains { JoinedItem.isSameName($0.key, field) && winner.dot < $0.value.dot }
-            if isSecond { winners[field] = nil }
-        }
-        hasLosers = winners.count < state.fields.count - 1 || state.fields.contains { $0.value.count > 1 }
+        hidden = JoinedItem.hiddenFields(of: state)
         let lives = state.fields[.life] ?? [:]
-        // Of an item whose key is gone nothing can be made.
-        isAlive = winners[.primaryKey] != nil && lives.contains { $0.value.isLife }
-    }
-
-    /// Of the record, without what is no field of its own there.
-    var attributes: EncodedAttributes {
-        let attributes = EncodedAttributes(
-            winners.compactMap { field, winner in winner.value.plainBytes.map { (id: field, bytes: $0) } })
-        guard let key = plain(.primaryKey), let parsed = try? EncodedAttributes(parsing: key, key.indices) else {
-            return attributes
+        let first = lives.first?.key
+        var (winning, winners, hasSeveral, isOfFirst) = (Values(), 0, false, true)
+        for (field, values) in state.fields {
+            if values.count > 1 { hasSeveral = true }
+            if isOfFirst, !JoinedItem.isOf(first, values) { isOfFirst = false }
+            if field.id == FieldID.life.id || !hidden.isEmpty && hidden.contains(field) { continue }
+            guard let value = values.last(where: { !$0.value.isErased })?.value else { continue }
+            winners += 1
+            winning.take(value, of: field)
         }
-        return attributes.overridden(by: parsed)
+        self.values = winning
+        hasLosers = hasSeveral || winners < state.fields.count - 1
+        holdsValues = winners > 0
+        // Of an item whose key is gone nothing can be made.
+        isAlive = winning.key != nil && lives.contains { $0.value.isLife }
+        onlyWrite = isAlive && !hasLosers && isOfFirst ? first : nil
+        lastLife = lives.last?.key.stamp ?? 0
     }
 
-    func plain(_ field: FieldID) -> [UInt8]? { winners[field]?.value.plainBytes }
+    /// The write whose value counts.
+    func winner(of field: FieldID) -> Dot? {
+        field == .life || hidden.contains(field) ? nil : state.fields[field]?.last { !$0.value.isErased }?.key
+    }
 
-    var lastLife: UInt64 { state.fields[.life]?.last?.key.stamp ?? 0 }
+    /// Whether a field's one value is there, and is of a write.
+    private static func isOf(_ write: Dot?, _ values: SortedMap<Dot, FieldValue<S>>) -> Bool {
+        guard let (dot, value) = values.first, dot == write else { return false }
+        if case .none = value { return false }
+        return true
+    }
 
-    /// Whether it has more than the names of its writes.
-    var holdsValues: Bool { !winners.isEmpty }
+    /// The write that most of the values are of, which has to be named once.
+    fileprivate var mostCommonWrite: Dot? {
+        var counts: SortedMap<Dot, Int> = [:]
+        for (field, values) in state.fields where values.count == 1 {
+            guard let (dot, value) = values.first, !value.isErased else { continue }
+            if field != .life || value.isLife { counts[dot, default: 0] += 1 }
+        }
+        return counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+    }
 
-    /// Names of fields that Swift takes for one: a file can have one of them in its record.
-    private static func isSameName(_ a: FieldID, _ b: FieldID) -> Bool { a.id == b.id && a.name == b.name && a != b }
+    /// Of several names that Swift takes for one, all but the one that was written last.
+    private static func hiddenFields(of state: ItemState<S>) -> [FieldID] {
+        var named: [(field: FieldID, dot: Dot)] = []
+        for (field, values) in state.fields where !field.name.isEmpty {
+            if let dot = values.last(where: { !$0.value.isErased })?.key { named.append((field, dot)) }
+        }
+        guard named.count > 1 else { return [] }
+        let hidden = named.filter { one in
+            named.contains { other in
+                other.field.id == one.field.id && other.field.name == one.field.name && other.field != one.field
+                    && one.dot < other.dot
+            }
+        }
+        return hidden.map(\.field)
+    }
 }
 
 extension ItemEngine {
@@ -93,17 +156,17 @@ extension ItemEngine {
     ) throws(VaultError) -> (record: Record, value: ValueChange) {
         let state = joined.state
         var list = AttributeList()
-        let protection = joined.plain(.protection) ?? []
+        let protection = joined.values.protection
         if protection.count > 1 { list[Attribute.accessControl.tag] = .data(Array(protection[1...])) }
-        let created = joined.plain(.created).map { Double(bitPattern: $0.span.integer(at: 0)) }
         let seconds = Double(joined.lastLife >> 16) / 1000 - 978_307_200
         var record = Record(
             kind: .put, itemClass: state.itemClass,
             protection: protection.first.flatMap { Accessibility(number: $0) } ?? .whenUnlocked, id: state.id,
-            version: 0, valueVersion: 0, ordinal: old?.ordinal ?? session.nextOrdinal, created: created ?? seconds,
+            version: 0, valueVersion: 0, ordinal: old?.ordinal ?? session.nextOrdinal, created: joined.values.created ?? seconds,
             modified: seconds, value: nil, deviceID: .init(repeating: 0), attributes: EncodedAttributes())
         let value = try value(of: joined, for: &record, &list)
-        record.attributes = joined.attributes.overridden(by: EncodedAttributes(list, user: [:]))
+        record.attributes = joined.values.attributes
+        if !list.fields.isEmpty { record.attributes = record.attributes.overridden(by: EncodedAttributes(list, user: [:])) }
         return (record, value)
     }
 
@@ -113,10 +176,7 @@ extension ItemEngine {
     private func value(
         of joined: JoinedItem<some StateSecret>, for record: inout Record, _ list: inout AttributeList
     ) throws(VaultError) -> ValueChange {
-        var parts: [(name: String?, secret: ReplicaSecret)] = []
-        for (field, winner) in joined.winners {
-            if case .secret(let secret) = winner.value { parts.append((field.part, secret.replicaSecret)) }
-        }
+        let parts = joined.values.secrets.map { (name: $0.part, secret: $0.secret.replicaSecret) }
         guard let (first, secret) = parts.first else { return .none }
         // All of it lies in one value that is here already.
         if let holder = secret.record(part: first), holder.protection == record.protection,
@@ -144,18 +204,13 @@ extension ItemEngine {
             guard let number = logs.makeNumber(of: dot.log) else { throw .storage(.resourceUnavailable) }
             return LocalDot(number: number, stamp: dot.stamp)
         }
-        // The write that most of the values are of has to be named once.
-        var counts: SortedMap<Dot, Int> = [:]
-        for (field, values) in state.fields where values.count == 1 {
-            guard let (dot, value) = values.first, !value.isErased else { continue }
-            if field != .life || value.isLife { counts[dot, default: 0] += 1 }
-        }
-        let common = counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+        let common = joined.onlyWrite ?? joined.mostCommonWrite
         var clock = ItemClock(
             base: try common.map(local) ?? LocalDot(number: own.number, stamp: 0), context: LocalContext())
         clock.told = told
         for (log, stamp) in state.context { clock.see(try local(Dot(log: log, stamp: stamp))) }
         clock.own = clock.context[own.number]
+        guard joined.onlyWrite == nil else { return clock }
         for (field, values) in state.fields {
             if values.count == 1, let (dot, value) = values.first, dot == common {
                 switch joined.mark(of: value, dot, field) {
@@ -181,7 +236,7 @@ extension ItemEngine {
         let state = joined.state
         let there = Set(records.keptVersions(of: state.id).compactMap(\.conflict))
         for (field, values) in state.fields
-        where field != .life && (values.count > 1 || joined.winners[field] == nil) {
+        where field != .life && (values.count > 1 || joined.winner(of: field) == nil) {
             for (dot, value) in values where joined.mark(of: value, dot, field) == .conflict {
                 guard let number = logs.number(of: dot.log) else { continue }
                 let mark = ConflictMark(field: field, dot: LocalDot(number: number, stamp: dot.stamp))
@@ -211,6 +266,6 @@ extension JoinedItem {
         if field == .life { return value.isLife ? .alive : .dead }
         if value.isErased { return .erased }
         if case .none = value { return .none }
-        return !hasLosers || winners[field]?.dot == dot ? .here : .conflict
+        return !hasLosers || winner(of: field) == dot ? .here : .conflict
     }
 }

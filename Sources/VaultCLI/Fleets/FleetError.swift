@@ -15,8 +15,8 @@ extension CommandError {
         case .removed:
             self.init(
                 .removed, "this device was removed from the fleet; what the vault has stays, and nothing is synced",
-                hint: "an owner has signed that; to belong to it again, join with a new vault: 'vault init', "
-                    + "'vault remote add URL --join'")
+                hint: "an owner has signed that; to belong to it again, move the vault's file away, then 'vault init' "
+                    + "and 'vault remote add URL --join'")
         case .notJoined:
             self.init(
                 .notFound, "this vault belongs to no fleet",

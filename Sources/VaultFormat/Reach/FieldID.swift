@@ -43,7 +43,9 @@ public struct FieldID: Sendable {
 }
 
 extension FieldID: Hashable, Comparable {
-    public static func == (a: FieldID, b: FieldID) -> Bool { a.id == b.id && a.name.utf8.elementsEqual(b.name.utf8) }
+    public static func == (a: FieldID, b: FieldID) -> Bool {
+        a.id == b.id && (a.name.isEmpty && b.name.isEmpty || a.name.utf8.elementsEqual(b.name.utf8))
+    }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(id)
@@ -94,7 +96,7 @@ extension FieldID {
     }
 
     /// What another field says, or each device has for itself.
-    private static let unpublished: Set<AttributeTag> = [
+    private static let unpublished: [AttributeTag] = [
         .fields, .clock, .shadow, .conflict, .held, Attribute.tombstone.tag, Attribute.accessControl.tag,
     ]
 }

@@ -17,11 +17,11 @@ public struct ItemClock: Hashable, Sendable {
     public var base: LocalDot
     public var context: LocalContext
     /// The fields that have not exactly one value, here, by ``base``; each with one value or more.
-    public var fields: [FieldID: [ClockMark]]
+    public var fields: SortedMap<FieldID, [ClockMark]>
 
     public init(
         own: UInt64 = 0, told: UInt64 = 0, erased: UInt64 = 0, base: LocalDot, context: LocalContext,
-        fields: [FieldID: [ClockMark]] = [:]
+        fields: SortedMap<FieldID, [ClockMark]> = [:]
     ) {
         (self.own, self.told, self.erased) = (own, told, erased)
         (self.base, self.context, self.fields) = (base, context, fields)
@@ -30,7 +30,7 @@ public struct ItemClock: Hashable, Sendable {
     /// - Throws: for anything but what ``encoded()`` makes.
     public init(parsing bytes: Span<UInt8>) throws(FormatError) {
         var context = LocalContext()
-        var fields: [FieldID: [ClockMark]] = [:]
+        var fields: SortedMap<FieldID, [ClockMark]> = [:]
         let head = try ItemClock.visit(bytes) { part in
             switch part {
             case .context(let entry): context.append(entry)
@@ -49,7 +49,7 @@ public struct ItemClock: Hashable, Sendable {
         try writer.append(count: context.entries.count, UInt16.self, .replication)
         for entry in context.entries { entry.append(to: &writer.bytes) }
         try writer.append(count: fields.count, UInt16.self, .replication)
-        for (field, marks) in fields.sorted(by: { $0.key < $1.key }) {
+        for (field, marks) in fields {
             try field.check()
             field.append(to: &writer.bytes)
             let marks = marks.sorted { $0.dot < $1.dot }

@@ -92,4 +92,13 @@ extension SortedMap: Equatable where Value: Equatable {
     }
 }
 
+extension SortedMap: Hashable where Key: Hashable, Value: Hashable {
+    @inlinable public func hash(into hasher: inout Hasher) {
+        for (key, value) in elements {
+            hasher.combine(key)
+            hasher.combine(value)
+        }
+    }
+}
+
 extension SortedMap: Sendable where Key: Sendable, Value: Sendable {}

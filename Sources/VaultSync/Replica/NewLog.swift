@@ -64,7 +64,9 @@ package struct NewLog {
     ) -> Fate<S> {
         let (known, pending) = divided(whole)
         guard let entry = fleet[whole.id] else {
-            if isGone(known) { return pending.isEmpty || !whole.isAlive ? .gone : .moves(to: moved(whole, newID())) }
+            if isGone(known) {
+                return pending.isEmpty || !whole.isAlive ? .gone : .moves(to: moved(whole, pending, newID()))
+            }
             state.retellsAll = true
             return pending.isEmpty ? .stays : .becomes(renaming(pending, in: known, isSame), told: 0, erased: 0)
         }
@@ -75,7 +77,7 @@ package struct NewLog {
         let joined = Merge.join(theirs, known) ?? theirs
         if theirs.isAlive { return .becomes(renaming(pending, in: joined, isSame), told: entry.told, erased: 0) }
         return whole.isAlive
-            ? .moves(to: moved(whole, newID())) : .becomes(joined, told: entry.told, erased: entry.erased)
+            ? .moves(to: moved(whole, pending, newID())) : .becomes(joined, told: entry.told, erased: entry.erased)
     }
 
     /// The item under its own identifier, once what was changed here goes on under another one; nil: it is gone.
@@ -133,12 +135,16 @@ package struct NewLog {
         return log.base > 1 && log.first.map { write.stamp < $0.hlc } ?? false
     }
 
-    private mutating func moved<S>(_ whole: ItemState<S>, _ id: ItemID) -> ItemState<S> {
+    /// What was changed here counts, whatever the fleet gave the same field before it deleted the item.
+    private mutating func moved<S>(
+        _ whole: ItemState<S>, _ pending: PendingFields<S>, _ id: ItemID
+    ) -> ItemState<S> {
         state.clock = max(state.clock + 1, wall)
         let dot = Dot(log: state.log, stamp: state.clock)
         var moved = ItemState<S>(id: id, itemClass: whole.itemClass, context: [dot.log: dot.stamp])
         for (field, values) in whole.fields where field != .life {
-            guard let winner = values.last(where: { !$0.value.isErased })?.value else { continue }
+            let own = pending[field]?.last?.value
+            guard let winner = own ?? values.last(where: { !$0.value.isErased })?.value else { continue }
             if case .none = winner { continue }
             moved.fields[field] = [dot: winner]
         }

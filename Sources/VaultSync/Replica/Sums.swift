@@ -4,38 +4,41 @@ package import VaultFormat
 
 /// Numbers that two devices compare to find out that they have the same.
 package enum Sums {
-    /// The first 8 bytes of BLAKE2b-256("VLT1 sum" || x).
-    private static func word(_ update: (inout KeyedHash) -> Void) -> UInt64 {
-        var hash = KeyedHash()
-        hash.update("VLT1 sum")
-        update(&hash)
-        return hash.digest().bytes.span.integer(at: 0)
+    /// The first 8 bytes of BLAKE2b-256("VLT1 sum" || x), where the body appends x.
+    private static func word(_ append: (inout [UInt8]) -> Void) -> UInt64 {
+        // One update of the hash for all of it: a sum takes a word for each value of each item.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(96)
+        bytes += label
+        append(&bytes)
+        return KeyedHash.digest(bytes.span).bytes.span.integer(at: 0)
     }
+
+    private static let label = Array("VLT1 sum".utf8)
 
     /// Of one head.
     static func word(_ log: LogID, _ sequence: UInt64) -> UInt64 {
-        word { hash in
-            hash.update(log.bytes.span)
-            hash.update(sequence)
+        word { bytes in
+            bytes.append(log.bytes)
+            bytes.append(integer: sequence)
         }
     }
 
     /// Of one live value.
     package static func word(_ id: ItemID, _ field: FieldID, _ dot: Dot, isErased: Bool) -> UInt64 {
-        let name = Array(field.name.utf8)
-        return word { hash in
-            hash.update(id.bytes.span)
-            hash.update(field.id)
-            hash.update(UInt8(truncatingIfNeeded: name.count))
-            hash.update(name)
-            hash.update(dot.log.bytes.span)
-            hash.update(dot.stamp)
-            hash.update(UInt8(isErased ? 0 : 1))
+        word { bytes in
+            bytes.append(id.bytes)
+            bytes.append(integer: field.id)
+            bytes.append(UInt8(truncatingIfNeeded: field.name.utf8.count))
+            bytes += field.name.utf8
+            bytes.append(dot.log.bytes)
+            bytes.append(integer: dot.stamp)
+            bytes.append(isErased ? 0 : 1)
         }
     }
 
     /// Of one shadowed item.
-    package static func word(_ id: ItemID) -> UInt64 { word { $0.update(id.bytes.span) } }
+    package static func word(_ id: ItemID) -> UInt64 { word { $0.append(id.bytes) } }
 
     /// The first 8 bytes of BLAKE2b-256(sorted open logs || sorted devices).
     static func logset(_ logs: some Sequence<LogID>, _ devices: some Sequence<DeviceID>) -> UInt64 {

@@ -103,7 +103,7 @@ struct RandomReach {
     func clock() -> ItemClock {
         var context = LocalContext()
         for _ in 0..<random.number(in: 0...6) { context[UInt16(random.uniform(500))] = stamp() }
-        var marks: [FieldID: [ClockMark]] = [:]
+        var marks: SortedMap<FieldID, [ClockMark]> = [:]
         for field in fields() {
             let dots = Set((0..<random.number(in: 1...3)).map { _ in localDot() })
             let kinds: [ClockMark.Mark] = field == .life ? [.alive, .dead] : [.none, .here, .conflict, .erased]

@@ -9,6 +9,8 @@ import VaultStorage
 
 /// Rules of a sync, each of which a negative control takes away: without it fleets must be found out.
 enum BrokenRule: CaseIterable {
+    /// No rule is broken: what the others find is not the fault of how they are broken.
+    case none
     /// The watermark is the newest stamp of the look at what is pending.
     case watermark
     /// The watermark moves only in a transaction that finds no untold write below it.
@@ -25,6 +27,8 @@ enum BrokenRule: CaseIterable {
     case checkedMirror
     /// Parts of large values come back to the remote.
     case partsComeBack
+
+    static var broken: [BrokenRule] { allCases.filter { $0 != .none } }
 
     func sync(_ home: InterleavedHome, _ handle: InterleavedHome.Handle) throws(SyncError) -> SyncOutcome? {
         let fleet = handle.fleet
@@ -44,8 +48,11 @@ enum BrokenRule: CaseIterable {
                 mirror: Mirror(mirrorStore), policy: ReplicaPolicy(), random: fleet.random, clock: fleet.wallClock)
             var remote = known
             let own = RecordStream(.log, membership.state.log)
-            try replica.sync(with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, own, self), &remote)
-            try fleet.save(url, remote)
+            do throws(SyncError) {
+                try replica.sync(
+                    with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, own, self), &remote)
+                try fleet.save(url, remote)
+            } catch { return SyncOutcome(url: url, replica.takeFindings(), error: error) }
             return SyncOutcome(url: url, replica.takeFindings(), error: nil)
         }
     }

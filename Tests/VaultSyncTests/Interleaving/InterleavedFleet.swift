@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import SystemPackage
 import TestSupport
 import Vault
@@ -85,7 +86,14 @@ final class InterleavedFleet {
         }
     }()
 
-    private func count(_ name: String, _ number: Int = 1) { stats[name, default: 0] += number }
+    private func count(_ name: String, _ number: Int = 1) {
+        stats[name, default: 0] += number
+        trace(name)
+    }
+
+    private static let isTraced = ProcessInfo.processInfo.environment["VAULT_FLEET_TRACE"] != nil
+
+    private func trace(_ what: @autoclosure () -> String) { if Self.isTraced { print(what()) } }
 
     // MARK: A life
 
@@ -123,7 +131,9 @@ final class InterleavedFleet {
         follow(handle.process)
         defer { handle.process.beforeStep = nil }
         count("syncs")
+        trace("\(home.name) syncs at \(home.clock.now)")
         let outcome = run(home, handle)
+        trace("\(home.name): \(handle.process.isDead ? "killed" : outcome.map { "\($0)" } ?? "nothing")")
         if handle.process.isDead { return }
         for alarm in outcome?.alarms ?? [] where !life.isHostile && !isDue(alarm) {
             problems.append("F: \(home.name): \(alarm.kind) \(alarm.what)")
@@ -169,6 +179,7 @@ final class InterleavedFleet {
     // MARK: What comes between
 
     private func interfere(_ home: InterleavedHome, _ between: (process: DiskProcess, path: String)?) throws {
+        trace("between, at \(home.name): \(between?.path ?? "nothing")")
         // A process that holds the vault cannot be asked for anything else at the same moment.
         let isAtVault = between.map { $0.path.hasPrefix("/\(home.name)/") && !$0.path.contains(".mirror") } ?? false
         let other = random.element(of: homes)
@@ -234,7 +245,10 @@ final class InterleavedFleet {
         count("files altered")
         var bytes = node.bytes
         switch random.uniform(6) {
-        case 0: disk.set(name, nil)
+        case 0:
+            disk.set(name, nil)
+            // Nobody heals that but the devices. A roster that is nowhere any more is nobody's to bring back.
+            if !name.contains("/0/") { honest[name] = nil }
         case 1: disk.set(name, disk.makeNode(Array(bytes.prefix(random.number(in: 0...bytes.count - 1)))))
         case 2:
             bytes[random.number(in: 0...bytes.count - 1)] ^= 1 << UInt8(random.uniform(8))
@@ -304,6 +318,7 @@ final class InterleavedFleet {
         } catch {
             count("refused writes")
         }
+        trace("\(home.name): \(account) \(value) instead of \(seen.sorted()): \(isAcknowledged)")
         writes.append(
             Write(home: home.name, account: account, value: value, seen: seen, isAcknowledged: isAcknowledged))
     }
@@ -328,7 +343,8 @@ final class InterleavedFleet {
 
     private func end() throws {
         for home in homes { home.close() }
-        // The folder is healed: everything is there that an honest device has put into it, and nothing else.
+        // The folder is healed: everything is there that an honest device has put into it, but what was deleted, and
+        // nothing else.
         if life.isHostile { disk.replaceContent(below: InterleavedHome.folder, with: honest) }
         let latest = homes.map(\.clock.now).max() ?? 0
         for home in homes { home.clock.advance(by: latest - home.clock.now) }
