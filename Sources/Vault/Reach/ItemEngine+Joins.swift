@@ -162,11 +162,14 @@ extension ItemEngine {
         var record = Record(
             kind: .put, itemClass: state.itemClass,
             protection: protection.first.flatMap { Accessibility(number: $0) } ?? .whenUnlocked, id: state.id,
-            version: 0, valueVersion: 0, ordinal: old?.ordinal ?? session.nextOrdinal, created: joined.values.created ?? seconds,
-            modified: seconds, value: nil, deviceID: .init(repeating: 0), attributes: EncodedAttributes())
+            version: 0, valueVersion: 0, ordinal: old?.ordinal ?? session.nextOrdinal,
+            created: joined.values.created ?? seconds, modified: seconds, value: nil,
+            deviceID: .init(repeating: 0), attributes: EncodedAttributes())
         let value = try value(of: joined, for: &record, &list)
         record.attributes = joined.values.attributes
-        if !list.fields.isEmpty { record.attributes = record.attributes.overridden(by: EncodedAttributes(list, user: [:])) }
+        if !list.fields.isEmpty {
+            record.attributes = record.attributes.overridden(by: EncodedAttributes(list, user: [:]))
+        }
         return (record, value)
     }
 

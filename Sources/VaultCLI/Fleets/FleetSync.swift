@@ -14,7 +14,9 @@ struct Sync: ParsableCommand {
             ends the command with 20 (altered or forged), 22 (withheld, rolled back or diverged) or 23 (forked), after \
             everything else was synced. 24: this device was removed. 30: a remote cannot be reached. A device \
             that has the true version of an altered record puts that version back; any other device takes the altered \
-            record out of the folder, and the next sync of a device that has the true version puts it back.
+            record out of the folder, and the next sync of a device that has the true version puts it back. A false \
+            record behind the end of the list of devices stops changes of the list until a person deletes its file: \
+            vlt1/REALM/0/REALM/NUMBER, in hexadecimal, with the sequence that --json shows.
             An unlocked agent does the sync, and nobody is asked for a passphrase. An agent that was locked again \
             fetches and checks what the others told; that becomes items when it is unlocked.
             The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.

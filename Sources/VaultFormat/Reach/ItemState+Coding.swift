@@ -84,6 +84,7 @@ extension ItemState where Secret == Range<Int> {
         context = try ItemState.parseContext(contextCount, &own, of: body, &logs)
         fields = [:]
         try own.expect(fieldCount, of: 4 + ItemState.valueHeadLength, .fieldID)
+        fields.reserveCapacity(fieldCount)
         var last: FieldID?
         for _ in 0..<fieldCount {
             let field = try FieldID(parsing: &own, of: body)
@@ -100,6 +101,7 @@ extension ItemState where Secret == Range<Int> {
     ) throws(FormatError) -> SortedMap<LogID, UInt64> {
         try reader.expect(count, of: contextLength, .context)
         var context: SortedMap<LogID, UInt64> = [:]
+        context.reserveCapacity(count)
         var last: UInt16?
         for _ in 0..<count {
             let index = try reader.integer(UInt16.self, of: body, .context)
@@ -119,6 +121,7 @@ extension ItemState where Secret == Range<Int> {
         guard count >= 1 else { throw .invalid(.fieldValue) }
         try reader.expect(count, of: ItemState.valueHeadLength, .fieldValue)
         var values: SortedMap<Dot, FieldValue<Secret>> = [:]
+        values.reserveCapacity(count)
         var last: Dot?
         for _ in 0..<count {
             let log = try logs.log(at: try reader.integer(UInt16.self, of: body, .dot))

@@ -92,6 +92,7 @@ extension LogEntry where Secret == Range<Int> {
         var logs = try LogTable(parsing: &reader, of: body, count: logCount)
         try reader.expect(itemCount, of: ItemState<Secret>.headLength, .items)
         guard withItems else { return }
+        items.reserveCapacity(itemCount)
         for _ in 0..<itemCount { items.append(try ItemState(parsing: &reader, of: body, &logs)) }
         try logs.expectAllUsed()
         try reader.expectEnd(.body)

@@ -22,6 +22,8 @@ public struct SortedMap<Key: Comparable, Value>: RandomAccessCollection, Express
 
     @usableFromInline init(sorted elements: [Element]) { self.elements = elements }
 
+    @inlinable public mutating func reserveCapacity(_ count: Int) { elements.reserveCapacity(count) }
+
     @inlinable public var startIndex: Int { 0 }
     @inlinable public var endIndex: Int { elements.count }
     @inlinable public subscript(position: Int) -> Element { elements[position] }

@@ -179,9 +179,12 @@ extension Fleet {
             guard let sealed = try? SealedRecord(parsing: record.bytes, .roster), let key = keys[sealed.epoch],
                 sealed.epoch > 1, keys[sealed.epoch - 1] == nil
             else { continue }
-            let content = try RecordSealer(realmID: realm, random: random).open(
-                sealed, at: record.address, key: key)
-            let length = try RecordSealer.bodyLength(content, record.address)
+            // Anyone can leave a record here that does not open; of the true ones, the roster is checked in its turn.
+            guard
+                let content = try? RecordSealer(realmID: realm, random: random).open(
+                    sealed, at: record.address, key: key),
+                let length = try? RecordSealer.bodyLength(content, record.address)
+            else { continue }
             let entry = content.withBytes { body in
                 try? RosterEntry<Range<Int>>(parsing: body.extracting(0..<length))
             }

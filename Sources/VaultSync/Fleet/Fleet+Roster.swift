@@ -29,6 +29,7 @@ extension Fleet {
         for (index, outcome) in before.enumerated() {
             do throws(SyncError) {
                 if let error = outcome.error, error.isOfRemoteOrRoster { throw error }
+                try Self.check(outcome.alarms)
                 try changeRoster(at: outcome.url, goesOn, change)
             } catch {
                 before[index] = outcome.with(error: error)
@@ -52,11 +53,17 @@ extension Fleet {
         var failure: SyncError?
         do throws(SyncError) {
             try replica.followRoster(store)
+            try Self.check(replica.takeFindings().alarms)
             while try !change(replica, store) { try replica.followFaster(store) }
         } catch { failure = error }
         // Also when the rest failed: keys that a roster gave open what is in the mirror.
         if replica.identity !== known.identity { try save(replica.identity, deviceName: known.deviceName) }
         if let failure { throw failure }
+    }
+
+    /// An altered record of the roster may be another owner's change: a second one in its place would be a fork.
+    private static func check(_ alarms: [Alarm]) throws(SyncError) {
+        if let alarm = alarms.first(where: { $0.log == nil && $0.kind != .withheld }) { throw .alarm(alarm) }
     }
 
     /// The change is made: what fails from here on the next sync makes up for.
@@ -94,7 +101,8 @@ extension SyncOutcome {
         report.revived = earlier.report.revived + report.revived
         report.newLog = report.newLog || earlier.report.newLog
         return SyncOutcome(
-            url: url, report: report, alarms: alarms, notes: earlier.notes.filter { !notes.contains($0) } + notes,
+            url: url, report: report, alarms: earlier.alarms.filter { !alarms.contains($0) } + alarms,
+            notes: earlier.notes.filter { !notes.contains($0) } + notes,
             error: error)
     }
 }

@@ -101,12 +101,12 @@ package final class MemoryItems: ReplicaItems {
 
     package func sum() -> (sum: UInt64, version: UInt64) {
         let (alive, visible) = view
-        var sum: UInt64 = 0
+        var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
         for id in alive {
             guard let state = items[id]?.state else { continue }
-            if !visible.contains(id) { sum &+= Sums.word(id) }
+            if !visible.contains(id) { sum &+= Sums.word(id, &scratch) }
             for (field, values) in state.fields {
-                for (dot, value) in values { sum &+= Sums.word(id, field, dot, isErased: value.isErased) }
+                for (dot, value) in values { sum &+= Sums.word(id, field, dot, isErased: value.isErased, &scratch) }
             }
         }
         return (sum, version)

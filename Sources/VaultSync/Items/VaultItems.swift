@@ -80,14 +80,14 @@ package final class VaultItems: ReplicaItems {
     package func sum() throws(SyncError) -> (sum: UInt64, version: UInt64) {
         try read { table throws(VaultError) in
             let logs = try table.logs()
-            var sum: UInt64 = 0
+            var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
             table.forEachBrief { item in
                 guard !item.isTombstone else { return }
-                if item.isShadowed { sum &+= Sums.word(item.id) }
+                if item.isShadowed { sum &+= Sums.word(item.id, &scratch) }
                 item.forEachMark { field, mark in
                     guard let log = logs[mark.dot.number] else { return }
                     let dot = Dot(log: log, stamp: mark.dot.stamp)
-                    sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased)
+                    sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased, &scratch)
                 }
             }
             return (sum, table.sequence)
@@ -124,6 +124,7 @@ package final class VaultItems: ReplicaItems {
         fresh.reserveCapacity(change.told.count)
         var joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)] = []
         var places: [ItemID: (isFresh: Bool, index: Int)] = [:]
+        places.reserveCapacity(change.told.count)
         var onlyTold: [(ItemID, UInt64)] = []
         for (told, stamp) in change.told {
             if let (isFresh, index) = places[told.id] {

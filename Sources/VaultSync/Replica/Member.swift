@@ -25,8 +25,8 @@ package struct Member {
     /// Whether the log that names this file's writes is this device's.
     var hasOwnLog: Bool { (state.logs[state.log]?.device ?? deviceID) == deviceID }
 
-    /// Whether this device opens the true record of the roster at a number, or has a farewell in it: it has followed
-    /// that record before, or is a member and the record is the next one. A device that is about to join may lack a key.
+    /// Whether this device opens the true record of the roster at a number, or finds a farewell in it: the device has
+    /// followed that record before, or is a member, and the record is the next one. A device that joins may lack a key.
     func opensRecord(_ sequence: UInt64) -> Bool {
         sequence <= state.rosterSequence || roster.device(deviceID) != nil
     }

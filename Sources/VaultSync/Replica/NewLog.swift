@@ -28,7 +28,7 @@ package struct NewLog {
     /// The logs, as the records in hand have them.
     private let logs: [LogID: LogState]
     /// What the member knows under its new log.
-    package internal(set) var state: ReplicaState
+    package private(set) var state: ReplicaState
     private let wall: UInt64
     /// Items that go on under another identifier.
     private(set) var movedItems = 0
@@ -143,7 +143,7 @@ package struct NewLog {
         let dot = Dot(log: state.log, stamp: state.clock)
         var moved = ItemState<S>(id: id, itemClass: whole.itemClass, context: [dot.log: dot.stamp])
         for (field, values) in whole.fields where field != .life {
-            let own = pending[field]?.last?.value
+            let own = pending[field]?.last { !$0.value.isErased }?.value
             guard let winner = own ?? values.last(where: { !$0.value.isErased })?.value else { continue }
             if case .none = winner { continue }
             moved.fields[field] = [dot: winner]

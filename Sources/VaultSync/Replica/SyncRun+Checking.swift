@@ -117,6 +117,7 @@ extension SyncRun {
         }
         let entry = try entry(in: content.bytes, at: address, withItems: true)
         var states: [ItemState<Secret>] = []
+        states.reserveCapacity(entry.items.count)
         // Items can name one large value any number of times.
         var large: [BlobReference: Secret] = [:]
         for item in entry.items {

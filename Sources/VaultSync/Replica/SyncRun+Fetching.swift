@@ -185,20 +185,25 @@ extension SyncRun {
             case .stops(let alarm):
                 raise(alarm)
                 // A device that keeps the true record puts it back once the address is free.
-                if alarm.kind == .damaged, isKnown(address.stream) { clear(address) }
+                if alarm.kind == .damaged, isKnown(address.stream) { clear(record) }
                 return false
             case .fails(let error): throw error
             }
         }
     }
 
-    /// Frees an address of an altered record. A remote may not let this device.
-    func clear(_ address: RecordAddress) { try? store?.remove(address) }
+    /// Frees the address of an altered record, unless that is another program's copy beside the true one. A remote may
+    /// not let this device.
+    func clear(_ altered: StoredRecord) {
+        guard let store, (try? store.record(at: altered.address)) == altered.bytes else { return }
+        try? store.remove(altered.address)
+    }
 
     /// Puts the true record in the place of an altered one.
     func replace(at address: RecordAddress, with bytes: [UInt8]) throws(SyncError) {
-        clear(address)
-        _ = try? store?.append([StoredRecord(address, bytes)])
+        guard let store, (try? store.record(at: address)) != bytes else { return }
+        try? store.remove(address)
+        _ = try? store.append([StoredRecord(address, bytes)])
     }
 
     /// The mirror gets what was let in.

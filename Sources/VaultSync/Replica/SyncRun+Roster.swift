@@ -5,55 +5,74 @@ internal import VaultFormat
 extension SyncRun {
     /// Takes the records of the roster that the mirror has, as far as this device has followed it.
     func replayRoster() throws(SyncError) {
+        let before = member
         while member.roster.sequence < state.rosterSequence {
             let address = RecordAddress(member.rosterStream, member.roster.sequence + 1)
-            guard let bytes = try mirror.bytes(at: address) else { return }
-            let before = member
-            do throws(SyncError) { try takeRoster(bytes, at: address) } catch {
+            do throws(SyncError) {
+                if let bytes = try mirror.bytes(at: address) {
+                    try takeRoster(bytes, at: address)
+                    continue
+                }
+            } catch {
                 guard error.isOfRecord else { throw error }
-                // The mirror's copy was altered: the remotes have the record, or another device brings it back.
-                member = before
-                return try mirror.drop(address)
             }
+            // Only the last record shows that the chain before it is the one that was followed: a remote tells all of
+            // it again.
+            member = before
+            return
         }
     }
 
     /// Takes what the remote has of the roster beyond what is known.
     func followRoster(_ heads: [RecordStream: StreamHead]? = nil) throws(SyncError) {
-        let last = heads?[member.rosterStream]?.last
-        if let last, last < state.rosterSequence {
+        let head = heads?[member.rosterStream]
+        if let last = head?.last, last < state.rosterSequence {
             note(Alarm(.rolledBack, nil, last, "the roster had \(state.rosterSequence) records, and has \(last)"))
         }
         // The last known record is read again: it must be the same.
-        let known = min(member.roster.sequence, last ?? .max)
-        try read(member.rosterStream, from: max(known, 1)) { record throws(SyncError) in try follow(record) }
+        let known = head?.isWhole ?? true ? min(member.roster.sequence, head?.last ?? .max) : 1
+        var unproven: [StoredRecord] = []
+        try read(member.rosterStream, from: max(known, 1)) { record throws(SyncError) in
+            try checkGoesOn()
+            return try follow(record, &unproven)
+        }
         guard member.roster.sequence >= state.rosterSequence else {
+            member = committed
             throw .alarm(Alarm(.withheld, nil, state.rosterSequence, "the roster that this device has followed"))
         }
     }
 
+    /// - Parameter unproven: followed records that enter the mirror once the chain is known to be the one that this
+    ///   device has followed before.
     /// - Returns: whether the next record can follow.
-    private func follow(_ record: StoredRecord) throws(SyncError) -> Bool {
+    private func follow(_ record: StoredRecord, _ unproven: inout [StoredRecord]) throws(SyncError) -> Bool {
         let sequence = record.address.sequence
         if sequence <= member.roster.sequence {
             if !isKnown(record) { try settleRoster() }
             return true
         }
-        guard sequence == member.roster.sequence + 1 else { return true }
+        guard sequence == member.roster.sequence + 1 else { return false }
         let before = member
         do throws(SyncError) { try takeRoster(record.bytes, at: record.address) } catch {
-            // The operator of a remote can put anything here, which must not stop the logs. Hiding the true record
+            guard case .alarm(let alarm) = error, before.opensRecord(sequence) else { throw error }
+            let isMembers = try isRosterRecord(record)
+            if alarm.kind == .forked, isMembers || sequence == state.rosterSequence { throw error }
+            // The operator of a remote can put anything here, which must not stop the logs: hiding the true record
             // would do the same.
-            guard case .alarm(let alarm) = error, alarm.kind != .forked, before.opensRecord(sequence) else {
-                throw error
-            }
             member = before
-            raise(alarm)
-            // A device that keeps the true record puts it back once the address is free.
-            if try !opens(record) { clear(record.address) }
+            raise(alarm.kind == .forked ? record.address.alarm(.damaged, "a record that no owner signed") : alarm)
+            // Of a record that was followed before, another device has the true version, and puts it back once the
+            // address is free. The next record's author has that one, and finds out without help.
+            if sequence <= state.rosterSequence, !isMembers { clear(record) }
             return false
         }
-        if !mirror.has(record.address) { try mirror.add([record]) }
+        unproven.append(record)
+        guard member.roster.sequence >= state.rosterSequence else { return true }
+        for record in unproven where try mirror.bytes(at: record.address) != record.bytes {
+            try mirror.drop(record.address)
+            try mirror.add([record])
+        }
+        unproven = []
         // What was followed stays so, also when the rest of the run fails.
         noteCommitted()
         if member.roster.device(member.deviceID) == nil, member.roster.known[member.deviceID] != nil { throw .removed }
@@ -67,58 +86,57 @@ extension SyncRun {
         return member.roster.hashes[Int(index)] == sealer.hash(record.address, record.bytes)
     }
 
-    /// The remote has other records of the roster than the followed ones. At the first difference the records say
-    /// which it is: altered ones are replaced, a second chain is for a person.
+    /// Compares the remote's roster with the followed one: altered records are replaced, a second chain is for a
+    /// person.
     func settleRoster() throws(SyncError) {
-        var shown: [StoredRecord] = []
+        var refused = 0
         try read(member.rosterStream, from: 1) { record throws(SyncError) in
+            try checkGoesOn()
             guard record.address.sequence <= member.roster.sequence else { return false }
-            if !isKnown(record) { shown.append(record) }
-            return true
-        }
-        for record in shown {
-            guard let mine = try mirror.bytes(at: record.address), try !isRosterRecord(record) else {
+            if isKnown(record) { return true }
+            guard try !isRosterRecord(record) else {
                 throw .alarm(record.address.alarm(.forked, "the roster was changed on both sides"))
             }
+            refused += 1
             raise(record.address.alarm(.damaged, "an altered record of the roster"))
-            try replace(at: record.address, with: mine)
+            if let mine = try mirror.bytes(at: record.address), isKnown(StoredRecord(record.address, mine)) {
+                try replace(at: record.address, with: mine)
+            } else {
+                clear(record)
+            }
+            return refused < Junk.mostRecords
         }
     }
 
-    /// Whether a device that this one knows has signed a record of the roster for its address: the record itself, or
-    /// the farewell in it.
-    private func isRosterRecord(_ stored: StoredRecord) throws(SyncError) -> Bool {
+    /// Whether an owner has signed a record of the roster for its address: the record itself, or the farewell in it.
+    func isRosterRecord(_ stored: StoredRecord) throws(SyncError) -> Bool {
         guard let record = try? SealedRecord(parsing: stored.bytes, .roster) else { return false }
+        let owners = member.roster.known.values.filter { $0.role == .owner || $0.role == .recovery }
         if let content = try content(of: record, at: stored.address) {
-            let length = try RecordSealer.bodyLength(content, stored.address)
+            guard let length = try? RecordSealer.bodyLength(content, stored.address) else { return false }
             let entry = content.withBytes { body in
                 try? RosterEntry<Range<Int>>(parsing: body.extracting(0..<length))
             }
-            guard let entry, let signer = member.roster.known[entry.signer] else { return false }
+            guard let entry, let signer = owners.first(where: { $0.id == entry.signer }) else { return false }
             return sealer.isSigned(content, record, .roster, by: signer.signingKey)
         }
         // The other chain's remover may be gone from this one.
         return Farewell.isSaid(
-            by: record, at: stored.address.sequence, to: member.identity,
-            signers: member.roster.known.values.map(\.signingKey))
-    }
-
-    /// Whether a holder of one of this device's keys has sealed a record of the roster.
-    private func opens(_ stored: StoredRecord) throws(SyncError) -> Bool {
-        guard let record = try? SealedRecord(parsing: stored.bytes, .roster) else { return false }
-        return try content(of: record, at: stored.address) != nil
+            by: record, at: stored.address.sequence, to: member.identity, signers: owners.map(\.signingKey))
     }
 
     /// Nil: no key of this device opens it.
     private func content(of record: SealedRecord, at address: RecordAddress) throws(SyncError) -> SecretBytes? {
-        // Two chains have two keys of one epoch. The key of the other chain is sealed to those who stay in it.
-        for key in [member.identity.epochKeys[record.epoch], openSeal(of: record)] {
-            guard let key else { continue }
+        func opened(_ key: Secret) throws(SyncError) -> SecretBytes? {
             do throws(SyncError) { return try sealer.open(record, at: address, key: key) } catch {
                 guard error.isOfRecord else { throw error }
+                return nil
             }
         }
-        return nil
+        if let key = member.identity.epochKeys[record.epoch], let content = try opened(key) { return content }
+        // Two chains have two keys of one epoch. The key of the other chain is sealed to those who stay in it.
+        guard let key = openSeal(of: record) else { return nil }
+        return try opened(key)
     }
 
     /// Applies the next record of the roster.

@@ -45,8 +45,7 @@ extension SyncRun {
         _ numbers: Set<UInt64>, of stream: RecordStream, _ head: StreamHead?
     ) throws(SyncError) -> Set<UInt64> {
         guard let head, !numbers.isEmpty else { return numbers }
-        let isWhole = head.count == head.last &- head.first &+ 1
-        if isWhole { return numbers.filter { $0 < head.first || $0 > head.last } }
+        if head.isWhole { return numbers.filter { $0 < head.first || $0 > head.last } }
         var missing = numbers
         try read(stream, from: head.first) { record throws(SyncError) in
             missing.remove(record.address.sequence)
@@ -143,6 +142,10 @@ extension SyncRun {
         guard let theirs = try stored({ () throws(RecordStoreError) in try store.record(at: address) }) else { return }
         if address.stream.kind == .log, try !isEntry(StoredRecord(address, theirs), by: author(of: address)) {
             raise(address.alarm(.damaged, "an altered record"))
+            return try replace(at: address, with: mine.bytes)
+        }
+        if address.stream.kind == .roster, try !isRosterRecord(StoredRecord(address, theirs)) {
+            raise(address.alarm(.damaged, "an altered record of the roster"))
             return try replace(at: address, with: mine.bytes)
         }
         raise(address.alarm(.forked, "two records at one address"))

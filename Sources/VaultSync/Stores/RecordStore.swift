@@ -20,6 +20,9 @@ package struct StreamHead: Equatable, Sendable {
     package init(_ stream: RecordStream, first: UInt64, last: UInt64, count: UInt64?) {
         (self.stream, self.first, self.last, self.count) = (stream, first, last, count)
     }
+
+    /// Whether no record between the first and the last is missing, as far as the store counts them.
+    package var isWhole: Bool { count == last &- first &+ 1 }
 }
 
 /// From where on a stream is read.

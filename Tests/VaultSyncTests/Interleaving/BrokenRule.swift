@@ -13,16 +13,10 @@ enum BrokenRule: CaseIterable {
     case none
     /// The watermark is the newest stamp of the look at what is pending.
     case watermark
-    /// The watermark moves only in a transaction that finds no untold write below it.
-    case checkedWatermark
     /// An item that no record in hand names stays.
     case unnamedItemsStay
     /// A device whose own log is not whole tells everything again.
     case wholeLog
-    /// An own log ends nowhere below what the file knows to be acknowledged.
-    case acknowledgedEnd
-    /// The mirror gets new records before it loses old ones.
-    case newBeforeOld
     /// The mirror takes only what was checked.
     case checkedMirror
     /// Parts of large values come back to the remote.
@@ -44,13 +38,12 @@ enum BrokenRule: CaseIterable {
             let mirrorStore = BrokenMirror(
                 fleet.mirrorStore(of: realm), keepsNumbersOf: self == .wholeLog ? membership.state : nil)
             let replica = try Replica(
-                BrokenItems(base, self, mirrorStore), membership.state, identity: membership.identity,
+                BrokenItems(base, self), membership.state, identity: membership.identity,
                 mirror: Mirror(mirrorStore), policy: ReplicaPolicy(), random: fleet.random, clock: fleet.wallClock)
             var remote = known
-            let own = RecordStream(.log, membership.state.log)
             do throws(SyncError) {
                 try replica.sync(
-                    with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, own, self), &remote)
+                    with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, self), &remote)
                 try fleet.save(url, remote)
             } catch { return SyncOutcome(url: url, replica.takeFindings(), error: error) }
             return SyncOutcome(url: url, replica.takeFindings(), error: nil)
@@ -62,11 +55,8 @@ enum BrokenRule: CaseIterable {
 private final class BrokenItems: ReplicaItems {
     private let base: VaultItems
     private let rule: BrokenRule
-    private let mirror: any RecordStore
 
-    init(_ base: VaultItems, _ rule: BrokenRule, _ mirror: any RecordStore) {
-        (self.base, self.rule, self.mirror) = (base, rule, mirror)
-    }
+    init(_ base: VaultItems, _ rule: BrokenRule) { (self.base, self.rule) = (base, rule) }
 
     func moment() throws(SyncError) -> (newest: UInt64, version: UInt64) { try base.moment() }
 
@@ -74,11 +64,10 @@ private final class BrokenItems: ReplicaItems {
 
     func commit(_ change: ReplicaChange, _ state: ReplicaState) throws(SyncError) {
         var (change, state) = (change, state)
-        if rule == .watermark, change.watermark != nil {
+        if rule == .watermark {
             change.watermark = nil
-            state.through = state.logs[state.log]?.head?.hlc ?? state.through
+            state.through = max(state.through, state.logs[state.log]?.head?.hlc ?? 0)
         }
-        if rule == .checkedWatermark { change.watermark = nil }
         try base.commit(change, state)
     }
 
@@ -92,14 +81,6 @@ private final class BrokenItems: ReplicaItems {
 
     func begin(_ newLog: inout NewLog) throws(SyncError) {
         let unnamed = try base.all().filter { newLog.fleet[$0.id] == nil && $0.own <= newLog.told }
-        if rule == .acknowledgedEnd, newLog.state.ownEnds[newLog.old] != nil {
-            let tail = try stored { () throws(RecordStoreError) in
-                try mirror.heads().first { $0.stream == RecordStream(.log, newLog.old) }?.last ?? 0
-            }
-            newLog.state.ownEnds[newLog.old] = tail
-            newLog.state.logs[newLog.old]?.end = tail
-            if tail == 0 { newLog.state.logs[newLog.old]?.endHash = .zero }
-        }
         try base.begin(&newLog)
         guard rule == .unnamedItemsStay else { return }
         do throws(VaultError) {
@@ -148,11 +129,10 @@ private final class BrokenMirror: RecordStore, @unchecked Sendable {
 private final class BrokenRemote: RecordStore, @unchecked Sendable {
     private let base: any RecordStore
     private let mirror: any RecordStore
-    private let own: RecordStream
     private let rule: BrokenRule
 
-    init(_ base: any RecordStore, _ mirror: any RecordStore, _ own: RecordStream, _ rule: BrokenRule) {
-        (self.base, self.mirror, self.own, self.rule) = (base, mirror, own, rule)
+    init(_ base: any RecordStore, _ mirror: any RecordStore, _ rule: BrokenRule) {
+        (self.base, self.mirror, self.rule) = (base, mirror, rule)
     }
 
     func heads() throws(RecordStoreError) -> [StreamHead] {
@@ -173,12 +153,6 @@ private final class BrokenRemote: RecordStore, @unchecked Sendable {
                 }
             }
             try take(record)
-        }
-        // The look at the own log before a file goes on under another one.
-        if rule == .newBeforeOld, starts == [StreamStart(own, from: 1)] {
-            let kept = try mirror.all(own)
-            try mirror.remove(own, below: .max)
-            for record in kept { _ = try mirror.append([record]) }
         }
     }
 

@@ -18,6 +18,7 @@ struct InterleavingTests {
         var life = InterleavedFleet.Life()
         life.isHostile = seed % 2 == 1
         life.steps = seed % 5 == 0 ? 30 : 14
+        life.hasNewcomer = seed % 3 == 0
         return life
     }
 
@@ -41,6 +42,8 @@ struct InterleavingTests {
         for seed in 0..<500 {
             var life = life(seed)
             life.broken = rule
+            // A newcomer and the device that lets it in sync by all rules.
+            life.hasNewcomer = false
             let fleet = try InterleavedFleet.live(100_000 + seed, life)
             if let problem = fleet.problems.first { return "\(seed + 1) fleets: \(problem)" }
         }

@@ -64,13 +64,13 @@ func describe(_ state: ItemState<Secret>) -> String {
 /// As the model counts them: without the class of protection.
 func sum(_ items: MemoryItems, _ ids: VectorIDs) -> UInt64 {
     let (alive, visible) = items.view
-    var sum: UInt64 = 0
+    var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
     for id in alive {
         guard let name = ids[id], let state = items.items[id]?.state else { continue }
         let original = ItemID(bytes16(name).bytes.span)
-        if !visible.contains(id) { sum &+= Sums.word(original) }
+        if !visible.contains(id) { sum &+= Sums.word(original, &scratch) }
         for (field, values) in state.fields where field != .protection {
-            for (dot, value) in values { sum &+= Sums.word(original, field, dot, isErased: value.isErased) }
+            for (dot, value) in values { sum &+= Sums.word(original, field, dot, isErased: value.isErased, &scratch) }
         }
     }
     return sum

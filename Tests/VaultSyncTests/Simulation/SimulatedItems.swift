@@ -92,9 +92,10 @@ final class SimulatedItems: ReplicaItems {
         if world.broken.contains(.sums) { return (1, version) }
         guard world.broken.contains(.orderOfCollisions) else { return (sum, version) }
         let (before, after) = (base.view, view)
+        var scratch = Sums.Scratch()
         let other = before.alive.subtracting(after.visible).reduce(
-            before.alive.subtracting(before.visible).reduce(sum) { $0 &- Sums.word($1) }
-        ) { $0 &+ Sums.word($1) }
+            before.alive.subtracting(before.visible).reduce(sum) { $0 &- Sums.word($1, &scratch) }
+        ) { $0 &+ Sums.word($1, &scratch) }
         return (other, version)
     }
 
