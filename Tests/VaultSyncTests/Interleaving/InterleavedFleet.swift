@@ -38,6 +38,8 @@ final class InterleavedFleet {
     private var writes: [Write] = []
     /// What honest devices have put into the folder and not trimmed, as they put it there.
     private var honest: [String: [UInt8]] = [:]
+    /// What was deleted from the folder.
+    private var deleted: [String: [UInt8]] = [:]
     private var copies: [String: [String: [UInt8]]] = [:]
     private var isInterfering = false
     private var counter = 0
@@ -259,7 +261,7 @@ final class InterleavedFleet {
         case 0:
             disk.set(name, nil)
             // Nobody heals that but the devices. A roster that is nowhere any more is nobody's to bring back.
-            if !name.contains("/0/") { honest[name] = nil }
+            if !name.contains("/0/") { deleted[name] = honest.removeValue(forKey: name) }
         case 1: disk.set(name, disk.makeNode(Array(bytes.prefix(random.number(in: 0...bytes.count - 1)))))
         case 2:
             bytes[random.number(in: 0...bytes.count - 1)] ^= 1 << UInt8(random.uniform(8))
@@ -356,7 +358,9 @@ final class InterleavedFleet {
         for home in homes { home.close() }
         // The folder is healed: everything is there that an honest device has put into it, but what was deleted, and
         // nothing else.
-        if life.isHostile { disk.replaceContent(below: InterleavedHome.folder, with: honest) }
+        if life.isHostile {
+            disk.replaceContent(below: InterleavedHome.folder, with: honest.merging(irreplaceable) { mine, _ in mine })
+        }
         let latest = homes.map(\.clock.now).max() ?? 0
         for home in homes { home.clock.advance(by: latest - home.clock.now) }
         var rounds = 0
@@ -382,6 +386,19 @@ final class InterleavedFleet {
         try checkWrites()
         if life.hasNewcomer { try join(at: latest + 1_000_000) }
         for home in homes { home.close() }
+    }
+
+    /// Deleted parts of large values that no mirror has any more: what their entry tells, no device can make again.
+    private var irreplaceable: [String: [UInt8]] {
+        let mirrored = homes.flatMap { home in
+            disk.content(below: home.mirrorDirectory).keys.compactMap { name in
+                name.range(of: "/vlt1/").map { String(name[$0.lowerBound...]) }
+            }
+        }
+        let there = Set(mirrored)
+        return deleted.filter { name, _ in
+            name.contains("/2/") && !there.contains(String(name.dropFirst(InterleavedHome.folder.count)))
+        }
     }
 
     /// A device that joins gets everything, and nobody finds anything wrong.

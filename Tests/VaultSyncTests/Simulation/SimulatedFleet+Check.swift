@@ -31,6 +31,8 @@ extension SimulatedFleet {
                 // While a remote lacked what others had seen, that was reported, rightly; a second one to which an
                 // upload did not end lacks it, too.
                 if wasRestored || other != nil, !isWaiting, alarm.kind == .withheld { continue }
+                // In a folder an entry can arrive before the parts that it names, which is said at once.
+                if remote.isFolder, !isWaiting, alarm.kind == .withheld, alarm.what.hasPrefix("part ") { continue }
                 found.append(
                     "F: \(device.name): \(alarm.kind) \(alarm.log?.text ?? "") \(alarm.sequence) \(alarm.what)")
             }
