@@ -115,6 +115,10 @@ extension SyncRun {
             else { throw .waits(.entry(log, sequence)) }
             content = Secret(try open(try parse(bytes, at: address), at: address))
         }
+        return try items(in: content, at: address)
+    }
+
+    private func items(in content: Secret, at address: RecordAddress) throws(Obstacle) -> [ItemState<Secret>] {
         let entry = try entry(in: content.bytes, at: address, withItems: true)
         var states: [ItemState<Secret>] = []
         states.reserveCapacity(entry.items.count)
@@ -143,6 +147,15 @@ extension SyncRun {
             states.append(state)
         }
         return states
+    }
+
+    /// The stamp and the items of an entry from anywhere, which its device has signed.
+    func entry(
+        of record: StoredRecord
+    ) throws(Obstacle) -> (hlc: UInt64, items: [ItemState<Secret>]) {
+        let content = Secret(try open(try parse(record.bytes, at: record.address), at: record.address))
+        let entry = try entry(in: content.bytes, at: record.address, withItems: false)
+        return (entry.hlc, try items(in: content, at: record.address))
     }
 
     /// The large values that an entry of the mirror names.

@@ -106,6 +106,53 @@ extension SyncRun {
         return records
     }
 
+    // MARK: What another remote had
+
+    /// Joins what this device told behind the end of a log that it left: the remote at which the file went on under
+    /// another log did not have that yet. Nobody else takes entries behind an end, so their author tells their writes
+    /// again.
+    func takeLate(_ heads: [RecordStream: StreamHead]) throws(SyncError) {
+        var late: [ItemID: ItemState<Secret>] = [:]
+        for (log, end) in state.ownEnds {
+            let stream = RecordStream(.log, log)
+            guard let head = heads[stream], head.last > end else { continue }
+            try takeLate(stream, behind: end, &late)
+        }
+        var news = Set(late.keys)
+        try items.forEachState(of: Array(late.keys)) { whole throws(SyncError) in
+            if let told = late[whole.id], Merge.join(whole, told) == nil { news.remove(whole.id) }
+        }
+        guard !news.isEmpty else { return }
+        for id in news { if let told = late[id] { queue.told.append((told, 0)) } }
+        state.retellsEnded = true
+        try flush()
+    }
+
+    private func takeLate(
+        _ stream: RecordStream, behind end: UInt64, _ late: inout [ItemID: ItemState<Secret>]
+    ) throws(SyncError) {
+        let head = state.logs[stream.name]?.head
+        var (last, refused) = (head?.sequence == end ? head?.hlc ?? 0 : 0, 0)
+        try read(stream, from: end) { record throws(SyncError) in
+            try checkGoesOn()
+            guard try isEntry(record, by: member.deviceID) else {
+                refused += 1
+                return refused < Junk.mostRecords
+            }
+            do throws(Obstacle) {
+                let (hlc, items) = try entry(of: record)
+                if record.address.sequence == end { last = hlc }
+                // Items that were only told again may have been forgotten since, with cause.
+                for item in items where record.address.sequence > end && item.context[stream.name] ?? 0 > last {
+                    late[item.id] = late[item.id].map { Merge.join($0, item) ?? $0 } ?? item
+                }
+            } catch {
+                if case .fails(let error) = error { throw error }
+            }
+            return true
+        }
+    }
+
     // MARK: Beginning anew
 
     func begin(_ reason: NewLog.Reason, _ heads: [RecordStream: StreamHead]) throws(SyncError) {

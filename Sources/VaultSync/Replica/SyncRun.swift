@@ -88,6 +88,7 @@ final class SyncRun<Items: ReplicaItems> {
             try begin(.copied, heads)
             try applyAll(shown: heads)
         }
+        try takeLate(heads)
         if tells {
             let acknowledged = remote.log == state.log ? remote.acknowledged : 0
             try tidyOrPublish(acknowledged: min(acknowledged, acknowledgedElsewhere ?? .max))

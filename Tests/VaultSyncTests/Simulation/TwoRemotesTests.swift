@@ -28,4 +28,32 @@ struct TwoRemotesTests {
         #expect(
             other.records[second] != nil && b.alarms.isEmpty && enemy.fleet.canonical(b) == enemy.fleet.canonical(c))
     }
+
+    @Test(arguments: 0..<4) func `what a file that was put back had told one remote alone is told again`(
+        seed: Int
+    ) throws {
+        let enemy = try EnemyStore("late \(seed)")
+        let (a, world, other) = (enemy.a, enemy.world, SimulatedRemote(number: 1))
+        (enemy.fleet.other, world.remoteCount) = (other, 2)
+        for device in enemy.fleet.devices { try device.sync(other, isSilent: true) }
+        let old = a.file.copy()
+        try enemy.oneMore(a)
+        for _ in 0...seed {
+            try a.editForSure()
+            try a.withReplica(other) { replica, _ in try replica.publish(isForced: true) }
+            try a.sync(other, isSilent: true)
+        }
+        a.file = old
+        a.mirror.records = [:]
+        // This remote has less of the log than the other one: the log ends there.
+        try a.sync(enemy.remote)
+        for _ in 0..<4 {
+            world.now += 2 * world.minute
+            for device in enemy.fleet.devices {
+                try device.sync(enemy.remote)
+                try device.sync(other)
+            }
+        }
+        #expect(enemy.fleet.problems(SimulatedFleet.Life(), hasPutBack: true).isEmpty)
+    }
 }
