@@ -74,7 +74,7 @@ package struct NewLog {
         if pending.isEmpty {
             return Merge.join(whole, theirs).map { .becomes($0, told: entry.told, erased: entry.erased) } ?? .stays
         }
-        let joined = Merge.join(theirs, known) ?? theirs
+        let joined = joined(theirs, known)
         if theirs.isAlive { return .becomes(renaming(pending, in: joined, isSame), told: entry.told, erased: 0) }
         return whole.isAlive
             ? .moves(to: moved(whole, pending, newID())) : .becomes(joined, told: entry.told, erased: entry.erased)
@@ -84,7 +84,14 @@ package struct NewLog {
     package func remainder<S>(of whole: ItemState<S>, _ convert: (Secret) -> S) -> (ItemState<S>, MemoryItems.Entry)? {
         guard let entry = fleet[whole.id] else { return nil }
         let theirs = entry.state.map(convert)
-        return (Merge.join(theirs, divided(whole).known) ?? theirs, entry)
+        return (joined(theirs, divided(whole).known), entry)
+    }
+
+    /// What was changed here has replaced values of the file, and says nothing about those of the fleet: an item that
+    /// lost its last values by that has the fleet's.
+    private func joined<S>(_ theirs: ItemState<S>, _ known: ItemState<S>) -> ItemState<S> {
+        guard let joined = Merge.join(theirs, known), joined.hasRequiredFields else { return theirs }
+        return joined
     }
 
     /// Parts an item into what is told, and the own writes that are not, which may have the names of others' writes.

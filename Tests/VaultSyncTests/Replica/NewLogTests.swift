@@ -79,6 +79,24 @@ struct NewLogTests {
         #expect(Self.labels(moved) == ["changed here"])
     }
 
+    @Test func `an item that was made anew here leaves the deleted one as the fleet has it`() {
+        let required = [FieldID.primaryKey, .protection]
+        func state(_ dot: Dot, isAlive: Bool, isErased: Bool) -> ItemState<Secret> {
+            var state = Self.state([:], life: [dot: isAlive], seen: [dot])
+            for field in required { state.fields[field] = [dot: isErased ? .erased : .plain([1])] }
+            return state
+        }
+        let deleted = state(Dot(log: Self.old, stamp: 90), isAlive: false, isErased: true)
+        let item = state(Self.changedHere, isAlive: true, isErased: false)
+        var log = Self.newLog(fleet: deleted)
+        guard case .moves(let moved) = Self.fate(&log, of: item), let (rest, _) = log.remainder(of: item, { $0 }) else {
+            Issue.record("the item is lost")
+            return
+        }
+        #expect(moved.hasRequiredFields && moved.isAlive)
+        #expect(rest.hasRequiredFields && !rest.isAlive)
+    }
+
     @Test func `an item that no record names stays, and is told again`() {
         let item = Self.state([Self.made: "told"], life: [Self.made: true], seen: [Self.made])
         var log = Self.newLog(fleet: nil)
