@@ -87,8 +87,8 @@ package struct NewLog {
         return (joined(theirs, divided(whole).known), entry)
     }
 
-    /// What was changed here has replaced values of the file, and says nothing about those of the fleet: an item that
-    /// lost its last values by that has the fleet's.
+    /// A change made here replaces values of the file, and says nothing about the fleet's values: an item that has no
+    /// value left after that keeps the fleet's.
     private func joined<S>(_ theirs: ItemState<S>, _ known: ItemState<S>) -> ItemState<S> {
         guard let joined = Merge.join(theirs, known), joined.hasRequiredFields else { return theirs }
         return joined
@@ -142,7 +142,7 @@ package struct NewLog {
         return log.base > 1 && log.first.map { write.stamp < $0.hlc } ?? false
     }
 
-    /// What was changed here counts, whatever the fleet gave the same field before it deleted the item.
+    /// A change made here counts, whatever value the fleet gave the same field before it deleted the item.
     private mutating func moved<S>(
         _ whole: ItemState<S>, _ pending: PendingFields<S>, _ id: ItemID
     ) -> ItemState<S> {

@@ -106,7 +106,7 @@ extension SyncRun {
         return records
     }
 
-    // MARK: What another remote had
+    // MARK: Entries behind the end
 
     /// Joins what this device told behind the end of a log that it left: the remote at which the file went on under
     /// another log did not have that yet. Nobody else takes entries behind an end, so their author tells their writes
@@ -219,7 +219,7 @@ extension SyncRun {
     private func ownChain(_ own: [UInt64: [UInt8]]) throws(SyncError) -> [UInt64: [UInt8]] {
         let stream = member.ownStream
         var chain = own
-        // What lies before the part that was read was acknowledged.
+        // Entries before the first one read were acknowledged.
         for number in mirror.numbers(of: stream) where number < own.keys.min() ?? 1 {
             chain[number] = try mirror.bytes(at: RecordAddress(stream, number))
         }

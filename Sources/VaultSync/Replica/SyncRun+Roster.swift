@@ -73,7 +73,7 @@ extension SyncRun {
             try mirror.add([record])
         }
         unproven = []
-        // What was followed stays so, also when the rest of the run fails.
+        // Followed records stay followed, also when the rest of the run fails.
         noteCommitted()
         if member.roster.device(member.deviceID) == nil, member.roster.known[member.deviceID] != nil { throw .removed }
         return true
@@ -181,7 +181,7 @@ extension SyncRun {
         othersAt = nil
         if isNewKey { member.identity = try member.identity.with([record.epoch: key]) }
         guard address.sequence > state.rosterSequence else {
-            // It was followed before: what it did is known.
+            // This device has followed the record before, and knows its effect.
             guard address.sequence < state.rosterSequence || member.roster.hash == state.rosterHash else {
                 throw .alarm(address.alarm(.forked, "another roster than the one that was followed"))
             }

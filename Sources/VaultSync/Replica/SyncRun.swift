@@ -109,7 +109,7 @@ final class SyncRun<Items: ReplicaItems> {
         noteRollback(heads, remote, heals: false)
         try checkFetched()
         for (stream, head) in heads where stream.kind != .blob {
-            // What the mirror has was checked: no number that an operator invented is remembered.
+            // The mirror has checked records alone: no number that an operator invented is remembered.
             let there = mirror.numbers(of: stream).filter { $0 <= head.last }.max() ?? 0
             remote.seen[stream] = max(remote.seen[stream] ?? 0, there)
         }
