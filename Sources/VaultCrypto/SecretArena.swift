@@ -27,15 +27,65 @@ enum SecretArena {
         let isLocked: Bool
         /// Whether it is memory that the kernel itself does not look into (memfd_secret).
         let isApart: Bool
-        /// One bit a granule; empty for a region with a single secret.
-        var used: [UInt64]
+        /// Nil for a region with a single secret.
+        var granules: GranuleMap?
     }
 
     @safe private struct State {
-        var regions: [Region] = unsafe []
+        /// In the order of their addresses.
+        private var regions: [Region] = unsafe []
+        /// The shared regions before it are full.
+        private var firstOpen = 0
         var unlockedBytes = 0
         /// The process that mapped them.
         var process = ForkMark.process
+
+        /// Where the last region begins that lies at or below an address, and one more.
+        private func place(of address: UnsafeMutableRawPointer) -> Int {
+            var (low, high) = unsafe (0, regions.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if unsafe regions[middle].body <= address { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+
+        mutating func insert(_ region: Region) {
+            let index = unsafe place(of: region.body)
+            unsafe regions.insert(region, at: index)
+            firstOpen = min(firstOpen, index)
+        }
+
+        /// Claims neighbours in a shared region that is there.
+        mutating func claim(_ granules: Int, apart: Bool) -> UnsafeMutableRawPointer? {
+            while unsafe !apart && firstOpen < regions.count,
+                unsafe regions[firstOpen].isApart || regions[firstOpen].granules?.isFull ?? true
+            {
+                firstOpen += 1
+            }
+            for index in unsafe (apart ? 0 : firstOpen)..<regions.count where unsafe regions[index].isApart == apart {
+                if let first = unsafe regions[index].granules?.claim(granules) {
+                    return unsafe regions[index].body + first * granule
+                }
+            }
+            return nil
+        }
+
+        /// Gives memory back.
+        ///
+        /// - Returns: the region, if the secret had it alone.
+        mutating func release(_ base: UnsafeMutableRawPointer, _ length: Int) -> Region? {
+            let index = unsafe place(of: base) - 1
+            guard index >= 0, unsafe base - regions[index].body < regions[index].length else { return nil }
+            guard unsafe regions[index].granules != nil else {
+                if index < firstOpen { firstOpen -= 1 }
+                return unsafe regions.remove(at: index)
+            }
+            let first = unsafe (base - regions[index].body) / granule
+            unsafe regions[index].granules?.release(first..<first + length / granule)
+            firstOpen = min(firstOpen, index)
+            return nil
+        }
     }
 
     private static let state = Mutex(State())
@@ -77,86 +127,26 @@ enum SecretArena {
         let length = (count + canaryLength + granule - 1) / granule * granule
         unsafe sodium_memzero(base, length)
         state.withLock { state in
-            for index in unsafe state.regions.indices {
-                let region = unsafe state.regions[index]
-                let offset = unsafe base - region.body
-                guard offset >= 0, unsafe offset < region.length else { continue }
-                if unsafe region.used.isEmpty {
-                    unsafe unmap(region, &state)
-                    unsafe state.regions.remove(at: index)
-                } else {
-                    for bit in offset / granule..<(offset + length) / granule {
-                        unsafe state.regions[index].used[bit / 64] &= ~(1 << UInt64(bit % 64))
-                    }
-                }
-                return
-            }
+            if let alone = unsafe state.release(base, length) { unsafe unmap(alone, &state) }
         }
     }
 
     private static func shared(_ granules: Int, _ state: inout State, apart: Bool) -> UnsafeMutableRawPointer? {
-        for index in unsafe state.regions.indices
-        where unsafe !state.regions[index].used.isEmpty && state.regions[index].isApart == apart {
-            if let first = unsafe claim(granules, in: &state.regions[index].used) {
-                return unsafe state.regions[index].body + first * granule
-            }
-        }
+        if let base = unsafe state.claim(granules, apart: apart) { return unsafe base }
         let length = apart ? apartLength : regionLength
         guard var region = unsafe apart ? mapApart(length) : map(length, &state) else { return nil }
-        unsafe region.used = [UInt64](repeating: 0, count: length / granule / 64)
-        _ = unsafe claim(granules, in: &region.used)
-        unsafe state.regions.append(region)
+        var free = GranuleMap(count: length / granule)
+        _ = free.claim(granules)
+        unsafe region.granules = free
+        unsafe state.insert(region)
         return unsafe region.body
     }
 
     private static func single(_ length: Int, _ state: inout State) -> UnsafeMutableRawPointer? {
         let body = (length + pageLength - 1) / pageLength * pageLength
         guard let region = unsafe map(body, &state) else { return nil }
-        unsafe state.regions.append(region)
+        unsafe state.insert(region)
         return unsafe region.body + (body - length)
-    }
-
-    /// Finds and marks `granules` free neighbours; first fit.
-    private static func claim(_ granules: Int, in used: inout [UInt64]) -> Int? {
-        granules <= 32 ? claimWithinWord(granules, in: &used) : claimAcrossWords(granules, in: &used)
-    }
-
-    private static func claimWithinWord(_ granules: Int, in used: inout [UInt64]) -> Int? {
-        for word in used.indices where used[word] != .max {
-            // Every bit that begins a run of free ones of that length.
-            var starts = ~used[word]
-            var length = 1
-            while length < granules {
-                let step = min(length, granules - length)
-                starts &= starts >> UInt64(step)
-                length += step
-            }
-            guard starts != 0 else { continue }
-            let first = starts.trailingZeroBitCount
-            used[word] |= ((1 << UInt64(granules)) - 1) << UInt64(first)
-            return word * 64 + first
-        }
-        return nil
-    }
-
-    private static func claimAcrossWords(_ granules: Int, in used: inout [UInt64]) -> Int? {
-        var run = 0
-        var bit = 0
-        let end = used.count * 64
-        while bit < end {
-            if bit % 64 == 0, used[bit / 64] == .max {
-                run = 0
-                bit += 64
-                continue
-            }
-            run = used[bit / 64] & (1 << UInt64(bit % 64)) == 0 ? run + 1 : 0
-            bit += 1
-            if run == granules {
-                for taken in bit - run..<bit { used[taken / 64] |= 1 << UInt64(taken % 64) }
-                return bit - run
-            }
-        }
-        return nil
     }
 
     private static func map(_ length: Int, _ state: inout State) -> Region? {
@@ -169,7 +159,7 @@ enum SecretArena {
         ]
         let isLocked = results.allSatisfy { $0 == 0 }
         if !isLocked { state.unlockedBytes += length }
-        return unsafe Region(body: body, length: length, isLocked: isLocked, isApart: false, used: [])
+        return unsafe Region(body: body, length: length, isLocked: isLocked, isApart: false)
     }
 
     /// Nil: the kernel has no such memory, or gives no more of it.
@@ -185,7 +175,7 @@ enum SecretArena {
             unsafe munmap(base, length + 2 * pageLength)
             return nil
         }
-        return unsafe Region(body: body, length: length, isLocked: true, isApart: true, used: [])
+        return unsafe Region(body: body, length: length, isLocked: true, isApart: true)
     }
 
     private static func unmap(_ region: Region, _ state: inout State) {

@@ -101,15 +101,15 @@ package final class MemoryItems: ReplicaItems {
 
     package func sum() -> (sum: UInt64, version: UInt64) {
         let (alive, visible) = view
-        var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
+        var sum = ItemSum()
         for id in alive {
             guard let state = items[id]?.state else { continue }
-            if !visible.contains(id) { sum &+= Sums.word(id, &scratch) }
+            if !visible.contains(id) { sum.add(id) }
             for (field, values) in state.fields {
-                for (dot, value) in values { sum &+= Sums.word(id, field, dot, isErased: value.isErased, &scratch) }
+                for (dot, value) in values { sum.add(id, field, dot, isErased: value.isErased) }
             }
         }
-        return (sum, version)
+        return (sum.total, version)
     }
 
     package func begin(_ newLog: inout NewLog) throws(SyncError) {

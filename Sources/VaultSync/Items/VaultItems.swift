@@ -80,17 +80,17 @@ package final class VaultItems: ReplicaItems {
     package func sum() throws(SyncError) -> (sum: UInt64, version: UInt64) {
         try read { table throws(VaultError) in
             let logs = try table.logs()
-            var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
+            var sum = ItemSum()
             table.forEachBrief { item in
                 guard !item.isTombstone else { return }
-                if item.isShadowed { sum &+= Sums.word(item.id, &scratch) }
+                if item.isShadowed { sum.add(item.id) }
                 item.forEachMark { field, mark in
                     guard let log = logs[mark.dot.number] else { return }
                     let dot = Dot(log: log, stamp: mark.dot.stamp)
-                    sum &+= Sums.word(item.id, field, dot, isErased: mark.mark == .erased, &scratch)
+                    sum.add(item.id, field, dot, isErased: mark.mark == .erased)
                 }
             }
-            return (sum, table.sequence)
+            return (sum.total, table.sequence)
         }
     }
 

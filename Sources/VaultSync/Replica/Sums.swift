@@ -2,53 +2,22 @@
 internal import VaultCrypto
 package import VaultFormat
 
-/// Numbers that two devices compare to find out that they have the same.
+/// Numbers that two devices compare to find out that they have the same. A word is the first 8 bytes of
+/// BLAKE2b-256("VLT1 sum" || x), and sums are modulo 2^64.
 package enum Sums {
-    /// The memory in which words are made: a sum takes a word for each value of each item.
-    package struct Scratch {
-        private var bytes = Array("VLT1 sum".utf8)
-        private let start: Int
+    fileprivate static let label = Array("VLT1 sum".utf8)
 
-        package init() {
-            start = bytes.count
-            bytes.reserveCapacity(128)
-        }
-
-        /// The first 8 bytes of BLAKE2b-256("VLT1 sum" || x), where the body appends x.
-        fileprivate mutating func word(_ append: (inout [UInt8]) -> Void) -> UInt64 {
-            bytes.removeSubrange(start...)
-            append(&bytes)
-            return KeyedHash.digest(bytes.span).bytes.span.integer(at: 0)
-        }
+    /// - Parameter message: begins with the label.
+    fileprivate static func word(_ message: Span<UInt8>) -> UInt64 {
+        KeyedHash.digest(message).bytes.span.integer(at: 0)
     }
 
     /// Of one head.
     static func word(_ log: LogID, _ sequence: UInt64) -> UInt64 {
-        var scratch = Scratch()
-        return scratch.word { bytes in
-            bytes.append(log.bytes)
-            bytes.append(integer: sequence)
-        }
-    }
-
-    /// Of one live value.
-    package static func word(
-        _ id: ItemID, _ field: FieldID, _ dot: Dot, isErased: Bool, _ scratch: inout Scratch
-    ) -> UInt64 {
-        scratch.word { bytes in
-            bytes.append(id.bytes)
-            bytes.append(integer: field.id)
-            bytes.append(UInt8(truncatingIfNeeded: field.name.utf8.count))
-            if !field.name.isEmpty { bytes += field.name.utf8 }
-            bytes.append(dot.log.bytes)
-            bytes.append(integer: dot.stamp)
-            bytes.append(isErased ? 0 : 1)
-        }
-    }
-
-    /// Of one shadowed item.
-    package static func word(_ id: ItemID, _ scratch: inout Scratch) -> UInt64 {
-        scratch.word { $0.append(id.bytes) }
+        var message = label
+        message.append(log.bytes)
+        message.append(integer: sequence)
+        return word(message.span)
     }
 
     /// The first 8 bytes of BLAKE2b-256(sorted open logs || sorted devices).
@@ -57,4 +26,61 @@ package enum Sums {
         for name in logs.sorted() + devices.sorted() { hash.update(name.bytes.span) }
         return hash.digest().bytes.span.integer(at: 0)
     }
+}
+
+/// The sum of the words of all items: several for each of them, so that other processors take a share of the hashing.
+package struct ItemSum {
+    /// Words that one thread makes at a time.
+    private static let lotLength = 4096
+
+    private var lot = Lot()
+    private var lots: [Later<UInt64>] = []
+
+    private struct Lot: Sendable {
+        var messages: [UInt8] = []
+        var ends: [Int] = []
+
+        var sum: UInt64 {
+            var (sum, start): (UInt64, Int) = (0, 0)
+            for end in ends {
+                sum &+= Sums.word(messages.span.extracting(start..<end))
+                start = end
+            }
+            return sum
+        }
+    }
+
+    package init() {}
+
+    /// Adds the word of one live value.
+    package mutating func add(_ id: ItemID, _ field: FieldID, _ dot: Dot, isErased: Bool) {
+        begin(id)
+        lot.messages.append(integer: field.id)
+        lot.messages.append(UInt8(truncatingIfNeeded: field.name.utf8.count))
+        if !field.name.isEmpty { lot.messages += field.name.utf8 }
+        lot.messages.append(dot.log.bytes)
+        lot.messages.append(integer: dot.stamp)
+        lot.messages.append(isErased ? 0 : 1)
+        end()
+    }
+
+    /// Adds the word of one shadowed item.
+    package mutating func add(_ id: ItemID) {
+        begin(id)
+        end()
+    }
+
+    private mutating func begin(_ id: ItemID) {
+        lot.messages += Sums.label
+        lot.messages.append(id.bytes)
+    }
+
+    private mutating func end() {
+        lot.ends.append(lot.messages.count)
+        guard lot.ends.count == ItemSum.lotLength else { return }
+        lots.append(Later { [lot] in lot.sum })
+        lot = Lot()
+    }
+
+    package var total: UInt64 { lots.reduce(lot.sum) { $0 &+ $1.value } }
 }

@@ -22,7 +22,7 @@ extension SyncRun {
         if member.isBeyondEnd(log, sequence) { return nil }
         let record = try parse(bytes, at: address)
         let content = try open(record, at: address)
-        let entry = try entry(in: content, at: address, withItems: false)
+        let entry = try EntryBody.parse(content, at: address, withItems: false)
         guard entry.logID == log, entry.sequence == sequence, entry.realmID == member.realmID,
             entry.epoch == record.epoch
         else {
@@ -66,7 +66,7 @@ extension SyncRun {
         do throws(Obstacle) {
             let record = try parse(stored.bytes, at: address)
             let content = try open(record, at: address)
-            let entry = try entry(in: content, at: address, withItems: false)
+            let entry = try EntryBody.parse(content, at: address, withItems: false)
             return entry.logID == address.stream.name && entry.sequence == address.sequence
                 && entry.realmID == member.realmID && entry.deviceID == device
                 && sealer.isSigned(content, record, .log, by: key)
@@ -91,20 +91,13 @@ extension SyncRun {
         return try checking { () throws(SyncError) in try sealer.open(record, at: address, key: key) }
     }
 
-    func entry(
-        in content: borrowing SecretBytes, at address: RecordAddress, withItems: Bool
-    ) throws(Obstacle) -> LogEntry<Range<Int>> {
-        let length = try checking { () throws(SyncError) in try RecordSealer.bodyLength(content, address) }
-        do throws(FormatError) {
-            return try content.withBytes { body throws(FormatError) in
-                try LogEntry(parsing: body.extracting(0..<length), withItems: withItems)
-            }
-        } catch { throw .stops(address.alarm(.damaged, "a malformed entry")) }
-    }
-
     /// The items of an entry that was checked, with their secrets and with what lies in blobs.
     func items(of log: LogID, _ sequence: UInt64) throws(Obstacle) -> [ItemState<Secret>] {
         let address = RecordAddress(RecordStream(.log, log), sequence)
+        if let decoded = checks.decoded.removeValue(forKey: address)?.value {
+            checks.opened[address] = nil
+            return try withBlobs(decoded, at: address)
+        }
         let content: Secret
         if let opened = checks.opened.removeValue(forKey: address) {
             content = opened
@@ -115,38 +108,44 @@ extension SyncRun {
             else { throw .waits(.entry(log, sequence)) }
             content = Secret(try open(try parse(bytes, at: address), at: address))
         }
-        return try items(in: content, at: address)
+        return try withBlobs(EntryBody.items(of: content, at: address), at: address)
     }
 
-    private func items(in content: Secret, at address: RecordAddress) throws(Obstacle) -> [ItemState<Secret>] {
-        let entry = try entry(in: content.bytes, at: address, withItems: true)
-        var states: [ItemState<Secret>] = []
-        states.reserveCapacity(entry.items.count)
+    /// Another thread decodes the items of entries that were checked, while the ones before them are applied. What is
+    /// wrong with an entry is found when its turn comes.
+    func decodeAhead(_ records: [StoredRecord]) {
+        for record in records {
+            let address = record.address
+            guard let content = checks.opened[address] else { continue }
+            checks.decoded[address] = Later(on: helper) { try? EntryBody.items(of: content, at: address) }
+        }
+    }
+
+    /// The items with what lies in blobs.
+    private func withBlobs(
+        _ items: [ItemState<Secret>], at address: RecordAddress
+    ) throws(Obstacle) -> [ItemState<Secret>] {
+        var items = items
         // Items can name one large value any number of times.
         var large: [BlobReference: Secret] = [:]
-        for item in entry.items {
-            var state: ItemState<Secret>
-            do throws(CryptoError) {
-                state = try item.map { range throws(CryptoError) in Secret(try content.bytes.copy(of: range)) }
-            } catch { throw .fails(secure(error)) }
-            for (field, values) in state.fields {
+        for index in items.indices {
+            for (field, values) in items[index].fields {
                 for (dot, value) in values {
                     guard case .blob(let reference) = value else { continue }
                     let value: Secret
                     if let known = large[reference] { value = known } else { value = try blob(reference) }
                     large[reference] = value
                     guard !field.isSecret else {
-                        state.fields[field]?[dot] = .secret(value)
+                        items[index].fields[field]?[dot] = .secret(value)
                         continue
                     }
                     let plain = value.withBytes { try? FieldValue<Secret>(checking: $0, of: field) }
                     guard let plain else { throw .stops(address.alarm(.damaged, "a malformed large value")) }
-                    state.fields[field]?[dot] = plain
+                    items[index].fields[field]?[dot] = plain
                 }
             }
-            states.append(state)
         }
-        return states
+        return items
     }
 
     /// The stamp and the items of an entry from anywhere, which its device has signed.
@@ -154,8 +153,8 @@ extension SyncRun {
         of record: StoredRecord
     ) throws(Obstacle) -> (hlc: UInt64, items: [ItemState<Secret>]) {
         let content = Secret(try open(try parse(record.bytes, at: record.address), at: record.address))
-        let entry = try entry(in: content.bytes, at: record.address, withItems: false)
-        return (entry.hlc, try items(in: content, at: record.address))
+        let entry = try EntryBody.parse(content.bytes, at: record.address, withItems: false)
+        return (entry.hlc, try withBlobs(EntryBody.items(of: content, at: record.address), at: record.address))
     }
 
     /// The large values that an entry of the mirror names.
@@ -170,7 +169,7 @@ extension SyncRun {
 
     func blobs(in bytes: [UInt8], at address: RecordAddress) throws(Obstacle) -> [BlobReference] {
         let content = try open(try parse(bytes, at: address), at: address)
-        return try entry(in: content, at: address, withItems: true).items.flatMap(\.blobs)
+        return try EntryBody.parse(content, at: address, withItems: true).items.flatMap(\.blobs)
     }
 }
 
@@ -179,6 +178,8 @@ struct RecordChecks {
     var entries: [RecordAddress: CheckedEntry] = [:]
     /// The bodies of entries that were checked just now, until they are applied.
     var opened: [RecordAddress: Secret] = [:]
+    /// Their items, which another thread decodes meanwhile; nil where that fails.
+    var decoded: [RecordAddress: Later<[ItemState<Secret>]?>] = [:]
     /// The large values that entries name, as far as these were looked at.
     var blobs: [RecordAddress: [BlobReference]] = [:]
 }

@@ -208,13 +208,16 @@ extension SyncRun {
 
     /// The mirror gets what was let in.
     private func keep(_ intake: inout Intake, _ applies: Bool) throws(SyncError) {
-        defer { checks.opened = [:] }
+        defer { (checks.opened, checks.decoded) = ([:], [:]) }
         guard !intake.batch.isEmpty else { return }
         try mirror.add(intake.batch, isFetched: true)
         findings.report.received += intake.batch.count
         let (head, batch) = (member.head(intake.stream.name), intake.batch)
         (intake.batch, intake.length) = ([], 0)
-        if applies { try applyInOrder(intake.stream.name) }
+        if applies {
+            decodeAhead(batch)
+            try applyInOrder(intake.stream.name)
+        }
         // Of entries that were applied before the mirror was lost, nobody reads the large values again.
         for record in batch where record.address.sequence <= head { _ = try fetchParts(of: record) }
     }

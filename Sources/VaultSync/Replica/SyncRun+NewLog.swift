@@ -240,7 +240,7 @@ extension SyncRun {
     /// An own entry, by whichever of this device's files it was written.
     private func ownEntry(_ bytes: [UInt8], _ address: RecordAddress) throws(SyncError) -> LogEntry<Range<Int>>? {
         do throws(Obstacle) {
-            return try entry(in: open(parse(bytes, at: address), at: address), at: address, withItems: true)
+            return try EntryBody.parse(open(parse(bytes, at: address), at: address), at: address, withItems: true)
         } catch {
             if case .fails(let error) = error { throw error }
             return nil

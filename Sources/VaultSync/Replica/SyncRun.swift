@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
 internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
@@ -14,6 +15,8 @@ final class SyncRun<Items: ReplicaItems> {
     /// Nil: the mirror is all there is.
     let store: (any RecordStore)?
     let sealer: RecordSealer
+    /// Decodes entries ahead of their turn, and frees what they told: another thread's memory is slow to free.
+    let helper = DispatchQueue(label: "entries", qos: .userInitiated)
     private let goesOn: () -> Bool
     /// As this run has it; ``committed``, as the items have it.
     var member: Member {
@@ -60,6 +63,10 @@ final class SyncRun<Items: ReplicaItems> {
         let change = queue
         queue = ReplicaChange()
         try commit(change)
+        guard !change.told.isEmpty else { return }
+        let told = LastOwner(change.told)
+        _ = consume change
+        helper.async { told.free() }
     }
 
     func commit(_ change: ReplicaChange) throws(SyncError) {
@@ -78,6 +85,8 @@ final class SyncRun<Items: ReplicaItems> {
     // MARK: The sync
 
     func sync(_ remote: inout RemoteState, acknowledgedElsewhere: UInt64?, tells: Bool) throws(SyncError) {
+        // No secret outlives the sync.
+        defer { helper.sync {} }
         let heads = try readHeads()
         try followRoster(heads)
         if let reason = try reasonForNewLog(heads) { try begin(reason, heads) }

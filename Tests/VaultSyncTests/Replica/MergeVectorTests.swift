@@ -64,16 +64,16 @@ func describe(_ state: ItemState<Secret>) -> String {
 /// As the model counts them: without the class of protection.
 func sum(_ items: MemoryItems, _ ids: VectorIDs) -> UInt64 {
     let (alive, visible) = items.view
-    var (sum, scratch): (UInt64, Sums.Scratch) = (0, Sums.Scratch())
+    var sum = ItemSum()
     for id in alive {
         guard let name = ids[id], let state = items.items[id]?.state else { continue }
         let original = ItemID(bytes16(name).bytes.span)
-        if !visible.contains(id) { sum &+= Sums.word(original, &scratch) }
+        if !visible.contains(id) { sum.add(original) }
         for (field, values) in state.fields where field != .protection {
-            for (dot, value) in values { sum &+= Sums.word(original, field, dot, isErased: value.isErased, &scratch) }
+            for (dot, value) in values { sum.add(original, field, dot, isErased: value.isErased) }
         }
     }
-    return sum
+    return sum.total
 }
 
 func expectSame(

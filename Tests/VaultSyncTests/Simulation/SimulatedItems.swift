@@ -92,11 +92,14 @@ final class SimulatedItems: ReplicaItems {
         if world.broken.contains(.sums) { return (1, version) }
         guard world.broken.contains(.orderOfCollisions) else { return (sum, version) }
         let (before, after) = (base.view, view)
-        var scratch = Sums.Scratch()
-        let other = before.alive.subtracting(after.visible).reduce(
-            before.alive.subtracting(before.visible).reduce(sum) { $0 &- Sums.word($1, &scratch) }
-        ) { $0 &+ Sums.word($1, &scratch) }
-        return (other, version)
+        let (shadowed, others) = (before.alive.subtracting(before.visible), before.alive.subtracting(after.visible))
+        return (sum &- self.sum(of: shadowed) &+ self.sum(of: others), version)
+    }
+
+    private func sum(of shadowed: Set<ItemID>) -> UInt64 {
+        var sum = ItemSum()
+        for id in shadowed { sum.add(id) }
+        return sum.total
     }
 
     var view: (alive: Set<ItemID>, visible: Set<ItemID>) {
