@@ -25,6 +25,9 @@ public struct AttributeTag: RawRepresentable, Hashable, Comparable, Sendable {
     /// Tag 7003, an integer: this kept version has the values of a deleted item.
     public static let held = AttributeTag(rawValue: 0x7003)
 
+    /// Tag 7010, a date: when the item was deleted of which this is the last version.
+    public static let deleted = AttributeTag(rawValue: 0x7010)
+
     /// Whether this version defines the tag.
     public var isKnown: Bool {
         rawValue < AttributeTag.known.count

@@ -130,8 +130,21 @@ extension VaultStore {
                     ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
                     attributes: .init())
             settings.version += 1
-            settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: settings.attributes)
+            settings.attributes = VaultSettings.attributes(
+                historyLimit: limit, deletedDays: nil, replacing: settings.attributes)
             try session.stage(settings, value: .none)
         }
+    }
+}
+
+extension WriteSession {
+    /// Adds an item to the open transaction.
+    mutating func add(_ value: String) throws(StorageError) {
+        let operation = Operation(
+            kind: .put, itemClass: .genericPassword, protection: .whenUnlocked, id: makeItemID(), version: 1,
+            valueVersion: 0, ordinal: nextOrdinal, created: 1, modified: 1, value: nil, deviceID: .init(repeating: 0),
+            attributes: .init())
+        let secret = try secured(Secret(SecretBytes(copying: Array(value.utf8).span)))
+        try stage(operation, value: .set(secret))
     }
 }

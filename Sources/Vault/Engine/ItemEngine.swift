@@ -331,7 +331,7 @@ final class ItemEngine<Records: RecordSource> {
         let found = try deleted(by: query, groups)
         guard !found.isEmpty else { throw .itemNotFound }
         for record in found {
-            try remember(record, in: &session)
+            try remember(record, isDeleted: true, in: &session)
             let keepsTombstone = query.leavesTombstones ?? (record.isSynchronizable && !record.isTombstone)
             if record.hasClock, !record.isTombstone {
                 for twin in shadowed(like: record) { try bury(twin, .hereOnly, in: &session) }

@@ -210,6 +210,7 @@ final class VaultCore: Sendable {
     func lock() throws(VaultError) {
         try manage { store throws(StorageError) in store.lockKeys() }
         tell(.locked)
+        removeExpired()
         try? compact { $0.store.isWorthCompacting(isLeaving: true) }
     }
 
@@ -239,6 +240,7 @@ final class VaultCore: Sendable {
     func close() {
         // A transaction cannot end what it is a part of.
         guard !opened.isHeldHere else { return }
+        removeExpired()
         try? compact { $0.store.isWorthCompacting(isLeaving: true) }
         opened.withLock { opened in
             _ = VaultCore.settle(opened.store, patience: nil)
@@ -338,6 +340,17 @@ final class VaultCore: Sendable {
             opened.tellChanges()
         }
         if let failure { throw VaultError(failure) }
+    }
+
+    /// Takes the deleted items out of the file that have been kept for their time. A handle that only read leaves
+    /// them.
+    private func removeExpired() {
+        let isDue = try? opened.withLock { opened throws(VaultError) in
+            try opened.check()
+            return opened.store.hasWritten && !opened.engine.expiredItems.isEmpty
+        }
+        guard isDue == true else { return }
+        _ = try? purge { VaultStore.Purge(histories: $0.expiredItems) }
     }
 
     /// Worth a try, and no reason for a change to fail: the next one comes at a later change.

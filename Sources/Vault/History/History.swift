@@ -60,13 +60,27 @@ extension Vault {
     /// next compaction.
     public var historyLimit: Int { get throws(VaultError) { try core.read { $0.records.historyLimit } } }
 
+    /// How long deleted items are kept, in days; nil: as long as the history keeps versions.
+    public var deletedItemsLimit: Int? { get throws(VaultError) { try core.read { $0.deletedDays } } }
+
     /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
     ///
     /// - Throws: `.parameter(.limit)`.
     public func setHistoryLimit(_ limit: Int) throws(VaultError) {
         guard VaultSettings.historyLimits.contains(limit) else { throw .parameter(.limit) }
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
-            try engine.setHistoryLimit(limit, in: &session)
+            try engine.setHistoryLimit(limit, deletedDays: engine.deletedDays, in: &session)
+        }
+    }
+
+    /// Keeps deleted items for so many days from now on: 1 to 36,500; nil: as long as the history keeps versions. An
+    /// item that was deleted earlier than that goes when a handle that has changed something closes or locks the vault.
+    ///
+    /// - Throws: `.parameter(.limit)`.
+    public func setDeletedItemsLimit(_ days: Int?) throws(VaultError) {
+        guard days.map(VaultSettings.deletedLimits.contains) ?? true else { throw .parameter(.limit) }
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.setHistoryLimit(engine.records.historyLimit, deletedDays: days, in: &session)
         }
     }
 

@@ -7,17 +7,26 @@ internal import VaultStorage
 
 extension ItemEngine {
     /// Keeps an item as it is now, before it is changed or deleted.
-    func remember(_ old: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    func remember(
+        _ old: Record, isDeleted: Bool = false, in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) {
         guard records.historyLimit > 0, !old.isTombstone else { return }
         var past = old
         past.kind = .past
         if past.hasClock { past.removeClock() }
+        if isDeleted { past.attributes = past.attributes.setting(.deleted, .date(records.now)) }
         _ = try session.stage(past, .keep)
     }
 
-    func setHistoryLimit(_ limit: Int, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
+    /// How long deleted items are kept, in days; nil: as long as the history has room.
+    var deletedDays: Int? { records.settings.flatMap { VaultSettings.deletedDays(in: $0.attributes) } }
+
+    /// - Parameter deletedDays: nil: as long as the history has room.
+    func setHistoryLimit(
+        _ limit: Int, deletedDays: Int?, in session: inout some RecordSession & ~Copyable
+    ) throws(VaultError) {
         let old = records.settings
-        guard old != nil || limit > 0 else { return }
+        guard old != nil || limit > 0 || deletedDays != nil else { return }
         var settings =
             old
             ?? Record(
@@ -27,7 +36,8 @@ extension ItemEngine {
                 attributes: EncodedAttributes())
         settings.version += 1
         settings.modified = max(records.now, settings.modified)
-        settings.attributes = VaultSettings.attributes(historyLimit: limit, replacing: old?.attributes)
+        settings.attributes = VaultSettings.attributes(
+            historyLimit: limit, deletedDays: deletedDays, replacing: old?.attributes)
         _ = try session.stage(settings, .none)
     }
 
@@ -91,7 +101,8 @@ extension ItemEngine {
     private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         let parsed = try ParsedQuery(query, groups: groups)
         var found: [Record] = []
-        for record in records.lastVersions where parsed.matches(record.encoded().span) && isDeleted(record.id) {
+        for record in records.lastVersions
+        where parsed.matches(record.encoded().span) && isDeleted(record.id) && !isExpired(record) {
             if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }
@@ -100,6 +111,18 @@ extension ItemEngine {
     private func isDeleted(_ id: ItemID) -> Bool {
         guard let place = records.place(of: id), let record = records.record(at: place) else { return true }
         return record.isTombstone
+    }
+
+    /// Whether a deleted item has been kept for as long as the vault keeps one.
+    private func isExpired(_ record: Record) -> Bool {
+        guard let days = deletedDays, case .date(let deleted)? = record.attributes[.deleted] else { return false }
+        return deleted + Double(days) * 86_400 < records.now
+    }
+
+    /// The deleted items that have been kept for as long as the vault keeps one.
+    var expiredItems: Set<ItemID> {
+        guard deletedDays != nil else { return [] }
+        return Set(records.lastVersions.filter { isExpired($0) && isDeleted($0.id) }.map(\.id))
     }
 
     /// Makes an older version the current one; what was current is kept in its turn.
@@ -129,9 +152,9 @@ extension ItemEngine {
         _ id: ItemID, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isDeleted(id), let past = records.versions(of: id).last, isVisible(past, to: viewer.groups) else {
-            throw .itemNotFound
-        }
+        guard isDeleted(id), let past = records.versions(of: id).last, !isExpired(past),
+            isVisible(past, to: viewer.groups)
+        else { throw .itemNotFound }
         var last = records.place(of: id).flatMap { records.record(at: $0) } ?? past
         last.version = records.lastVersion(of: id)
         return try bringBack(past, after: last, viewer, source, in: &session)
@@ -160,6 +183,7 @@ extension ItemEngine {
         }
         var new = past
         new.kind = .put
+        new.attributes = new.attributes.removing([.deleted])
         new.version = last.version + 1
         new.modified = modificationDate(after: last)
         let freed = last.kind == .put && hasMoved(last, to: parsed) ? shadowed(like: last) : []

@@ -128,7 +128,9 @@ extension ItemEngine {
     ) throws(VaultError) -> (old: Record?, new: Record) {
         let joined = JoinedItem(state)
         let old = records.place(of: state.id).flatMap { records.record(at: $0) }
-        if let old, old.kind == .put, !old.isTombstone, !old.isHidden { try remember(old, in: &session) }
+        if let old, old.kind == .put, !old.isTombstone, !old.isHidden {
+            try remember(old, isDeleted: !joined.isAlive, in: &session)
+        }
         var version = records.lastVersion(of: state.id)
         var clock = try clock(of: joined, told: max(told, old?.clock?.told ?? 0), own, &logs)
         if !joined.holdsValues { clock.erased = max(old?.clock?.erased ?? 0, erased, 1) }

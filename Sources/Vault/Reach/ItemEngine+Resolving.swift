@@ -54,7 +54,7 @@ extension ItemEngine {
         guard rivals.indices.contains(index - 1) else { throw .parameter(.limit) }
         let kept = rivals.remove(at: index - 1)
         for other in rivals {
-            try remember(other, in: &session)
+            try remember(other, isDeleted: true, in: &session)
             if other.hasClock { try bury(other, .hereOnly, in: &session) } else { try remove(other, in: &session) }
         }
         if kept.isHidden { try giveKey(to: kept, in: &session) }

@@ -41,7 +41,7 @@ extension Record {
         let bytes = attributes.bytes.span
         attributes.forEach { tag, kind, payload in
             switch tag {
-            case .user, .fields, .clock, .shadow, .conflict, .held, Attribute.tombstone.tag: break
+            case .user, .fields, .clock, .shadow, .conflict, .held, .deleted, Attribute.tombstone.tag: break
             case Attribute.accessControl.tag: if withBytes { protectionBytes.append(bytes.extracting(payload)) }
             case _ where key.contains(tag):
                 if withBytes { keyBytes.append(bytes.extracting(payload.lowerBound - 7..<payload.upperBound)) }

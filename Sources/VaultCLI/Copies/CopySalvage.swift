@@ -33,7 +33,11 @@ struct SalvageCommand: ParsableCommand {
         let path = try vault.file.path()
         do { try salvage(path) } catch let error as VaultError {
             if error == .storage(.alreadyExists) { throw CommandError(error, at: FilePath(target)) }
-            throw CommandError(error, at: path)
+            var failure = CommandError(error, at: path)
+            if failure.status == .damaged {
+                failure.hint = "restore a backup: nothing is left that the key vouches for"
+            }
+            throw failure
         }
     }
 
@@ -56,7 +60,8 @@ struct SalvageCommand: ParsableCommand {
         let salvage = result.salvage
         Output.note("\(salvage.whole) items are whole, \(result.damaged.count) are not")
         if salvage.missingFrames > 0 {
-            Output.warn("\(salvage.missingFrames) of \(UInt64(salvage.frames) + salvage.missingFrames) frames are lost")
+            let all = UInt64(salvage.frames) + salvage.missingFrames
+            Output.warn("\(salvage.missingFrames) of \(all) frames are lost, \(salvage.missingText)")
         }
         if salvage.unreadableBytes > 0 {
             Output.warn("\(salvage.unreadableBytes) bytes are nothing that the key has made")
@@ -100,5 +105,15 @@ struct SalvageCommand: ParsableCommand {
             let what = state == "older" ? "an older secret, the newest is lost" : "the secret is lost"
             return "\(service.printable)\t\((account ?? "").printable)\t\(what)"
         }
+    }
+}
+
+extension Salvage {
+    /// How many items the lost frames had.
+    fileprivate var missingText: String {
+        let (least, most) = (missingItems.lowerBound, missingItems.upperBound)
+        if least == most { return "and with them \(least == 1 ? "1 item" : "\(least) items")" }
+        if most < UInt16.max { return "and with them at most \(most) items" }
+        return "and nobody knows how many items were in them"
     }
 }

@@ -9,9 +9,10 @@ struct History: ParsableCommand {
         commandName: "history",
         abstract: "List older versions of an item, or deleted items; or keep more of them.",
         discussion: """
-            A vault keeps older versions if it is told to: 'vault init --history N', or --keep N later. Without that a \
-            replaced or deleted secret is gone at the next compaction. 'vault undo' and 'vault restore-item' bring \
-            versions back; --purge takes them out of the file.
+            'vault init' makes a vault that keeps five older versions of each item, and deleted items for 30 days; \
+            --keep N and --keep-deleted DAYS change that. With --keep 0 a replaced or deleted secret is gone at the \
+            next compaction. 'vault undo' and 'vault restore-item' bring versions back; --purge takes them out of the \
+            file.
             """)
 
     @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
@@ -35,10 +36,15 @@ struct History: ParsableCommand {
         help: ArgumentHelp("Keep so many older versions of every item from now on; 0 for none.", valueName: "number"))
     var keep: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Keep deleted items for so many days from now on; 0 for as long as there is room.", valueName: "days"))
+    var keepDeleted: Int?
+
     @Flag(help: "Take these versions out of the file.")
     var purge = false
 
-    @Flag(help: "With --purge, or with a --keep that lets versions go: do not ask.")
+    @Flag(help: "With --purge, or where versions go for ever: do not ask.")
     var yes = false
 
     @Flag(help: "Print JSON.")
@@ -49,9 +55,14 @@ struct History: ParsableCommand {
 
     func validate() throws {
         guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
-        if let keep {
-            guard (0...1000).contains(keep) else { throw ValidationError("--keep takes 0 to 1000") }
-            guard service == nil, !deleted, !purge, !json else { throw ValidationError("--keep stands alone") }
+        if keep != nil || keepDeleted != nil {
+            guard (0...1000).contains(keep ?? 0) else { throw ValidationError("--keep takes 0 to 1000") }
+            guard (0...36_500).contains(keepDeleted ?? 0) else {
+                throw ValidationError("--keep-deleted takes 0 to 36500")
+            }
+            guard service == nil, !deleted, !purge, !json else {
+                throw ValidationError("\(keep == nil ? "--keep-deleted" : "--keep") stands alone")
+            }
         } else {
             guard service != nil || deleted else {
                 throw ValidationError("history takes a SERVICE, --deleted or --keep")
@@ -64,7 +75,7 @@ struct History: ParsableCommand {
 
     func run() throws {
         if purge, !yes { try Confirmation.checkPossible() }
-        guard keep == nil, !purge else { return try change() }
+        guard keep == nil, keepDeleted == nil, !purge else { return try change() }
         try vault.access(.named(group), onlyReads: true).withVault { vault in
             let versions = deleted ? try deletedItems(in: vault) : try vault.versions(matching: query(reveal: reveal))
             guard !json else { return try VersionOutput.json(versions, revealing: reveal) }
@@ -74,7 +85,9 @@ struct History: ParsableCommand {
 
     private func change() throws {
         try vault.withOpened(.named(group)) { opened, _ in
-            if let keep { try set(keep, opened) } else { try purge(opened) }
+            if purge { return try purge(opened) }
+            if let keep { try set(keep, opened) }
+            if let keepDeleted { try set(deletedDays: keepDeleted, opened) }
         }
     }
 
@@ -115,6 +128,15 @@ struct History: ParsableCommand {
             try Confirmation.ask("Keep \(limit) older versions instead of \(old)? The others go for ever.")
         }
         try vault.setHistoryLimit(limit)
+    }
+
+    private func set(deletedDays days: Int, _ vault: Vault) throws {
+        let old = try vault.deletedItemsLimit ?? .max
+        if days > 0, days < old, !yes {
+            try Confirmation.checkPossible()
+            try Confirmation.ask("Keep deleted items for \(days) days? Those deleted before that go for ever.")
+        }
+        try vault.setDeletedItemsLimit(days == 0 ? nil : days)
     }
 }
 

@@ -40,8 +40,12 @@ struct Init: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Keep so many older versions of every item, and deleted items; 0 to 1000.", valueName: "number"))
-    var history = 0
+            "Keep so many older versions of each item, and deleted items for 30 days; 0 to 1000, 0 for neither.",
+            valueName: "number"))
+    var history = 5
+
+    /// In days.
+    private static let deletedItemsLimit = 30
 
     func validate() throws {
         guard (0...1000).contains(history) else { throw ValidationError("--history takes 0 to 1000") }
@@ -77,7 +81,10 @@ struct Init: ParsableCommand {
         }
         defer { vault.close() }
         do {
-            if history > 0 { try vault.setHistoryLimit(history) }
+            if history > 0 {
+                try vault.setHistoryLimit(history)
+                try vault.setDeletedItemsLimit(Init.deletedItemsLimit)
+            }
             if let code { try RecoveryCodeOutput.show(code) }
         } catch {
             // A vault with a code that nobody has seen, or without what it was to have, is not the one that was asked
@@ -95,6 +102,13 @@ struct Init: ParsableCommand {
         }
         Output.note(
             "a forgotten passphrase cannot be recovered\(wantsCode ? ", but the recovery code opens the vault" : "")")
+        if history > 0 {
+            Output.note(
+                """
+                \(history) older versions of each item are kept, and deleted items for \(Init.deletedItemsLimit) \
+                days: see 'vault help history'
+                """)
+        }
         Output.note("'vault unlock' asks for it once, for all commands")
     }
 

@@ -97,6 +97,6 @@ extension FieldID {
 
     /// What another field says, or each device has for itself.
     private static let unpublished: [AttributeTag] = [
-        .fields, .clock, .shadow, .conflict, .held, Attribute.tombstone.tag, Attribute.accessControl.tag,
+        .fields, .clock, .shadow, .conflict, .held, .deleted, Attribute.tombstone.tag, Attribute.accessControl.tag,
     ]
 }

@@ -12,7 +12,8 @@ struct FrameBuilder {
         var box: [UInt8] = []
     }
 
-    /// Metadata is packed up to here: twelve times faster to open than a box an item.
+    /// Items whose metadata one damaged byte costs: a box an item takes twelve times as long to open.
+    static let itemLimit = 16
     private static let packedMetadata = 65_536
     private static let packedValues = 4 << 20
 
@@ -51,16 +52,7 @@ struct FrameBuilder {
     ) {
         var first = 0
         while first < pending.count {
-            var end = first
-            var metadata = Layout.metadataHeadLength
-            var values = 0
-            repeat {
-                metadata += pending[end].operation.count
-                values += pending[end].box.count
-                end += 1
-            } while end < pending.count && end - first < Layout.operationLimit
-                && metadata + 4 + pending[end].operation.count <= FrameBuilder.packedMetadata
-                && values + pending[end].box.count <= FrameBuilder.packedValues
+            let (end, metadata, values) = FrameBuilder.frame(of: pending[first...])
             appendFrame(pending, first..<end, metadata, values, isLast && end == pending.count, keys, random, located)
             first = end
         }
@@ -68,6 +60,23 @@ struct FrameBuilder {
         let last = pending.last.map { Operation.id(of: $0.operation.span) }
         values = isLast ? [] : values.filter { $0.id == last }
         (found, foundCount) = ([:], 0)
+    }
+
+    /// How many of the operations the next frame takes, and what that makes, in bytes.
+    private static func frame(of pending: ArraySlice<Pending>) -> (end: Int, metadata: Int, values: Int) {
+        var (end, metadata, values) = (pending.startIndex, Layout.metadataHeadLength, 0)
+        var (items, last): (Int, ItemID?) = (0, nil)
+        for next in pending.prefix(Layout.operationLimit) {
+            let id = Operation.id(of: next.operation.span)
+            if id != last { items += 1 }
+            let isFull =
+                items > itemLimit || metadata + 4 + next.operation.count > packedMetadata
+                || values + next.box.count > packedValues
+            if isFull, end > pending.startIndex { break }
+            (end, last) = (end + 1, id)
+            (metadata, values) = (metadata + next.operation.count, values + next.box.count)
+        }
+        return (end, metadata, values)
     }
 
     private mutating func appendFrame(

@@ -25,10 +25,13 @@ extension FrameOperations {
     /// - Parameters:
     ///   - end: where the frame ends; no value of it lies behind that.
     ///   - plain: the opened metadata; nil when its box did not open.
+    ///   - isChained: false: the head may not be what the key has made, and says nothing.
     /// - Throws: `.unsupported`, `.damaged(.frame)`.
-    init(of head: FrameHead, endingAt end: Int, generation: UInt64, _ plain: [UInt8]?) throws(StorageError) {
+    init(
+        of head: FrameHead, endingAt end: Int, generation: UInt64, _ plain: [UInt8]?, isChained: Bool = true
+    ) throws(StorageError) {
         do throws(FormatError) {
-            try head.checkMeaning()
+            if isChained { try head.checkMeaning() }
             guard let plain else { throw .invalid(.metadata) }
             let content = try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)
             var reader = ByteReader(plain, content)
@@ -95,6 +98,12 @@ struct FrameParser {
         let tag = keys.frameTag(after: previous, window.span.extracting(start..<start + covered))
         return isEqualInConstantTime(tag.bytes.span, window.span.extracting(start + covered..<start + covered + 32))
             ? tag : nil
+    }
+
+    /// The chain tag that lies behind the metadata, whatever it is.
+    mutating func storedTag(of head: FrameHead, at offset: Int) throws(StorageError) -> Digest {
+        let start = try load(offset + Layout.frameHeadLength + head.metadataLength, 32)
+        return Digest(window.span.extracting(start..<start + 32))
     }
 
     /// Opens the metadata of a frame.

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultFormat
 
-/// What a vault says of itself, in one record of class 0: the user attribute `history` with a decimal number.
+/// What a vault says of itself, in one record of class 0: the user attributes `history` and `deleted` with decimal
+/// numbers.
 public enum VaultSettings {
     public static let historyLimits = 0...1000
 
+    /// In days.
+    public static let deletedLimits = 1...36_500
+
     private static let history = "history"
+    private static let deleted = "deleted"
 
     /// The record's attributes.
     ///
-    /// - Parameter old: those of the record that it replaces; what they say beside is kept.
-    public static func attributes(historyLimit: Int, replacing old: EncodedAttributes?) -> EncodedAttributes {
+    /// - Parameters:
+    ///   - deletedDays: how long deleted items are kept; nil: as long as the history has room.
+    ///   - old: those of the record that it replaces; what they say beside is kept.
+    public static func attributes(
+        historyLimit: Int, deletedDays: Int?, replacing old: EncodedAttributes?
+    ) -> EncodedAttributes {
         var user = old?.user ?? [:]
         user[history] = String(historyLimit)
+        user[deleted] = deletedDays.map { String($0) }
         let fresh = EncodedAttributes(old?.values ?? [:], user: user)
         return old.map { fresh.keepingUnknown(of: $0) } ?? fresh
+    }
+
+    /// How long deleted items are kept, in days; nil: as long as the history has room.
+    public static func deletedDays(in attributes: EncodedAttributes) -> Int? {
+        attributes.user[deleted].flatMap { Int($0) }.flatMap { deletedLimits.contains($0) ? $0 : nil }
     }
 
     /// How many older versions of an item are kept. Nil: the operation does not say.

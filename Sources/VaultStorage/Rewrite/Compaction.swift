@@ -51,6 +51,9 @@ extension VaultStore {
     /// - Parameter isLeaving: the vault is about to be closed or locked: superseded secrets go then.
     public func isWorthCompacting(isLeaving: Bool) -> Bool { compaction.isWorthIt(log, records, isLeaving: isLeaving) }
 
+    /// Whether this handle has changed the file.
+    public var hasWritten: Bool { compaction.isWriter }
+
     /// What a rewrite leaves out.
     public struct Purge: Sendable {
         public var items: Set<ItemID>

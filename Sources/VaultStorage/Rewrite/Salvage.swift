@@ -20,6 +20,9 @@ public struct Salvage: Sendable {
     /// Frames whose metadata is authentic, and those that are missing among them.
     public var frames = 0
     public var missingFrames: UInt64 = 0
+    /// How many items are missing with those frames: at least, and at most. The two are equal where the frames before
+    /// and after belong to the same addition of many items.
+    public var missingItems = 0...0
     /// Whether there may have been frames before the first: their number is the header's to say, and that is not as it
     /// was written.
     public var lacksStart = false
@@ -68,7 +71,9 @@ private struct Salvager: ~Copyable {
     private var parser: FrameParser
     private var result = Salvage()
     /// By sequence number.
-    private var frames: [UInt64: (isCommit: Bool, operations: FrameOperations)] = [:]
+    private var frames: [UInt64: (isCommit: Bool, range: Range<Int>, operations: FrameOperations)] = [:]
+    /// The chain tag of the frame before, as the file has it.
+    private var lastTag: Digest
     /// Where the values are that nobody has changed.
     private var wholeValues: [Range<Int>] = []
 
@@ -88,6 +93,7 @@ private struct Salvager: ~Copyable {
         let size = try attempt(.read, file.status()).size
         parser = FrameParser(file: file, size: size, generation: page.header.generation)
         (header, environment) = (page.header, store.environment)
+        lastTag = Commit(genesisOf: page, keys: generationKeys).position.tag
         self.device = device
         self.generationKeys = generationKeys
         self.keys = keys
@@ -129,16 +135,18 @@ private struct Salvager: ~Copyable {
         let operations: FrameOperations
         do throws(StorageError) {
             operations = try FrameOperations(
-                of: head, endingAt: offset + head.length, generation: header.generation, plain)
+                of: head, endingAt: offset + head.length, generation: header.generation, plain,
+                isChained: try parser.tag(of: head, at: offset, after: lastTag, generationKeys) != nil)
         } catch {
             // A newer version's changes are not to be left out without a word.
             if case .unsupported = error { throw error }
             return false
         }
         if frames.isEmpty { result.lacksStart = !result.isHeaderWhole && offset > Layout.firstFrame }
-        frames[head.sequence] = (head.isCommit, operations)
+        frames[head.sequence] = (head.isCommit, offset..<offset + head.length, operations)
         result.frames += 1
         let values = start + head.metadataLength + 32
+        lastTag = try parser.storedTag(of: head, at: offset)
         guard values + head.valueLength <= size else { return true }
         if try parser.hasValues(head, at: offset, generationKeys) {
             wholeValues.append(values..<values + head.valueLength)
@@ -207,21 +215,60 @@ private struct Salvager: ~Copyable {
         return result
     }
 
-    /// A transaction at the end that was never finished is as if it had not been begun.
     private mutating func noteMissing() {
+        let marked = (try? Marks(of: file, generation: header.generation, keys: generationKeys))?.highest?.sequence
+        dropUnfinished(marked: marked ?? 0)
         let numbers = frames.keys.sorted()
-        for number in numbers.reversed() {
-            guard frames[number]?.isCommit == false else { break }
-            frames[number] = nil
-        }
-        let last = max(numbers.last ?? 0, base)
+        let last = max(numbers.last ?? 0, base, marked ?? 0)
         result.missingFrames = last - base - UInt64(numbers.count)
-        if let marks = try? Marks(of: file, generation: header.generation, keys: generationKeys),
-            let marked = marks.highest?.sequence,
-            marked > last
-        {
-            result.missingFrames += marked - last
+        result.missingItems = missingItems(numbers, last)
+    }
+
+    /// A transaction at the end that was never finished is as if it had not been begun. One that a mark names was
+    /// finished, and one behind which there is room for the frame that ended it may have been.
+    private mutating func dropUnfinished(marked: UInt64) {
+        var end = size
+        for number in frames.keys.sorted().reversed() where number > marked {
+            guard let frame = frames[number], !frame.isCommit,
+                end - frame.range.upperBound < Layout.frameLengths.lowerBound
+            else { return }
+            frames[number] = nil
+            end = frame.range.lowerBound
         }
+    }
+
+    /// How many items lost frames may have had.
+    ///
+    /// - Parameter last: the number of the last frame that there was.
+    private func missingItems(_ numbers: [UInt64], _ last: UInt64) -> ClosedRange<Int> {
+        // Earlier versions have packed more items into a frame.
+        let most = frames.values.map(\.operations.itemCount).max() ?? 0
+        let limit = most > FrameBuilder.itemLimit ? Layout.operationLimit : FrameBuilder.itemLimit
+        var created: Set<UInt64>?
+        var (least, greatest, previous) = (0, 0, base)
+        for next in numbers + [last + 1] {
+            defer { previous = next }
+            let count = next - previous - 1
+            guard count > 0 else { continue }
+            if let between = ordinals(between: previous, and: next) {
+                if created == nil { created = Set(frames.values.flatMap(\.operations.ordinals)) }
+                let missing = between.count { created?.contains($0) == false }
+                (least, greatest) = (least + missing, greatest + missing)
+            } else {
+                greatest += Int(clamping: count) * limit
+            }
+        }
+        return least...max(least, greatest)
+    }
+
+    /// The ordinals of the items that lost frames have added, if the frames around them are of the same transaction:
+    /// it counts what it adds. Those of a rewrite tell nothing, since it keeps them and sorts by identifier.
+    private func ordinals(between previous: UInt64, and next: UInt64) -> Range<UInt64>? {
+        guard let before = frames[previous], !before.isCommit, let after = frames[next],
+            let last = before.operations.additions.max(), let first = after.operations.additions.min(),
+            last >> 16 == first >> 16, last >> 16 > base, last < first
+        else { return nil }
+        return last + 1..<first
     }
 
     /// What each item has been, the settings first, then by identifier; the versions of each in order.
@@ -284,5 +331,23 @@ private struct Salvager: ~Copyable {
             if error == .authenticationFailed { return nil }
             throw StorageError(error)
         }
+    }
+}
+
+extension FrameOperations {
+    fileprivate var ordinals: [UInt64] { map { Operation.ordinal(of: $0) } }
+
+    /// The ordinals of the items that the frame adds.
+    fileprivate var additions: [UInt64] {
+        map { Operation.kind(of: $0) == .put && Operation.version(of: $0) == 1 ? Operation.ordinal(of: $0) : nil }
+            .compactMap { $0 }
+    }
+
+    fileprivate var itemCount: Int { Set(map { Operation.id(of: $0) }).count }
+
+    private func map<T>(_ body: (Span<UInt8>) -> T) -> [T] {
+        var all: [T] = []
+        forEach { all.append(body($0)) }
+        return all
     }
 }

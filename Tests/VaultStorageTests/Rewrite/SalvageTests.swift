@@ -231,14 +231,43 @@ struct SalvageTests {
         #expect(Set(kept) == [Array("one".utf8), Array("binned".utf8)])
     }
 
-    @Test func `a transaction that was never finished is as if it had not been begun`() throws {
-        let home = Home("unfinished")
+    @Test func `a transaction that a mark names counts without its last frame's flag`() throws {
+        let home = Home("flag")
         _ = try makeVault(home)
-        try damage(home) { bytes, frames in
-            // Without its last frame's commit flag: the chain is broken, and the frame's own box is whole.
-            bytes[frames[6].lowerBound + 4] = 0
+        // The chain is broken, and the frame's own box is whole.
+        try damage(home) { bytes, frames in bytes[frames[6].lowerBound + 4] = 0 }
+        #expect(try salvage(home).1 == Self.current)
+    }
+
+    @Test func `a transaction that was never finished is as if it had not been begun`() throws {
+        for frame in 7...8 {
+            let home = Home("unfinished \(frame)")
+            let store = try makeVault(home)
+            try store.change { (session: inout WriteSession) throws(StorageError) in
+                for _ in 0..<40 { try session.add("more") }
+            }
+            // No mark names it until the handle goes.
+            try withExtendedLifetime(store) {
+                try damage(home) { bytes, frames in bytes.removeLast(bytes.count - frames[frame].upperBound) }
+            }
+            let (salvage, values) = try salvage(home)
+            #expect(values == Self.current)
+            #expect(salvage.missingFrames == 0)
         }
-        #expect(try salvage(home).1 == Self.values)
+    }
+
+    @Test func `a transaction whose last frame may have been there counts`() throws {
+        let home = Home("may have been there")
+        let store = try makeVault(home)
+        try store.change { (session: inout WriteSession) throws(StorageError) in
+            for _ in 0..<40 { try session.add("more") }
+        }
+        try withExtendedLifetime(store) {
+            try damage(home) { bytes, frames in bytes[frames[9].lowerBound + 100] ^= 1 }
+        }
+        let (salvage, values) = try salvage(home)
+        #expect(values == (Self.current + [String](repeating: "more", count: 32)).sorted())
+        #expect(salvage.unreadableBytes > 0)
     }
 
     @Test func `any damage to the file ends in a vault or an error`() throws {

@@ -122,7 +122,9 @@ struct RecordSourceTests {
         let records = MemoryRecords()
         let engine = ItemEngine(records)
         let source = NoSource()
-        try records.write { (session) throws(VaultError) in try engine.setHistoryLimit(2, in: &session) }
+        try records.write { (session) throws(VaultError) in
+            try engine.setHistoryLimit(2, deletedDays: nil, in: &session)
+        }
         let (groups, viewer) = (AccessGroups.standard, Viewer(.standard))
         let random = SeededRandom("records elsewhere")
         var answers: Set<String> = []

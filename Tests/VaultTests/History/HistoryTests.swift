@@ -132,6 +132,63 @@ struct HistoryTests {
         #expect(try secrets(in: test.reopened()).first == "two")
     }
 
+    @Test func `a deleted item is kept for as many days as the vault is told, and then goes from the file`() throws {
+        try vault.setHistoryLimit(5)
+        try vault.setDeletedItemsLimit(30)
+        #expect(try vault.deletedItemsLimit == 30)
+        try set("one", "two")
+        try vault.delete(matching: query)
+        test.clock.advance(by: 29 * 86_400)
+        #expect(try vault.deletedItems(matching: query).count == 1)
+        vault.close()
+        let later = try test.reopened()
+        let record = try #require(try later.deletedItems(matching: query).first?.item.record)
+        test.clock.advance(by: 2 * 86_400)
+        #expect(throws: VaultError.itemNotFound) { try later.deletedItems(matching: query) }
+        #expect(throws: VaultError.itemNotFound) { try later.restoreItem(record) }
+        // A handle that only reads writes nothing.
+        later.close()
+        #expect(try test.reopened().verify(deep: true).versions == 2)
+        let writer = try test.reopened()
+        try writer.add(.generic("other", "a", "secret"))
+        writer.close()
+        #expect(try test.reopened().verify(deep: true).versions == 0)
+    }
+
+    @Test func `an item that came back is not one that was deleted`() throws {
+        try vault.setHistoryLimit(5)
+        try vault.setDeletedItemsLimit(1)
+        try set("one", "two")
+        try vault.delete(matching: query)
+        try vault.restoreItem(try #require(try vault.deletedItems(matching: query).first?.item.record))
+        test.clock.advance(by: 3 * 86_400)
+        try set("three")
+        vault.close()
+        let reopened = try test.reopened()
+        #expect(try secrets(in: reopened) == ["three", "two", "two", "one"])
+        try reopened.undo(try #require(try reopened.copyMatching(query).first?.record))
+        #expect(try reopened.copyMatching(revealing).map { try $0.text } == ["two"])
+    }
+
+    @Test func `locking takes out what has been kept for its time, and without a limit nothing goes`() throws {
+        for days in [nil, 7] {
+            let test = try TestVault()
+            try test.vault.setHistoryLimit(2)
+            try test.vault.setDeletedItemsLimit(days)
+            try test.vault.add(.generic("s", "a", "gone"))
+            try test.vault.delete(matching: query)
+            test.clock.advance(by: 8 * 86_400)
+            try test.vault.lock()
+            #expect(try test.vault.verify(deep: false).versions == (days == nil ? 1 : 0))
+        }
+    }
+
+    @Test(arguments: [0, -1, 36_501])
+    func `a number of days that no vault keeps is refused`(days: Int) throws {
+        #expect(throws: VaultError.parameter(.limit)) { try vault.setDeletedItemsLimit(days) }
+        #expect(try vault.deletedItemsLimit == nil)
+    }
+
     @Test func `a deleted item does not take the place of a new one`() throws {
         try vault.setHistoryLimit(2)
         try set("one")
