@@ -73,6 +73,13 @@ extension Vault {
         }
     }
 
+    /// Sets both limits in one commit.
+    package func setHistoryLimits(versions: Int, deletedDays: Int) throws(VaultError) {
+        try core.change { (engine, session: inout WriteSession) throws(VaultError) in
+            try engine.setHistoryLimit(versions, deletedDays: deletedDays, in: &session)
+        }
+    }
+
     /// Keeps deleted items for so many days from now on: 1 to 36,500; nil: as long as the history keeps versions. An
     /// item that was deleted earlier than that goes when a handle that has changed something closes or locks the vault.
     ///

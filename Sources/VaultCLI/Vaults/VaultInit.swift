@@ -82,8 +82,7 @@ struct Init: ParsableCommand {
         defer { vault.close() }
         do {
             if history > 0 {
-                try vault.setHistoryLimit(history)
-                try vault.setDeletedItemsLimit(Init.deletedItemsLimit)
+                try vault.setHistoryLimits(versions: history, deletedDays: Init.deletedItemsLimit)
             }
             if let code { try RecoveryCodeOutput.show(code) }
         } catch {
