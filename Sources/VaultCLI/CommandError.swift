@@ -18,6 +18,7 @@ enum ExitStatus: Int32, CaseIterable {
     case changed = 13
     case busy = 14
     case resources = 15
+    case noVault = 16
     case damaged = 20
     case unsupported = 21
     case rolledBack = 22
@@ -43,6 +44,7 @@ enum ExitStatus: Int32, CaseIterable {
         case .changed: "changed by somebody else (--if-version)"
         case .busy: "busy: another process keeps the vault locked"
         case .resources: "not enough memory or other resources"
+        case .noVault: "there is no vault"
         case .damaged: "damaged or tampered with"
         case .unsupported: "unsupported version"
         case .rolledBack: "rolled back to an older copy; of a fleet, withheld or diverged as well"
@@ -143,7 +145,7 @@ extension CommandError {
 
     init(_ error: StorageError) {
         switch error {
-        case .noVault: self.init(.notFound, "there is no vault here yet", hint: "make one: 'vault init'")
+        case .noVault: self.init(.noVault, "there is no vault here yet", hint: "make one: 'vault init'")
         case .alreadyExists:
             self.init(
                 .alreadyExists, "there is a file already, which was left as it is",

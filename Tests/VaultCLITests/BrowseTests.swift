@@ -101,7 +101,7 @@ struct BrowseTests {
         _ = try shell.run("echo x | vault set added-meanwhile x --passphrase-file pass")
         try terminal.wait(for: "added-meanwhile")
         _ = try shell.run("mv .local/share/vault/default.vault away")
-        #expect(terminal.end() == 10)
+        #expect(terminal.end() == 16)
         #expect(terminal.isEchoing)
     }
 }

@@ -28,7 +28,7 @@ struct PromptTests {
         // It would soon be guessed, which is said before there is a vault; what is neither yes nor no is asked for
         // again.
         try terminal.wait(for: "Take it all the same?")
-        #expect(try shell.run("vault status").status == 10)
+        #expect(try shell.run("vault status").status == 16)
         terminal.type("maybe\n")
         try terminal.wait(for: "Please answer yes or no.")
         terminal.type("y\n")
@@ -104,7 +104,7 @@ struct PromptTests {
         try terminal.wait(for: "Once more: ")
         terminal.type("two\n")
         #expect(terminal.end() == 3)
-        #expect(try shell.run("vault status").status == 10)
+        #expect(try shell.run("vault status").status == 16)
     }
 
     @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, 128 + SIGTERM), (SIGHUP, 128 + SIGHUP), (SIGQUIT, 128 + SIGQUIT)])
