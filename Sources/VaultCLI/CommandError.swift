@@ -76,6 +76,8 @@ struct CommandError: Error {
     static func usage(_ message: String, hint: String? = nil) -> CommandError {
         CommandError(.usage, message, hint: hint)
     }
+
+    static func noSuchItem(hint: String?) -> CommandError { CommandError(.notFound, "no such item", hint: hint) }
 }
 
 extension CommandError {
@@ -86,7 +88,7 @@ extension CommandError {
         case .noSuchClass: self.init(.usage, "no such class")
         case .duplicateItem:
             self.init(.alreadyExists, "an item with this key exists", hint: "'vault set' adds or updates")
-        case .itemNotFound: self.init(.notFound, "no such item")
+        case .itemNotFound: self = .noSuchItem(hint: nil)
         case .accessGroupDenied:
             self.init(.failure, "the access group is not one of the caller's", hint: "see $VAULT_ACCESS_GROUPS")
         case .locked: self.init(.locked, "the vault is locked", hint: "'vault unlock', or --passphrase-file FILE")

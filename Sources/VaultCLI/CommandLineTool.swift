@@ -41,18 +41,20 @@ public enum CommandLineTool {
         return true
     }
 
-    private static func run(_ arguments: [String]) -> ExitStatus {
+    private static func run(_ given: [String]) -> ExitStatus {
+        var arguments = given
         do {
             if arguments == ["help", "exit-codes"] {
                 try Output.write(exitCodes)
                 return .done
             }
-            let arguments = normalized(arguments)
+            arguments = normalized(arguments)
             if arguments.first == "help", let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
             var command: any ParsableCommand
             do { command = try parse(arguments) } catch {
                 guard isUsage(error) else { throw error }
                 if let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
+                if let failure = unknownOption(arguments, instead: error) { throw failure }
                 if arguments.first == "inject", let failure = failure(error), failure.message == unexpectedArgument {
                     throw CommandError.usage(failure.message, hint: "the template is named by -i FILE")
                 }
@@ -61,8 +63,18 @@ public enum CommandLineTool {
             try command.run()
             return .done
         } catch {
-            return report(error)
+            return report(error, of: Suggestion.command(in: arguments))
         }
+    }
+
+    /// The parser misses an argument first, although an option that it does not know is what a person mistyped.
+    private static func unknownOption(_ arguments: [String], instead error: any Error) -> CommandError? {
+        guard failure(error)?.message.hasPrefix("missing expected argument") == true else { return nil }
+        do { _ = try parse(arguments + ["x"]) } catch {
+            let found = failure(error, of: Suggestion.command(in: arguments))
+            return found?.message.hasPrefix("unknown option") == true ? found : nil
+        }
+        return nil
     }
 
     private static func isUsage(_ error: any Error) -> Bool {
@@ -110,16 +122,17 @@ public enum CommandLineTool {
         }.joined()
     }
 
-    private static func report(_ error: any Error) -> ExitStatus {
-        guard let failure = failure(error) else {
+    private static func report(_ error: any Error, of command: [String]) -> ExitStatus {
+        guard let failure = failure(error, of: command) else {
             return (try? Output.line(VaultCommand.fullMessage(for: error))) == nil ? .inputOutput : .done
         }
         Output.fail(failure)
         return failure.status
     }
 
-    /// Nil: the person asked for help, and that is it.
-    static func failure(_ error: any Error) -> CommandError? {
+    /// - Parameter command: the one whose arguments were not understood, if they were not: `slot add` is two words.
+    /// - Returns: nil: the person asked for help, and that is it.
+    static func failure(_ error: any Error, of command: [String] = []) -> CommandError? {
         switch error {
         case let error as CommandError: error
         case let error as VaultError: CommandError(error)
@@ -127,7 +140,7 @@ public enum CommandLineTool {
         case let error as CryptoError: CommandError(error)
         case let error as SyncError: CommandError(error)
         case _ where VaultCommand.exitCode(for: error) == .success: nil
-        default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: "see 'vault help'")
+        default: CommandError(.usage, plain(VaultCommand.message(for: error)), hint: Suggestion.help(for: command))
         }
     }
 
@@ -144,11 +157,21 @@ public enum CommandLineTool {
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
             // What the parser proposes is the name of an option; what was typed may be anything.
-            return "unknown option" + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
+            return "unknown option" + (quoted.first.flatMap { optionName($0) }.map { " '\($0)'" } ?? "")
+                + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
         }
         if line.contains("is invalid for") { return "not a value for \(option.map { "'\($0)'" } ?? "an argument")" }
         let trimmed = line.hasSuffix(".") ? String(line.dropLast()) : line
         return (trimmed.first.map { $0.lowercased() } ?? "") + trimmed.dropFirst()
+    }
+}
+
+extension CommandLineTool {
+    /// What was typed, without a value, where it looks like a name: letters and hyphens. Nil: it may be a secret.
+    private static func optionName(_ typed: Substring) -> Substring? {
+        let name = typed.prefix { $0 != "=" }
+        guard name.hasPrefix("--"), (3...32).contains(name.utf8.count) else { return nil }
+        return name.utf8.allSatisfy { $0 == 0x2d || (0x61...0x7a).contains($0) } ? name : nil
     }
 }
 

@@ -128,6 +128,11 @@ extension Item {
 
     /// An attribute by the name that the command line has for it, or one of the user's own.
     func attribute(named name: String) -> String? {
+    static let attributeNames = [
+        "class", "service", "server", "account", "label", "comment", "description", "protocol", "port", "path",
+        "domain", "accessible", "group", "created", "modified", "version",
+    ]
+
         switch name {
         case "class": ClassOption(itemClass).rawValue
         case "service", "server": serviceName

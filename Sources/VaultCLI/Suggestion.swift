@@ -12,18 +12,66 @@ enum Suggestion {
         var command: any ParsableCommand.Type = VaultCommand.self
         var words = arguments[...]
         if words.first == "help" { words = words.dropFirst() }
+        var path: [String] = []
         while let word = words.first, !word.hasPrefix("-"), !command.configuration.subcommands.isEmpty {
             guard let next = command.configuration.subcommands.first(where: { $0.names.contains(word) }) else {
                 let names = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }.flatMap {
                     $0.names
                 }
                 return CommandError.usage(
-                    "no such command" + question(closest(to: word, among: names)), hint: "see 'vault help'")
+                    "no such command" + question(closest(to: word, among: names)), hint: help(for: path))
             }
             command = next
+            path.append(next.names[0])
             words = words.dropFirst()
         }
         return nil
+    }
+
+    /// The command that arguments begin with, as one or more words; none when they begin with something else.
+    static func command(in arguments: [String]) -> [String] {
+        var command: any ParsableCommand.Type = VaultCommand.self
+        var path: [String] = []
+        for word in arguments {
+            guard let next = command.configuration.subcommands.first(where: { $0.names.contains(word) }) else { break }
+            command = next
+            path.append(next.names[0])
+        }
+        return path
+    }
+
+    /// Where the options of a command are explained.
+    static func help(for command: [String]) -> String {
+        "see '\((["vault", "help"] + command).joined(separator: " "))'"
+    }
+
+    /// The names that may have been meant by one that is none of them, the likeliest first, three at most.
+    static func names(like word: String, among names: some Sequence<String>) -> [String] {
+        let word = word.lowercased()
+        let ranked = Set(names).compactMap { name in rank(name.lowercased(), word).map { (name: name, rank: $0) } }
+        return ranked.sorted { ($0.rank, $0.name) < ($1.rank, $1.name) }.prefix(3).map(\.name)
+    }
+
+    /// 0 where only capitals differ, then as many as changes are needed, last where one is a part of the other. Nil:
+    /// neither.
+    private static func rank(_ name: String, _ word: String) -> Int? {
+        let most = 2
+        let (a, b) = (Array(word.utf8.prefix(64)), Array(name.utf8.prefix(64)))
+        let limit = min(most, min(a.count, b.count) / 2)
+        if abs(a.count - b.count) <= limit {
+            let distance = distance(a, b)
+            if distance <= limit { return distance }
+        }
+        let isPart = min(a.count, b.count) >= 3 && (name.contains(word) || word.contains(name))
+        return isPart ? most + 1 : nil
+    }
+
+    /// A hint. Nil: there is nothing that may have been meant.
+    static func question(_ names: [String]) -> String? {
+        let quoted = names.map { "'\($0.printable)'" }
+        guard let last = quoted.last else { return nil }
+        let others = quoted.dropLast().joined(separator: ", ")
+        return "did you mean \(others.isEmpty ? last : others + " or " + last)?"
     }
 
     /// The format of a name, for a command that takes one.
@@ -86,7 +134,16 @@ extension FormatName {
     static var list: String {
         let width = allCases.map(\.rawValue.count).max() ?? 0
         return allCases.map { format in
-            "  \(format.rawValue)\(String(repeating: " ", count: width - format.rawValue.count))  \(format.meaning)"
+            let name = "  " + format.rawValue
+            var (lines, line) = ([String](), name + String(repeating: " ", count: indent - name.count))
+            for word in format.meaning.split(separator: " ") {
+                if line.count > indent, line.count + word.count + 1 > width {
+                    lines.append(line)
+                    line = String(repeating: " ", count: indent)
+                }
+                line += (line.count > indent ? " " : "") + word
+            }
+            return (lines + [line]).joined(separator: "\n")
         }.joined(separator: "\n")
     }
 }

@@ -232,7 +232,9 @@ struct ItemSelection: ParsableArguments {
             return try found.only()
         }
         // Only when nothing is there, in the caller's other groups.
-        guard let found = try matching(in: store, group: nil, secrets: secrets) else { throw VaultError.itemNotFound }
+        guard let found = try matching(in: store, group: nil, secrets: secrets) else {
+            throw CommandError.noSuchItem(hint: NearMiss.hint(service, account, classes.map(\.itemClass), in: store))
+        }
         return try found.only()
     }
 

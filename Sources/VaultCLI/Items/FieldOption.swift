@@ -20,7 +20,9 @@ struct FieldOption: ParsableArguments {
     /// - Throws: code 10 when the item has none.
     func secret(of item: Item) throws -> Secret {
         guard let secret = try item.openedSecret(field: field) else {
-            throw CommandError(.notFound, field == nil ? "the item has no secret" : "the item has no such field")
+            throw CommandError(
+                .notFound, field == nil ? "the item has no secret" : "the item has no such field",
+                hint: NearMiss.hint(field: field, of: item))
         }
         return secret
     }

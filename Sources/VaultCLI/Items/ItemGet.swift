@@ -44,7 +44,9 @@ struct Get: ParsableCommand {
             let item = try selection.only(in: vault, secrets: needsSecret)
             if let attribute {
                 guard let value = item.attribute(named: attribute) else {
-                    throw CommandError(.notFound, "the item has no such attribute")
+                    throw CommandError(
+                        .notFound, "the item has no such attribute",
+                        hint: NearMiss.hint(attribute: attribute, of: item))
                 }
                 try Output.line(Terminal.isTerminal(STDOUT_FILENO) ? value.printable : value)
             } else if json {

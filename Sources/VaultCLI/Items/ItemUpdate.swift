@@ -76,7 +76,8 @@ struct Update: ParsableCommand {
                 changes.attributes[item.itemClass == .internetPassword ? .server : .service] = .string(newService)
             }
             for name in removedFields where !item.fieldNames.contains(name) {
-                throw CommandError(.notFound, "the item has no such field")
+                throw CommandError(
+                    .notFound, "the item has no such field", hint: NearMiss.hint(field: name, of: item))
             }
             if replacesSecret {
                 let (secret, fields) = part.parts(try early ?? input.secret())

@@ -30,9 +30,11 @@ struct Otp: ParsableCommand {
     func run() throws {
         let secret = try vault.access(selection.groups, onlyReads: true).withVault { vault in
             let item = try selection.only(in: vault)
-            return try item.openedSecret(field: item.fieldNames.contains("otp") ? "otp" : nil)
+            guard let secret = try item.openedSecret(field: item.fieldNames.contains("otp") ? "otp" : nil) else {
+                throw CommandError(.notFound, "the item has no secret", hint: NearMiss.hint(field: "otp", of: item))
+            }
+            return secret
         }
-        guard let secret else { throw CommandError(.notFound, "the item has no secret") }
         let password: OneTimePassword
         do throws(OneTimePasswordError) {
             password = try secret.withBytes { text throws(OneTimePasswordError) in try OneTimePassword(text) }

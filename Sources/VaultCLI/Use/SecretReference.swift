@@ -62,16 +62,21 @@ struct SecretReference: Equatable {
         do {
             var items = try find(in: store, groups.first)
             if items.isEmpty { items = try find(in: store, nil) }
-            guard !items.isEmpty else { throw CommandError(VaultError.itemNotFound) }
+            guard !items.isEmpty else {
+                throw CommandError.noSuchItem(
+                    hint: NearMiss.hint(service, account, [.genericPassword, .internetPassword], in: store))
+            }
             let item = try items.only()
             if let name, !item.fieldNames.contains(name) {
                 guard let value = item.attribute(named: name) else {
-                    throw CommandError(.notFound, "the item has no such field or attribute")
+                    throw CommandError(
+                        .notFound, "the item has no such field or attribute",
+                        hint: NearMiss.hint(field: name, of: item))
                 }
                 return Secret(try SecretBytes(copying: Array(value.utf8).span))
             }
             guard let secret = try item.openedSecret(field: name) else {
-                throw CommandError(.notFound, "the item has no secret")
+                throw CommandError(.notFound, "the item has no secret", hint: NearMiss.hint(field: nil, of: item))
             }
             return secret
         } catch let error as CommandError {

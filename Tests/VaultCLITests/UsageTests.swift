@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Glibc
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import VaultCLI
+
+/// What a person reads who has typed something that is nearly right.
+struct UsageTests {
+    private static func shellWithVault() throws -> Shell {
+        let shell = try Shell()
+        _ = try shell.run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass; export VAULT_PASSPHRASE_FILE=pass
+            echo s3cret | vault add Bank ada; echo x | vault add example.com; echo x | vault add shop.example
+            echo x | vault set Bank ada --field secretanswer
+            """)
+        return shell
+    }
+
+    @Test func `names are compared without their capitals, by a few changes, and as parts`() {
+        let names = ["Bank", "example.com", "example.org", "shop.example", "a"]
+        #expect(Suggestion.names(like: "bank", among: names) == ["Bank"])
+        #expect(Suggestion.names(like: "exmple.com", among: names) == ["example.com"])
+        #expect(Suggestion.names(like: "shop", among: names) == ["shop.example"])
+        #expect(Suggestion.names(like: "example", among: names) == ["example.com", "example.org", "shop.example"])
+        #expect(Suggestion.names(like: "quite something else", among: names) == [])
+        #expect(Suggestion.names(like: "", among: names) == [] && Suggestion.names(like: "b", among: names) == [])
+        #expect(Suggestion.question(["a\u{1b}", "b", "c"]) == #"did you mean 'a\u{1b}', 'b' or 'c'?"#)
+    }
+
+    @Test(arguments: [
+        (["get", "bank"], "did you mean 'Bank'?"), (["get", "exmple.com"], "did you mean 'example.com'?"),
+        (["otp", "shop"], "did you mean 'shop.example'?"), (["get", "Bank", "eve"], "its accounts: 'ada'"),
+        (["read", "vault://bank/ada"], "did you mean 'Bank'?"),
+        (["get", "Bank", "--field", "secretanswr"], "did you mean 'secretanswer'?"),
+        (["get", "Bank", "--field", "pin"], "its fields: 'secretanswer'"),
+        (["get", "Bank", "--attr", "secretanswer"], "it is the name of a field: --field"),
+        (["get", "Bank", "--attr", "acount"], "did you mean 'account'?"),
+    ])
+    func `at a terminal a name that is nearly right is answered with the right one`(
+        command: [String], hint: String
+    ) throws {
+        let terminal = try PseudoTerminal(command + ["--passphrase-file", "pass"], in: try Self.shellWithVault())
+        #expect(terminal.end() == 10)
+        #expect(terminal.screen.contains("vault: hint: \(hint)\r\n"), "\(terminal.screen)")
+    }
+
+    @Test func `a script hears of a missing item by the code alone`() throws {
+        let result = try Self.shellWithVault().run("vault get bank --passphrase-file pass")
+        #expect(result.status == 10 && result.error == "vault: error: no such item\n")
+    }
+
+    @Test(arguments: [
+        ("get --foo", "unknown option '--foo'", "vault help get"),
+        ("get --fo0=s3cret", "unknown option", "vault help get"),
+        ("get --S3cret", "unknown option", "vault help get"),
+        ("slot add frob", "not a value for an argument", "vault help slot add"),
+        ("slot frob", "no such command", "vault help slot"), ("frob", "no such command", "vault help"),
+    ])
+    func `what is not understood is named if it can be no secret, with the help of its command`(
+        command: String, message: String, help: String
+    ) throws {
+        let result = try Shell().run("vault \(command)")
+        #expect(result.status == 64)
+        #expect(result.error == "vault: error: \(message)\nvault: hint: see '\(help)'\n")
+    }
+}
