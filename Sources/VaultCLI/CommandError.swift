@@ -153,6 +153,11 @@ extension CommandError {
                 .alreadyExists, "there is a file already, which was left as it is",
                 hint: "choose another one: --vault FILE")
         case .refused(let refusal): self.init(refusal)
+        case .damaged(.notAVault):
+            self.init(
+                .damaged, "this is not a vault, or only a part of one",
+                hint: "--vault FILE or $VAULT_FILE names the vault; if this was one, 'vault restore' puts a backup back"
+            )
         case .damaged(let damage):
             self.init(
                 .damaged, "the vault is damaged or was tampered with: \(CommandError.describe(damage))",
@@ -279,7 +284,7 @@ extension CommandError {
     private init(_ refusal: Refusal) {
         switch refusal {
         case .notARegularFile: self.init(.inputOutput, "the vault is not a regular file")
-        case .foreignOwner: self.init(.inputOutput, "the vault belongs to another user")
+        case .foreignOwner: self.init(.inputOutput, "the file belongs to another user")
         case .accessibleByOthers:
             self.init(
                 .inputOutput, "others may read or write the vault", hint: "chmod 600 it, then look for what they did")
@@ -300,7 +305,7 @@ extension CommandError {
 
     private static func describe(_ damage: Damage) -> String {
         switch damage {
-        case .notAVault: "this is no vault, or a part of one"
+        case .notAVault: "this is not a vault, or only a part of one"
         case .headerChecksum: "the header does not match its checksum"
         case .header: "the header says what no version writes"
         case .headerMAC: "the header is not the one that was written"

@@ -67,4 +67,12 @@ struct UsageTests {
         #expect(result.status == 64)
         #expect(result.error == "vault: error: \(message)\nvault: hint: see '\(help)'\n")
     }
+
+    @Test(arguments: ["/etc/passwd", "notes"])
+    func `a file that is not a vault is called that, and nobody is to change its mode`(path: String) throws {
+        let result = try Shell().run("echo text > notes; chmod 644 notes; vault get s --vault \(path)")
+        let isForeign = path.hasPrefix("/") && getuid() != 0
+        #expect(result.status == (isForeign ? 30 : 20))
+        #expect(!result.error.contains("chmod"), "\(result.error)")
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
 internal import VaultCrypto
+internal import VaultFormat
 
 /// Where a vault is: a directory that was opened once, and a name in it. Nothing looks at the path again.
 struct VaultLocation {
@@ -62,9 +63,17 @@ struct VaultLocation {
         let opened = try attempt(.open, file.status())
         guard opened.kind == .regular else { throw .refused(.notARegularFile) }
         guard opened.owner == fileSystem.user else { throw .refused(.foreignOwner) }
-        guard opened.mode & 0o077 == 0 else { throw .refused(.accessibleByOthers) }
-        guard opened.links <= 1 else { throw .refused(.severalLinks) }
-        return file
+        let refusal: Refusal? =
+            opened.mode & 0o077 != 0 ? .accessibleByOthers : opened.links > 1 ? .severalLinks : nil
+        guard let refusal else { return file }
+        // Of another program's file nobody is to change the mode or the links.
+        throw try beginsAsVault(file) ? .refused(refusal) : .damaged(.notAVault)
+    }
+
+    private func beginsAsVault(_ file: any VaultFile) throws(StorageError) -> Bool {
+        let begin = try attempt(.read, file.read(Header.magic.count, at: 0))
+        do throws(FormatError) { try Header.checkMagic(begin.span) } catch { return false }
+        return true
     }
 
     private func checkDirectory() throws(StorageError) {
