@@ -38,6 +38,26 @@ struct ScratchTests {
         #expect(result.output == "13\ntheirs", "\(result.error)")
     }
 
+    @Test(arguments: [true, false])
+    func `what a person typed into the editor outlasts an agent that ends meanwhile`(goesOn: Bool) throws {
+        let shell = try Self.shellWithVault()
+        let start = """
+            printf '#!/bin/sh\\nvault agent --stop; printf mine > "$1"\\n' > editor; chmod +x editor
+            vault unlock --passphrase-file pass
+            """
+        #expect(try shell.run(start).status == 0)
+        let terminal = try PseudoTerminal(
+            ["EDITOR=./editor", Shell.commands + "/vault", "edit", "s", "ada"], in: shell, program: "/usr/bin/env")
+        try terminal.wait(for: "Try again? If not, what you typed is lost.")
+        terminal.type(goesOn ? "y\n" : "n\n")
+        if goesOn {
+            try terminal.wait(for: "default.vault: ")
+            terminal.type("correct horse battery staple\n")
+        }
+        #expect((terminal.end() == 0) == goesOn)
+        #expect(try shell.run("vault get s ada --passphrase-file pass").output == (goesOn ? "mine" : "s3cret"))
+    }
+
     @Test func `a login unlocks an agent that is there, without a word`() throws {
         let shell = try Self.shellWithVault()
         let result = try shell.run(

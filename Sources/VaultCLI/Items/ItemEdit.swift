@@ -12,7 +12,8 @@ struct Edit: ParsableCommand {
         discussion: """
             In $VISUAL, else $EDITOR, else vi, through a file in memory that only you can read, and that is \
             overwritten afterwards. What else an editor writes down, such as vim's ~/.viminfo, is its own affair. A \
-            newline that the editor puts at the end is taken away again.
+            newline that the editor puts at the end is taken away again. Where the vault cannot take the new secret, \
+            as with a full disk, the command asks whether to try again, and keeps what was typed until then.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -25,6 +26,7 @@ struct Edit: ParsableCommand {
     /// What came out of the editor, when the vault could not take it.
     private struct Unsaved: Error {
         let record: ItemRecord
+        let new: Secret
         let changes: ItemChanges
         let reason: VaultError
     }
@@ -44,7 +46,7 @@ struct Edit: ParsableCommand {
                 let changes = ItemChanges(secret: secret, fields: fields.mapValues { .some($0) })
                 do throws(VaultError) { try vault.update(record, with: changes) } catch {
                     // Not as it is: a vault that was locked meanwhile would be asked for everything again.
-                    throw Unsaved(record: record, changes: changes, reason: error)
+                    throw Unsaved(record: record, new: new, changes: changes, reason: error)
                 }
             }
         } catch let unsaved as Unsaved {
@@ -52,19 +54,45 @@ struct Edit: ParsableCommand {
         }
     }
 
-    /// Tries once more, so that nothing that was typed is lost to a lock or to another process's change.
+    /// Tries again for as long as the person wants that: what they typed is nowhere else.
     private func save(_ unsaved: Unsaved) throws {
-        switch unsaved.reason {
-        case .locked:
-            try vault.access(selection.groups).withVault { try $0.update(unsaved.record, with: unsaved.changes) }
-        case .versionMismatch:
-            guard try Confirmation.isWanted("It was changed meanwhile. Put yours in its place?") else {
-                throw CommandError(unsaved.reason)
+        var failure = CommandError(unsaved.reason)
+        // What is to be done about these two is plain.
+        var asksFirst = failure.status != .locked && failure.status != .changed
+        while true {
+            if asksFirst {
+                guard failure.status != .interrupted, Terminal() != nil else { throw failure }
+                let question = "It is not stored: \(failure.message). Try again? If not, what you typed is lost."
+                guard try Confirmation.isWanted(question) else { throw failure }
             }
-            let query = Query(persistentReference: unsaved.record.persistentReference)
-            try vault.access(selection.groups).withVault { _ = try $0.update(matching: query, with: unsaved.changes) }
-        default: throw unsaved.reason
+            do {
+                if try isStored(unsaved, replacing: failure.status == .changed) { return }
+            } catch {
+                failure = CommandLineTool.failure(error) ?? failure
+                asksFirst = failure.status != .changed
+                continue
+            }
+            throw CommandError(VaultError.versionMismatch)
         }
+    }
+
+    /// - Returns: false: another process has changed the item, and its change is to stay.
+    private func isStored(_ unsaved: Unsaved, replacing: Bool) throws -> Bool {
+        let access = try vault.access(selection.groups)
+        guard replacing else {
+            try access.withVault { try $0.update(unsaved.record, with: unsaved.changes) }
+            return true
+        }
+        let query = Query(persistentReference: unsaved.record.persistentReference)
+        // It may be this very change, whose answer was lost.
+        let isThere = try access.withVault { vault in
+            guard let item = try vault.first(query) else { throw VaultError.itemNotFound }
+            return try part.secret(of: item).isEqual(to: unsaved.new)
+        }
+        guard !isThere else { return true }
+        guard try Confirmation.isWanted("It was changed meanwhile. Put yours in its place?") else { return false }
+        try access.withVault { _ = try $0.update(matching: query, with: unsaved.changes) }
+        return true
     }
 
     /// Nil: the person left it as it was.
