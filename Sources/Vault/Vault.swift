@@ -11,6 +11,28 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
     /// what a person has to allow, those that do not match for that count as well.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
 
+    /// How many older versions of an item are kept.
+    var historyLimit: Int { get throws(VaultError) }
+
+    /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
+    ///
+    /// - Throws: `.parameter(.limit)`.
+    func setHistoryLimit(_ limit: Int) throws(VaultError)
+
+    /// How long deleted items are kept, in days; nil: as long as the history keeps versions.
+    var deletedItemsLimit: Int? { get throws(VaultError) }
+
+    /// Keeps deleted items for so many days from now on: 1 to 36,500; nil: as long as the history keeps versions.
+    ///
+    /// - Throws: `.parameter(.limit)`.
+    func setDeletedItemsLimit(_ days: Int?) throws(VaultError)
+
+    /// Takes the older versions of the items that match out of the file, and with them those that were deleted.
+    ///
+    /// - Parameter onlyDeleted: leaves the items that are there alone.
+    /// - Returns: of how many items.
+    func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int
+
     /// Writes the file anew without what was deleted or replaced.
     func compact() throws(VaultError)
 

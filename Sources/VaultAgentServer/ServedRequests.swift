@@ -15,6 +15,8 @@ enum ServedRequests {
         LockedCountRequest.self, IdleLimitRequest.self, ProgramHelloRequest.self, WatchRequest.self,
         SequenceRequest.self, SyncRequest.self, BehalfHelloRequest.self,
         AuthenticateRequest.self, PresentRequest.self, QuestionsRequest.self, AnswerRequest.self,
+        HistoryLimitRequest.self, PurgeHistoryRequest.self, FleetRequest.self, HasConflictRequest.self,
+        DeletedItemsLimitRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -227,6 +229,47 @@ extension ForgetRequest: VaultRequest {
     }
 }
 
+extension HistoryLimitRequest: VaultRequest {
+    /// What is kept of every item is not for one group's programs to say.
+    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let limit = try answers.use(caller) { vault throws(VaultError) in
+            if let value { try vault.setHistoryLimit(Int(value)) }
+            return try vault.historyLimit
+        }
+        if value != nil {
+            try answers.afterwards { audit throws(VaultError) in try audit.note(.set, count: 1, by: caller) }
+        }
+        return [CountReply(limit)]
+    }
+}
+
+extension DeletedItemsLimitRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let days = try answers.use(caller) { vault throws(VaultError) in
+            if let value { try vault.setDeletedItemsLimit(value == 0 ? nil : Int(value)) }
+            return try vault.deletedItemsLimit ?? 0
+        }
+        if value != nil {
+            try answers.afterwards { audit throws(VaultError) in try audit.note(.set, count: 1, by: caller) }
+        }
+        return [CountReply(days)]
+    }
+}
+
+extension PurgeHistoryRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let count = try answers.use(caller) { vault throws(VaultError) in
+            try vault.purgeHistory(matching: queries, onlyDeleted: onlyDeleted)
+        }
+        try answers.afterwards { audit throws(VaultError) in try audit.note(.forget, count: count, by: caller) }
+        return [CountReply(count)]
+    }
+}
+
 // MARK: The device and the file
 
 extension DeviceIdentifierRequest: VaultRequest {
@@ -278,5 +321,25 @@ extension SyncRequest: VaultRequest {
             try audit.note(.sync, count: result.outcomes.reduce(0) { $0 + $1.report.items }, by: caller)
         }
         return SyncReply.parts(of: result)
+    }
+}
+
+extension FleetRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        let look = try answers.use(caller) { vault throws(VaultError) in
+            let look = FleetLook(of: vault, environment: answers.keeper.settings.environment)
+            if case .vault(let error)? = look.failure { throw error }
+            return look
+        }
+        return SyncReply.parts(of: look)
+    }
+}
+
+extension HasConflictRequest: VaultRequest {
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
+        let hasConflict = try answers.use(caller) { vault throws(VaultError) in try vault.hasConflict(value) }
+        return [CountReply(hasConflict ? 1 : 0)]
     }
 }

@@ -26,7 +26,7 @@ extension SyncResult: MessageValue {
     }
 }
 
-private struct DeviceName: MessageValue {
+struct DeviceName: MessageValue {
     let log: LogID
     let name: String
 

@@ -52,6 +52,7 @@ struct VaultOptions: ParsableArguments {
         _ body: (Vault, UnlockingSecret) throws -> R
     ) throws -> R {
         let locked = try locked()
+        try checkKeys(of: locked, asksMachine: asksMachine)
         try before()
         let machine: (() throws(VaultError) -> UnlockingSecret?)? =
             asksMachine ? { () throws(VaultError) in try locked.machineSecret(with: .ofProcess) } : nil
@@ -69,6 +70,20 @@ struct VaultOptions: ParsableArguments {
             }
             return try body(vault, secret)
         }
+    }
+
+    /// Says why an agent that has the vault open is of no use here, before a person wonders.
+    private func checkKeys(of locked: LockedVault, asksMachine: Bool) throws {
+        guard !unlocking.hasSource, !(asksMachine && UnlockTarget(locked).canAskMachine),
+            let client = try? VaultFinder.agent(of: locked.path, .ofCommand, doWithout: { _ in }),
+            client.greeting.state == .unlocked
+        else { return }
+        guard Terminal() == nil else {
+            return Output.note("this takes the vault's keys, which never leave the agent: the passphrase is asked for")
+        }
+        throw CommandError(
+            .locked, "the agent has the vault open, but this takes the vault's keys, which never leave the agent",
+            hint: "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
     }
 
     /// Finds the vault, before a person is asked for a passphrase.

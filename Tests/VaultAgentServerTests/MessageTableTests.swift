@@ -77,6 +77,8 @@ struct MessageTableTests {
                 WatchRequest(nil, from: nil), SequenceRequest(), SyncRequest(withFingerprint: false),
                 AuthenticateRequest(reason: nil), PresentRequest(.random(SeededRandom("t"))), QuestionsRequest(),
                 AnswerRequest(.random(SeededRandom("q")), .dismissed),
+                HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
+                HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal), try #require(Behalf(process: 1, startTime: 0))),
             ]
@@ -84,6 +86,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30])
-        #expect(try permitted(.full).count == 31)
+        #expect(try permitted(.full).count == 36)
     }
 }

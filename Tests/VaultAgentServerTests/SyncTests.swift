@@ -126,6 +126,7 @@ struct SyncTests {
                 process: .own, access: access, groups: ["app"], confinement: access == .full ? ["app"] : nil,
                 purpose: .use)
             #expect(!SyncRequest(withFingerprint: false).isPermitted(to: caller))
+            #expect(!FleetRequest().isPermitted(to: caller) && !HistoryLimitRequest(1).isPermitted(to: caller))
         }
     }
 

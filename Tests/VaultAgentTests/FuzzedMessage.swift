@@ -85,7 +85,9 @@ enum FuzzedMessage {
                 DeviceIdentifierRequest(name: "", thisDeviceOnly: false, reset: true), LockedCountRequest(query),
                 WatchRequest(query, from: 7), WatchRequest(nil, from: nil), SequenceRequest(),
                 IdleLimitRequest(600), StopRequest(), SyncRequest(withFingerprint: true),
-                SyncRequest(withFingerprint: false),
+                SyncRequest(withFingerprint: false), FleetRequest(), HasConflictRequest(key),
+                HistoryLimitRequest(nil), HistoryLimitRequest(1000), DeletedItemsLimitRequest(nil), DeletedItemsLimitRequest(0),
+                PurgeHistoryRequest([query, query], onlyDeleted: true),
             ]
         }
     }

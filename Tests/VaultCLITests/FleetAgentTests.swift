@@ -29,6 +29,31 @@ struct FleetAgentTests {
         #expect(result.error.contains("the agent has the vault open, but this takes the vault's keys"))
     }
 
+    @Test(arguments: [true, false])
+    func `at a terminal get says that an item has a conflict, be it an agent that answers or not`(
+        isOpen: Bool
+    ) throws {
+        let shell = try Shell()
+        let made = try shell.run(
+            Self.start + """
+                mkdir there; export VAULT_PASSPHRASE_FILE=$PWD/pass
+                there() { HOME=$PWD/there vault "$@"; }
+                there init --kdf interactive 2>/dev/null
+                vault remote recovery-code --new >code 2>/dev/null; chmod 600 code
+                there remote add file://$PWD/share --recovery-code-file code --name phone 2>/dev/null
+                echo one | vault add mail; echo two | there add mail; echo three | vault add alone
+                vault sync; there sync; vault sync | tail -1
+                \(isOpen ? "vault unlock 2>/dev/null" : "")
+                """)
+        #expect(made.output.hasSuffix("1 conflict: see 'vault conflicts'\n"), "\(made)")
+        for (item, hasConflict) in [("mail", true), ("alone", false)] {
+            let terminal = try PseudoTerminal(
+                ["get", item] + (isOpen ? [] : ["--passphrase-file", "pass"]), in: shell)
+            #expect(terminal.end() == 0)
+            #expect(terminal.screen.contains("vault: note: this item has a conflict") == hasConflict)
+        }
+    }
+
     /// Whether a user namespace may mount what it likes, which some systems forbid.
     static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
 

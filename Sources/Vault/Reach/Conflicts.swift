@@ -51,6 +51,12 @@ extension Vault {
         try core.read { engine throws(VaultError) in try engine.hasConflict(ItemID(id), self.viewer, for: self) }
     }
 
+    package func hasConflict(_ key: StoredItem.Key) throws(VaultError) -> Bool {
+        try core.read { engine throws(VaultError) in
+            try engine.hasConflict(ItemID(key.id.span), self.viewer, for: self)
+        }
+    }
+
     /// Ends a conflict: the value that is kept is written again, over all of them.
     ///
     /// - Parameters:

@@ -15,7 +15,7 @@ package struct SyncRequest: AgentRequest {
     package init(from reader: inout MessageReader) throws(MessageError) { withFingerprint = try reader.read() }
 }
 
-/// What a sync came to, or a part of it: others say how many findings there are.
+/// What a sync came to, or what is known of a fleet, or a part of that: others say how much there is.
 package struct SyncReply: AgentReply {
     package static let kind: UInt8 = 138
     package let part: [UInt8]
@@ -36,6 +36,18 @@ package struct SyncReply: AgentReply {
         }
     }
 
+    /// What all the replies are parts of.
+    ///
+    /// - Throws: `.agent(.protocolViolation)`.
+    static func value<Value: MessageValue>(of replies: [SyncReply]) throws(VaultError) -> Value {
+        var reader = MessageReader(replies.flatMap(\.part), secrets: nil)
+        do throws(MessageError) {
+            let value: Value = try reader.read()
+            try reader.end()
+            return value
+        } catch { throw .agent(.protocolViolation) }
+    }
+
     package func write(to writer: inout MessageWriter) {
         writer.put(bytes: part)
         writer.put(isLast)
@@ -51,12 +63,6 @@ extension AgentClient {
     /// - Returns: as the module says it that syncs.
     /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
     package func sync<Result: MessageValue>(withFingerprint: Bool) throws(VaultError) -> Result {
-        let replies = try exchange([SyncRequest(withFingerprint: withFingerprint)], until: \.isLast)
-        var reader = MessageReader(replies.flatMap(\.part), secrets: nil)
-        do throws(MessageError) {
-            let result: Result = try reader.read()
-            try reader.end()
-            return result
-        } catch { throw .agent(.protocolViolation) }
+        try SyncReply.value(of: try exchange([SyncRequest(withFingerprint: withFingerprint)], until: \.isLast))
     }
 }

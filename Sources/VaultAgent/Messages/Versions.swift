@@ -102,3 +102,72 @@ extension AgentClient {
         try count(ForgetRequest(group))
     }
 }
+
+/// How many older versions of every item the vault keeps; with a number, from now on.
+package struct HistoryLimitRequest: AgentRequest, ValueMessage {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 33
+    /// Nil: the limit stays as it is.
+    package let value: UInt32?
+
+    package init(_ value: UInt32?) { self.value = value }
+}
+
+/// For how many days the vault keeps deleted items, 0 for as long as it keeps versions; with a number, from now on.
+package struct DeletedItemsLimitRequest: AgentRequest, ValueMessage {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 37
+    /// Nil: the limit stays as it is.
+    package let value: UInt32?
+
+    package init(_ value: UInt32?) { self.value = value }
+}
+
+/// Takes older versions of the items that match out of the file.
+package struct PurgeHistoryRequest: AgentRequest {
+    package typealias Reply = CountReply
+    package static let kind: UInt8 = 34
+    package let queries: [Query]
+    /// Leaves the items that are there alone.
+    package let onlyDeleted: Bool
+
+    package init(_ queries: [Query], onlyDeleted: Bool) {
+        self.queries = queries
+        self.onlyDeleted = onlyDeleted
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(queries)
+        writer.put(onlyDeleted)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        queries = try reader.read()
+        onlyDeleted = try reader.read()
+    }
+}
+
+extension AgentClient {
+    public var historyLimit: Int { get throws(VaultError) { try count(HistoryLimitRequest(nil)) } }
+
+    public func setHistoryLimit(_ limit: Int) throws(VaultError) {
+        guard let number = UInt32(exactly: limit) else { throw .parameter(.limit) }
+        _ = try ask(HistoryLimitRequest(number))
+    }
+
+    public var deletedItemsLimit: Int? {
+        get throws(VaultError) {
+            let days = try count(DeletedItemsLimitRequest(nil))
+            return days == 0 ? nil : days
+        }
+    }
+
+    public func setDeletedItemsLimit(_ days: Int?) throws(VaultError) {
+        guard days != 0, let number = UInt32(exactly: days ?? 0) else { throw .parameter(.limit) }
+        _ = try ask(DeletedItemsLimitRequest(number))
+    }
+
+    public func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int {
+        try count(PurgeHistoryRequest(queries.map(meant), onlyDeleted: onlyDeleted))
+    }
+}

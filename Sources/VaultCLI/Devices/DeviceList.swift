@@ -30,7 +30,7 @@ struct DeviceList: ParsableCommand {
     var json = false
 
     func run() throws {
-        let devices = try vault.withFleet { fleet, _ in try fleet.status().devices.map(DeviceSummary.init) }
+        let devices = try vault.fleetStatus().devices.map { DeviceSummary($0) }
         guard json else { return try Output.write(devices.map { $0.line + "\n" }.joined()) }
         try Output.json(devices)
     }

@@ -18,12 +18,29 @@ extension VaultOptions {
     ) throws -> R {
         let locked = try locked()
         guard !mustBelong || locked.isReplicated else { throw SyncError.notJoined }
-        try checkKeys(of: locked)
         return try withOpened(before: before) { opened, secret in
             // The passphrase that the command was given is what an item that demands a person wants.
             let vault = secret.kind.takesPassphrase ? opened.attended() : opened
             return try FleetAccess.naming(vault) { try body($0, vault) }
         }
+    }
+
+    /// What the vault knows of its fleet: the agent says it where that has the vault open.
+    func fleetStatus() throws -> FleetStatus {
+        guard try locked().isReplicated else { throw SyncError.notJoined }
+        let said: FleetLook? = try access(.ofCommand, onlyReads: true).withVault { vault in
+            do {
+                return try vault.fleetLook()
+            } catch VaultError.agent(.protocolViolation) {
+                // An agent of another version, which does not know the message.
+                return nil
+            }
+        }
+        let look = try said ?? withOpened { opened, _ in try opened.fleetLook() }
+        guard let status = look.status else {
+            throw CommandError(look.failure ?? .notJoined, of: DeviceNames(look.deviceNames))
+        }
+        return status
     }
 
     /// Syncs the vault: in the agent where that has it open, else in this process.
@@ -46,30 +63,23 @@ extension VaultOptions {
                 ReadWritePaths=FOLDER
                 """)
             guard unlocking.hasSource || Terminal() != nil else { return result }
-        } else {
-            try checkKeys(of: locked)
         }
         return try withOpened { opened, _ in
             try Progress.during("syncing") { _ in try opened.synced(withFingerprint: withFingerprint) }
         }
     }
-
-    /// Says why an agent that has the vault open is of no use here, before a person wonders.
-    private func checkKeys(of locked: LockedVault) throws {
-        let target = UnlockTarget(locked)
-        guard !unlocking.hasSource, !target.canAskMachine,
-            (try? VaultAccess.agent(of: locked.path))?.greeting.state == .unlocked
-        else { return }
-        guard Terminal() == nil else {
-            return Output.note("this takes the vault's keys, which never leave the agent: the passphrase is asked for")
-        }
-        throw CommandError(
-            .locked, "the agent has the vault open, but this takes the vault's keys, which never leave the agent",
-            hint: "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
-    }
 }
 
 extension OpenVault {
+    func fleetLook() throws(VaultError) -> FleetLook {
+        if let agent = self as? AgentClient { return try agent.fleet() }
+        guard let vault = self as? Vault else { throw .unimplemented }
+        let look = FleetLook(of: vault)
+        // The file is named where it was opened.
+        if case .vault(let error)? = look.failure { throw error }
+        return look
+    }
+
     fileprivate func synced(withFingerprint: Bool) throws -> SyncResult {
         if let agent = self as? AgentClient { return try agent.sync(withFingerprint: withFingerprint) }
         guard let vault = self as? Vault else { throw VaultError.unimplemented }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultFormat
 internal import VaultSync
 
@@ -48,25 +50,35 @@ struct FleetSummary: Encodable {
         self.status = status
     }
 
-    /// Opens the vault where nobody has to be asked for that.
+    /// Opens the vault, or asks an agent that has it open, where nobody has to be asked for that.
     ///
     /// - Throws: what the unlocking throws where the command line says what to unlock with.
     static func of(_ vault: VaultOptions) throws -> FleetSummary {
-        guard vault.unlocking.hasSource else { return FleetSummary() }
         do {
-            return try vault.withOpened(asksMachine: false) { opened, _ in
-                try FleetAccess.naming(opened) { fleet in
-                    do { return FleetSummary(try fleet.status(), DeviceNames(fleet)) } catch SyncError.notJoined {
-                        var none = FleetSummary()
-                        none.isLocked = false
-                        return none
-                    }
-                }
-            }
+            guard vault.unlocking.hasSource else { return try ofAgent(vault) }
+            return try vault.withOpened(asksMachine: false) { opened, _ in try FleetSummary(opened.fleetLook()) }
         } catch {
             guard !vault.unlocking.isNamed, let failure = CommandLineTool.failure(error) else { throw error }
             Output.warn("cannot look at the fleet: \(failure.message)")
             return FleetSummary()
+        }
+    }
+
+    /// As an agent has it that is open: nobody is asked for anything.
+    private static func ofAgent(_ vault: VaultOptions) throws -> FleetSummary {
+        let agent = try VaultFinder.agent(of: vault.locked().path, .ofCommand, doWithout: { _ in })
+        guard let agent, agent.greeting.state == .unlocked else { return FleetSummary() }
+        return try FleetSummary(agent.fleetLook())
+    }
+
+    private init(_ look: FleetLook) throws {
+        let names = DeviceNames(look.deviceNames)
+        switch (look.status, look.failure) {
+        case (let status?, _): self.init(status, names)
+        case (nil, nil), (nil, .notJoined):
+            self.init()
+            isLocked = false
+        case (nil, let failure?): throw CommandError(failure, of: names)
         }
     }
 

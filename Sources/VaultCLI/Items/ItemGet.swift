@@ -2,6 +2,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Vault
+internal import VaultAgent
 internal import VaultCrypto
 
 struct Get: ParsableCommand {
@@ -10,7 +11,7 @@ struct Get: ParsableCommand {
         abstract: "Print an item's secret, or an attribute of it.",
         discussion: """
             The secret's exact bytes are written; a newline follows only on a terminal. Of an item that two devices \
-            changed at once a note says so, on standard error where that is a terminal, unless an agent has answered.
+            changed at once a note says so, on standard error where that is a terminal.
             """,
         aliases: ["show"])
 
@@ -61,12 +62,18 @@ struct Get: ParsableCommand {
         }
     }
 
-    /// At a terminal, of a vault that is open in this process: an agent would have to be asked once more.
+    /// A person is told, and a script pays nothing for it.
     private func noteConflict(of item: Item, in vault: any OpenVault) {
-        guard Terminal.isTerminal(STDERR_FILENO), let vault = vault as? Vault, let id = item.record?.id,
-            (try? vault.hasConflict(id)) == true
-        else { return }
+        guard Terminal.isTerminal(STDERR_FILENO), let record = item.record, vault.hasConflict(record) else { return }
         Output.note("this item has a conflict: see 'vault conflicts'")
+    }
+}
+
+extension OpenVault {
+    /// False also where that cannot be found out.
+    fileprivate func hasConflict(_ record: ItemRecord) -> Bool {
+        if let agent = self as? AgentClient { return (try? agent.hasConflict(record)) == true }
+        return (try? (self as? Vault)?.hasConflict(record.id)) == true
     }
 }
 

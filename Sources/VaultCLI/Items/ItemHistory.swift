@@ -84,10 +84,10 @@ struct History: ParsableCommand {
     }
 
     private func change() throws {
-        try vault.withOpened(.named(group)) { opened, _ in
-            if purge { return try purge(opened) }
-            if let keep { try set(keep, opened) }
-            if let keepDeleted { try set(deletedDays: keepDeleted, opened) }
+        try vault.access(.named(group)).withVault { vault in
+            if purge { return try purge(vault) }
+            if let keep { try set(keep, vault) }
+            if let keepDeleted { try set(deletedDays: keepDeleted, vault) }
         }
     }
 
@@ -114,14 +114,14 @@ struct History: ParsableCommand {
         return found
     }
 
-    private func purge(_ vault: Vault) throws {
+    private func purge(_ vault: any OpenVault) throws {
         if !yes { try Confirmation.ask("Take older versions out of the file for ever?") }
         let count = try vault.purgeHistory(matching: queries, onlyDeleted: deleted)
         guard count > 0 else { throw CommandError(.notFound, "there are no older versions") }
         Output.note("purged the older versions of \(count) items")
     }
 
-    private func set(_ limit: Int, _ vault: Vault) throws {
+    private func set(_ limit: Int, _ vault: any OpenVault) throws {
         let old = try vault.historyLimit
         if limit < old, !yes {
             try Confirmation.checkPossible()
@@ -130,7 +130,7 @@ struct History: ParsableCommand {
         try vault.setHistoryLimit(limit)
     }
 
-    private func set(deletedDays days: Int, _ vault: Vault) throws {
+    private func set(deletedDays days: Int, _ vault: any OpenVault) throws {
         let old = try vault.deletedItemsLimit ?? .max
         if days > 0, days < old, !yes {
             try Confirmation.checkPossible()

@@ -27,7 +27,7 @@ struct RemoteList: ParsableCommand {
     var json = false
 
     func run() throws {
-        let remotes = try vault.withFleet { fleet, _ in try fleet.status().remotes.map(RemoteSummary.init) }
+        let remotes = try vault.fleetStatus().remotes.map { RemoteSummary($0) }
         guard json else {
             return try Output.write(
                 remotes.map { "\($0.url.printable)\t\($0.lastSync ?? "never")\n" }.joined())

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+package import Vault
 package import VaultFormat
+package import VaultStorage
 
 /// What a vault knows of its fleet without a look at a remote. Times are in seconds since 2001-01-01T00:00:00Z.
 package struct FleetStatus: Sendable {
     package struct Remote: Sendable {
         package let url: RemoteURL
         package let lastSync: Double?
+
+        package init(url: RemoteURL, lastSync: Double?) { (self.url, self.lastSync) = (url, lastSync) }
     }
 
     package let realmID: RealmID
@@ -24,6 +28,39 @@ package struct FleetStatus: Sendable {
     package let devices: [FleetDevice]
     /// What was found and is not over.
     package let alarms: [Alarm]
+
+    package init(
+        realmID: RealmID, deviceName: String, remotes: [Remote], onlySynchronizable: Bool, pending: Int,
+        conflicts: Int, isRemoved: Bool, removals: [String], lastEqual: Double?, devices: [FleetDevice], alarms: [Alarm]
+    ) {
+        (self.realmID, self.deviceName, self.remotes) = (realmID, deviceName, remotes)
+        (self.onlySynchronizable, self.pending, self.conflicts) = (onlySynchronizable, pending, conflicts)
+        (self.isRemoved, self.removals, self.lastEqual) = (isRemoved, removals, lastEqual)
+        (self.devices, self.alarms) = (devices, alarms)
+    }
+}
+
+/// The status of a fleet, with what people call its devices.
+package struct FleetLook: Sendable {
+    package var status: FleetStatus?
+    /// Why there is no status.
+    package var failure: SyncError?
+    /// Of the devices whose logs are known.
+    package var deviceNames: [LogID: String]
+
+    package init(status: FleetStatus?, failure: SyncError?, deviceNames: [LogID: String]) {
+        (self.status, self.failure, self.deviceNames) = (status, failure, deviceNames)
+    }
+
+    /// - Parameter environment: of the vault.
+    package init(of vault: Vault, environment: VaultEnvironment = .system) {
+        self.init(status: nil, failure: nil, deviceNames: [:])
+        do throws(SyncError) {
+            let fleet = try Fleet(vault, environment: environment)
+            deviceNames = (try? fleet.deviceNames()) ?? [:]
+            status = try fleet.status()
+        } catch { failure = error }
+    }
 }
 
 /// A device of the fleet.
@@ -35,6 +72,13 @@ package struct FleetDevice: Sendable {
     package let lastHeard: Double?
     /// Whether nothing was heard of it that counts: what was deleted waits for it.
     package let isSilent: Bool
+
+    package init(
+        id: DeviceID, name: String, role: DeviceRole, isThis: Bool, lastHeard: Double?, isSilent: Bool
+    ) {
+        (self.id, self.name, self.role) = (id, name, role)
+        (self.isThis, self.lastHeard, self.isSilent) = (isThis, lastHeard, isSilent)
+    }
 }
 
 /// What a sync with one remote came to.
