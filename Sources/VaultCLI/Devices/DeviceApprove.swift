@@ -13,7 +13,7 @@ struct DeviceApprove: ParsableCommand {
         abstract: "Let a device into the fleet.",
         discussion: """
             Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and \
-            asks. Without a terminal --code-file and --yes are needed.
+            asks. Without a terminal --code-file, --yes and a source for the passphrase are needed.
             """)
 
     @Option(
@@ -50,8 +50,7 @@ struct DeviceApprove: ParsableCommand {
     private var role: DeviceRole { reader ? .reader : owner ? .owner : .writer }
 
     func run() throws {
-        if !yes { try Confirmation.checkPossible() }
-        if codeFile == nil, Terminal() == nil { throw DeviceApprove.noTerminal }
+        try checkSources()
         try vault.withFleet { fleet, _ in
             let code = try code()
             let name = try Progress.during("looking for the device") { _ in try fleet.joinRequest(for: code) }
@@ -62,12 +61,24 @@ struct DeviceApprove: ParsableCommand {
         }
     }
 
-    private static let noTerminal = CommandError.usage(
-        "there is no terminal to type the code at", hint: "--code-file FILE, - for standard input")
+    /// Names everything that is missing where there is no terminal, and not one thing at each try.
+    private func checkSources() throws {
+        guard Terminal() == nil else { return }
+        var missing: [String] = []
+        if codeFile == nil { missing.append("--code-file FILE (- for standard input)") }
+        if !yes { missing.append("--yes") }
+        guard !missing.isEmpty else { return }
+        let hasSource = try vault.unlocking.hasSource || UnlockTarget(vault.locked()).canAskMachine
+        if !hasSource { missing.append("--passphrase-file FILE") }
+        throw CommandError.usage(
+            "there is no terminal to ask at", hint: "what is missing: " + missing.joined(separator: ", "))
+    }
 
     private func code() throws -> RecoveryCode {
         guard let codeFile else {
-            guard let terminal = Terminal() else { throw DeviceApprove.noTerminal }
+            guard let terminal = Terminal() else {
+                throw CommandError.usage("there is no terminal to type the code at", hint: "--code-file FILE")
+            }
             return try RecoveryCode(terminal.readSecret("Code of the new device: "))
         }
         let tooLong = CommandError(StorageError.unacceptableRecoveryCode(.length))
