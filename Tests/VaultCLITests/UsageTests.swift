@@ -75,4 +75,11 @@ struct UsageTests {
         #expect(result.status == (isForeign ? 30 : 20))
         #expect(!result.error.contains("chmod"), "\(result.error)")
     }
+
+    @Test func `without a door to open, doors says which there are`() throws {
+        let result = try Shell().run("vault doors; vault doors status")
+        let lines = result.output.split(separator: "\n")
+        #expect(result.status == 0 && lines.count >= 2)
+        #expect(Array(lines.prefix(lines.count / 2)) == Array(lines.suffix(lines.count / 2)), "\(result)")
+    }
 }

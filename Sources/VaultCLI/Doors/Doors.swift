@@ -15,7 +15,8 @@ struct Doors: ParsableCommand {
             A door lets programs that know nothing of vaults use one: secret-service is org.freedesktop.secrets, which \
             gnome-keyring and KWallet serve otherwise, and portal hands Flatpak applications the secret that theirs \
             are encrypted with, and ssh is what ssh-agent serves. 'vault doors enable' tells the session to start this \
-            by itself, and 'vault doors disable' takes that back.
+            by itself, and 'vault doors disable' takes that back. Without a door to open, this says which there are, \
+            as 'vault doors status' does.
 
             It serves until it is ended. A name or a socket that another program has is left to it (14); without a \
             bus, and when the bus goes away, it ends with 30. Items come from the agent, whose rules hold for the \
@@ -77,13 +78,12 @@ struct Doors: ParsableCommand {
         doors.credentials = credentials.map { FilePath($0) }
         doors.ssh = ssh.map { FilePath($0) }
         doors.keepsSSHKeys = sshStore
-        guard here == doors.isEmpty else {
-            throw CommandError.usage(
-                here ? "--here opens no door" : "there is no door to open",
-                hint: "--secret-service, --portal, --credentials, --ssh, --here, or 'vault help doors'")
-        }
         guard !sshStore || ssh != nil else { throw CommandError.usage("--ssh-store is for --ssh") }
+        guard !here || doors.isEmpty else {
+            throw CommandError.usage("--here opens no door", hint: "see 'vault help doors'")
+        }
         guard !here else { return try Doors.handOver() }
+        guard !doors.isEmpty else { return try DoorsStatus.parse([]).run() }
         // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
         // until then. libsystemd gives the connection up when there is no room for one.
         clinux_allow_all_descriptors()
