@@ -126,6 +126,11 @@ int clinux_terminal_width(int descriptor) {
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+int clinux_terminal_height(int descriptor) {
+    struct winsize size = {0};
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 // sigset_t and signalfd_siginfo do not import well. Signals that would end or stop the process come through a
 // descriptor instead, so that a prompt can turn the echo on again before they take effect.
 static void terminal_signals(sigset_t *set) {

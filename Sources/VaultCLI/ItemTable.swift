@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Glibc
 internal import Vault
 
 /// What `find` shows of items: their access groups only where there are several.
@@ -26,6 +27,12 @@ struct ItemTable {
 
     private static func key(_ item: Item) -> [String] {
         [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""]
+    }
+
+    /// Writes the table to standard output: aligned for a person, else as lines.
+    func write() throws {
+        guard Terminal.isTerminal(STDOUT_FILENO) else { return try Output.write(lines) }
+        try Pager.show(text(width: Terminal.width(of: STDOUT_FILENO)))
     }
 
     /// A line an item, its columns parted by tabs.

@@ -24,6 +24,12 @@ struct Terminal: ~Copyable {
     /// In characters; 0: it does not say.
     static func width(of stream: Int32) -> Int { Int(clinux_terminal_width(stream)) }
 
+    /// In lines; 0: it does not say.
+    static func height(of stream: Int32) -> Int { Int(clinux_terminal_height(stream)) }
+
+    /// Lends the descriptor, which is open for as long as the body runs.
+    borrowing func withDescriptor<R>(_ body: (Int32) throws -> R) rethrows -> R { try body(descriptor) }
+
     func write(_ text: String) {
         var bytes = Array(text.utf8)
         _ = unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -289,3 +289,22 @@ struct PromptTests {
         #expect(lines[1].hasPrefix("a-service"))
     }
 }
+    @Test func `a table that is longer than the screen goes through the pager, and a short one does not`() throws {
+        let shell = try Self.shellWithVault()
+        _ = try shell.run(
+            """
+            mkdir f; for n in $(seq 30); do echo x > f/$n; done; vault import --files f --passphrase-file pass
+            printf '#!/bin/sh\nvault find "$@" --passphrase-file pass\n' > find; chmod +x find
+            """)
+        for (pager, marks) in [("sed s/^/paged:/", true), ("no-such-pager", false), ("head -1", false)] {
+            let terminal = try PseudoTerminal(
+                ["PAGER=\(pager)", "./find"], in: shell, program: "/usr/bin/env", columns: 80)
+            #expect(terminal.end() == 0)
+            #expect(terminal.screen.contains("paged:SERVICE") == marks, "\(terminal.screen)")
+            #expect(terminal.screen.contains("files") != pager.hasPrefix("head"))
+        }
+        let short = try PseudoTerminal(
+            ["PAGER=sed s/^/paged:/", "./find", "ada"], in: shell, program: "/usr/bin/env", columns: 80)
+        #expect(short.end() == 0 && short.screen.hasPrefix("SERVICE"))
+    }
+

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Glibc
 internal import Vault
 internal import VaultFormat
 internal import VaultSync
@@ -39,10 +38,8 @@ struct ReadableItems: Encodable {
     func write(asJSON json: Bool) throws {
         if json {
             try Output.json(self)
-        } else if Terminal.isTerminal(STDOUT_FILENO) {
-            try Output.write(ItemTable(items).text(width: Terminal.width(of: STDOUT_FILENO)))
         } else {
-            try Output.write(ItemTable(items).lines)
+            try ItemTable(items).write()
         }
     }
 }

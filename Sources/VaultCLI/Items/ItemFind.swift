@@ -11,9 +11,10 @@ struct Find: ParsableCommand {
         abstract: "List items.",
         discussion: """
             TEXT is a part of the service, the account or the label; the options compare exactly, and all must match. \
-            A terminal gets a table, a pipe one line an item: service, account, label and class, parted by tabs, and \
-            the access group where there are several. Items that ask for the passphrase each time are left out, and \
-            counted, unless --reveal wants their secrets.
+            A terminal gets a table, by $PAGER or less where it is longer than the screen; a pipe gets one line an \
+            item: service, account, label and class, parted by tabs, and the access group where there are several. \
+            Items that ask for the passphrase each time are left out, and counted, unless --reveal wants their \
+            secrets.
             """, aliases: ["ls"])
 
     @OptionGroup var vault: VaultOptions
@@ -61,7 +62,7 @@ struct Find: ParsableCommand {
     func run() throws {
         // A person is asked rather than shown less than there is.
         let access = try vault.access(.named(group), onlyReads: true, asksFirst: true)
-        try access.withVault { vault in
+        let table = try access.withVault { vault -> ItemTable? in
             let items = try find(in: vault)
             let leftOut = try leftOut(by: vault)
             if leftOut > 0 {
@@ -77,14 +78,13 @@ struct Find: ParsableCommand {
             }
             if json {
                 try printJSON(items)
-            } else if Terminal.isTerminal(STDOUT_FILENO) {
-                try Output.write(
-                    ItemTable(items.sorted { ItemTable.precedes($0, $1) }).text(
-                        width: Terminal.width(of: STDOUT_FILENO)))
-            } else {
-                try Output.write(ItemTable(items).lines)
+                return nil
             }
+            let isSeen = Terminal.isTerminal(STDOUT_FILENO)
+            return ItemTable(isSeen ? items.sorted { ItemTable.precedes($0, $1) } : items)
         }
+        // The vault is closed by now: a person may read for an hour.
+        try table?.write()
     }
 
     /// How many items match that a locked vault does not show.

@@ -132,6 +132,22 @@ struct Helper {
 
     /// Gives the program its input and hands on its output part by part, while it runs.
     ///
+    /// As ``run()``, for a program that shows what it is given, such as a pager. A person may end it before it has read
+    /// all of that.
+    func show(_ bytes: Span<UInt8>) throws -> Int32 {
+        let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
+        defer {
+            signal(SIGINT, interrupted)
+            signal(SIGQUIT, quit)
+        }
+        let input = try Pipe()
+        let process = try start(input: input.readEnd, output: STDOUT_FILENO, error: STDERR_FILENO)
+        input.closeReadEnd()
+        _ = Helper.write(bytes, to: input.writeEnd)
+        input.closeWriteEnd()
+        return Helper.status(of: process)
+    }
+
     /// - Parameter output: what it throws ends the program.
     /// - Returns: nil when there is no such program.
     func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)?
