@@ -5,7 +5,8 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultFormat
 
-/// An item as `--json` prints it: stable keys, times as RFC 3339, no secret.
+/// An item as `--json` prints it: stable keys, times as RFC 3339, no secret. What an item does not have, be it that
+/// nothing, an empty text or port 0 stands for it, has no key.
 struct ItemOutput: Encodable {
     let item: Item
     /// Which of its versions it is, where there are several.
@@ -24,24 +25,25 @@ struct ItemOutput: Encodable {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(ClassOption(item.itemClass).rawValue, forKey: .itemClass)
         try container.encode(item.serviceName, forKey: .service)
-        try container.encode(item[.account]?.displayText, forKey: .account)
-        try container.encode(item[.label]?.displayText, forKey: .label)
-        try container.encode(item[.comment]?.displayText, forKey: .comment)
-        try container.encodeIfPresent(item[.itemDescription]?.displayText, forKey: .description)
+        try container.encodeIfPresent(item[.account]?.displayText.present, forKey: .account)
+        try container.encodeIfPresent(item[.label]?.displayText.present, forKey: .label)
+        try container.encodeIfPresent(item[.comment]?.displayText.present, forKey: .comment)
+        try container.encodeIfPresent(item[.itemDescription]?.displayText.present, forKey: .description)
         try container.encode(item.userAttributes, forKey: .attributes)
         try container.encode(item.fieldNames, forKey: .fields)
-        try container.encode(item.accessibleName, forKey: .accessible)
-        try container.encode(item[.accessGroup]?.text, forKey: .group)
-        try container.encode(item.record?.created.formattedTime, forKey: .created)
-        try container.encode(item.record?.modified.formattedTime, forKey: .modified)
-        try container.encode(item.record?.version, forKey: .version)
-        try container.encode(item.record?.id.uuidString.lowercased(), forKey: .id)
+        try container.encodeIfPresent(item.accessibleName, forKey: .accessible)
+        try container.encodeIfPresent(item[.accessGroup]?.text, forKey: .group)
+        try container.encodeIfPresent(item.record?.created.formattedTime, forKey: .created)
+        try container.encodeIfPresent(item.record?.modified.formattedTime, forKey: .modified)
+        try container.encodeIfPresent(item.record?.version, forKey: .version)
+        try container.encodeIfPresent(item.record?.id.uuidString.lowercased(), forKey: .id)
         if let version { try container.encode(version.isCurrent, forKey: .isCurrent) }
         guard item.itemClass == .internetPassword else { return }
-        try container.encode(item[.protocolName]?.text.map(ProtocolNames.name), forKey: .protocolName)
-        if case .number(let port) = item[.port] { try container.encode(port, forKey: .port) }
-        try container.encode(item[.path]?.text, forKey: .path)
-        try container.encode(item[.securityDomain]?.text, forKey: .domain)
+        let name = item[.protocolName]?.text.map(ProtocolNames.name)
+        try container.encodeIfPresent(name?.present, forKey: .protocolName)
+        if case .number(let port) = item[.port], port != 0 { try container.encode(port, forKey: .port) }
+        try container.encodeIfPresent(item[.path]?.text?.present, forKey: .path)
+        try container.encodeIfPresent(item[.securityDomain]?.text?.present, forKey: .domain)
     }
 
     /// The object as JSON; with a secret, in locked memory up to the write.
@@ -126,13 +128,13 @@ extension Item {
         self[.accessible]?.text.flatMap(Accessibility.init)?.optionName
     }
 
-    /// An attribute by the name that the command line has for it, or one of the user's own.
-    func attribute(named name: String) -> String? {
     static let attributeNames = [
         "class", "service", "server", "account", "label", "comment", "description", "protocol", "port", "path",
         "domain", "accessible", "group", "created", "modified", "version",
     ]
 
+    /// An attribute by the name that the command line has for it, or one of the user's own.
+    func attribute(named name: String) -> String? {
         switch name {
         case "class": ClassOption(itemClass).rawValue
         case "service", "server": serviceName
@@ -181,6 +183,11 @@ extension AttributeValue {
         case .date(let date): date.formattedTime
         }
     }
+}
+
+extension String {
+    /// Nil: empty, which stands for none in the parts of an item's key.
+    var present: String? { isEmpty ? nil : self }
 }
 
 extension Date {

@@ -92,7 +92,7 @@ struct SalvageCommand: ParsableCommand {
 
         init(_ item: Item, _ loss: Salvage.Loss) {
             service = item.serviceName
-            account = item[.account]?.displayText
+            account = item[.account]?.displayText.present
             version = item.record?.version
             state =
                 switch loss {
