@@ -130,9 +130,10 @@ protocol FormatName: RawRepresentable<String>, CaseIterable {
 }
 
 extension FormatName {
-    /// A line for each, for the help.
+    /// A line for each, for the help, or several of which the first begins with the name.
     static var list: String {
-        let width = allCases.map(\.rawValue.count).max() ?? 0
+        let names = allCases.map(\.rawValue.count).max() ?? 0
+        let (indent, width) = (names + 4, 78)
         return allCases.map { format in
             let name = "  " + format.rawValue
             var (lines, line) = ([String](), name + String(repeating: " ", count: indent - name.count))

@@ -82,4 +82,13 @@ struct UsageTests {
         #expect(result.status == 0 && lines.count >= 2)
         #expect(Array(lines.prefix(lines.count / 2)) == Array(lines.suffix(lines.count / 2)), "\(result)")
     }
+
+    @Test func `a long list in a help goes on below its text, within the width`() throws {
+        let lines = try Shell().run("vault help import").output.split(separator: "\n").map(String.init)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("  csv ") })
+        let list = lines[start...].prefix { $0.hasPrefix("  ") }
+        #expect(list.count > 5 && lines.allSatisfy { $0.count <= 80 })
+        let indent = try #require(list.first?.dropFirst(5).firstIndex { $0 != " " })
+        #expect(list.dropFirst().allSatisfy { $0[..<indent].hasSuffix("  ") }, "\(list)")
+    }
 }
