@@ -83,6 +83,18 @@ struct UsageTests {
         #expect(Array(lines.prefix(lines.count / 2)) == Array(lines.suffix(lines.count / 2)), "\(result)")
     }
 
+    @Test func `a terminal's clipboard is overwritten when the time is over`() throws {
+        let shell = try Self.shellWithVault()
+        let terminal = try PseudoTerminal(
+            ["-c", "vault copy Bank --clear-after 1s --passphrase-file pass; read -r _"], in: shell,
+            program: "/bin/bash")
+        try terminal.wait(for: "\u{1b}]52;c;\(Data("s3cret".utf8).base64EncodedString())\u{07}")
+        try terminal.wait(for: "is overwritten in 1 s")
+        try terminal.wait(for: "\u{1b}]52;c;IA==\u{07}")
+        terminal.type("\n")
+        #expect(terminal.end() == 0)
+    }
+
     @Test func `a long list in a help goes on below its text, within the width`() throws {
         let lines = try Shell().run("vault help import").output.split(separator: "\n").map(String.init)
         let start = try #require(lines.firstIndex { $0.hasPrefix("  csv ") })

@@ -43,13 +43,24 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         case .wayland: try Helper(["wl-copy"]).give(bytes)
         case .x11: try Helper(["xclip", "-selection", "clipboard", "-in"]).give(bytes)
         case .terminal:
-            var sequence = try SecretBuffer(capacity: bytes.count * 4 / 3 + 16)
-            try sequence.append("\u{1B}]52;c;".utf8)
-            try sequence.append(base64: bytes)
-            try sequence.append(7)
             guard let terminal = Terminal() else { throw Clipboard.missing }
-            try sequence.bytes().withBytes { terminal.write($0) }
+            try Clipboard.sequence(bytes).withBytes { terminal.write($0) }
         }
+    }
+
+    /// What sets a terminal's clipboard.
+    private static func sequence(_ bytes: Span<UInt8>) throws -> SecretBytes {
+        var sequence = try SecretBuffer(capacity: bytes.count * 4 / 3 + 16)
+        try sequence.append("\u{1B}]52;c;".utf8)
+        try sequence.append(base64: bytes)
+        try sequence.append(7)
+        return try sequence.take()
+    }
+
+    /// Overwrites the clipboard of the terminal that is standard output. Of nothing to set, some terminals take no
+    /// notice: it is a blank.
+    static func overwriteTerminals() throws {
+        try sequence([UInt8(ascii: " ")].span).withBytes { try Output.write($0) }
     }
 
     /// Nil: it cannot be read.
@@ -79,7 +90,8 @@ struct Copy: ParsableCommand {
         abstract: "Copy an item's secret to the clipboard.",
         discussion: """
             By wl-copy, by xclip, or by the terminal itself (OSC 52), which also works over SSH. The clipboard is \
-            cleared after 45 seconds if it still has the secret then; a terminal's cannot be read, and stays as it is.
+            cleared after 45 seconds if it still has the secret then. A terminal's cannot be read: it is overwritten \
+            with a blank then, whatever it has.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -137,10 +149,17 @@ extension Secret {
     /// - Returns: what a person is to know.
     func copied(clearAfter seconds: Int) throws -> String? {
         let clipboard = try withBytes { try Clipboard.copy($0) }
-        guard clipboard != .terminal else {
+        guard seconds > 0 else {
+            guard clipboard == .terminal else { return nil }
             return "the terminal's clipboard has the secret until something else is copied"
         }
-        guard seconds > 0 else { return nil }
+        guard clipboard != .terminal else {
+            let helper = Helper([
+                Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
+            ])
+            try Terminal()?.withDescriptor { try helper.leave([UInt8]().span, writingTo: $0) }
+            return "the terminal's clipboard is overwritten in \(seconds) s, whatever it has then"
+        }
         let seal = try ClipboardSeal(of: self)
         let helper = Helper([
             Helper.ownExecutable, ClearClipboard.name, "--of", clipboard.rawValue, "--after", String(seconds),
@@ -191,6 +210,10 @@ struct ClearClipboard: ParsableCommand {
     @Option var after: Int
 
     func run() throws {
+        guard of != .terminal else {
+            sleep(UInt32(clamping: after))
+            return try Clipboard.overwriteTerminals()
+        }
         let tooLong = CommandError.usage("that is no seal")
         let bytes = try SecretReader.read(STDIN_FILENO, limit: ClipboardSeal.length, tooLong: tooLong)
         guard bytes.count == ClipboardSeal.length else { throw tooLong }

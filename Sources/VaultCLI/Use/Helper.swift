@@ -73,9 +73,11 @@ struct Helper {
 
     /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it there. The bytes
     /// must fit into a pipe.
-    func leave(_ bytes: Span<UInt8>) throws {
+    ///
+    /// - Parameter output: what it has as its standard output; -1: nothing.
+    func leave(_ bytes: Span<UInt8>, writingTo output: Int32 = -1) throws {
         let input = try Pipe()
-        _ = try start(input: input.readEnd, output: -1, detached: true)
+        _ = try start(input: input.readEnd, output: output, detached: true)
         input.closeReadEnd()
         let isWritten = Helper.write(bytes, to: input.writeEnd)
         input.closeWriteEnd()
@@ -130,8 +132,6 @@ struct Helper {
         return Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
     }
 
-    /// Gives the program its input and hands on its output part by part, while it runs.
-    ///
     /// As ``run()``, for a program that shows what it is given, such as a pager. A person may end it before it has read
     /// all of that.
     func show(_ bytes: Span<UInt8>) throws -> Int32 {
@@ -148,6 +148,8 @@ struct Helper {
         return Helper.status(of: process)
     }
 
+    /// Gives the program its input and hands on its output part by part, while it runs.
+    ///
     /// - Parameter output: what it throws ends the program.
     /// - Returns: nil when there is no such program.
     func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)?
