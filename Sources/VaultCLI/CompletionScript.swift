@@ -9,6 +9,8 @@ enum CompletionScript {
             script.replacing(expanding, with: comparing).replacing(begin, with: function + begin, maxReplacements: 1)
         // With the option off, zsh offers `!` as it is, and the line that is run would repeat an older one there.
         case .zsh: script.replacing("unsetopt aliases banghist", with: "unsetopt aliases")
+        // fish 3 knows where the cursor is in interactive shells alone; how long the word is up to there, in all.
+        case .fish: script.replacing("(__vault_tokens -tC)", with: #"(string length -- "$(commandline -ct)")"#)
         default: script
         }
     }

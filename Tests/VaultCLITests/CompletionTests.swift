@@ -21,6 +21,21 @@ struct CompletionTests {
         ("fish --no-config --interactive", "vault completion fish | source"),
     ]
 
+    @Test func `fish completes a line that a script gives it, without a word on standard error`() throws {
+        let result = try Shell().run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            vault unlock --passphrase-file pass 2>/dev/null; echo x | vault add mail.example ada
+            for line in 'vault get --fi' 'vault get mai' 'vault get mail.example ' 'vault read vault://mail'; do
+                fish --no-config -c 'vault completion fish | source; complete -C $argv[1]' "$line"
+            done
+            vault agent --stop
+            """)
+        #expect(result.error == "", "\(result)")
+        let offered = result.output.split(separator: "\n").map { $0.split(separator: "\t")[0] }
+        #expect(offered == ["--field", "mail.example", "ada", "vault://mail.example/ada"], "\(result)")
+    }
+
     @Test(arguments: shells.indices) func `names are offered as names`(number: Int) throws {
         let shell = try Shell()
         var script =
