@@ -20,7 +20,7 @@ struct DockerCredential: HelperCommand {
     @OptionGroup var vault: VaultOptions
 
     @Argument(help: "get, store, erase or list, which docker says; the rest comes from standard input.")
-    var action: String
+    var action: String?
 
     /// What docker knows by its words, on standard output.
     private struct Answer: Error {
@@ -34,8 +34,15 @@ struct DockerCredential: HelperCommand {
     private static let attributes = ["xdg:schema": "io.docker.Credentials", "label": "Docker Credentials"]
     private static let limit = 1 << 20
 
+    private static let usage = "Usage: \(link) <store|get|erase|list|version>"
+
     func run() throws {
-        do { try perform() } catch {
+        guard let action else {
+            // As docker's own helpers do it.
+            try Output.line(DockerCredential.usage)
+            throw CommandError(.failure, "docker names an action")
+        }
+        do { try perform(action) } catch {
             let words =
                 (error as? Answer)?.words
                 ?? CommandLineTool.failure(error).map { $0.message + ($0.hint.map { " (\($0))" } ?? "") }
@@ -45,7 +52,7 @@ struct DockerCredential: HelperCommand {
         }
     }
 
-    private func perform() throws {
+    private func perform(_ action: String) throws {
         switch action {
         case "version": try Output.line("\(DockerCredential.link) (vault) v\(VaultCommand.configuration.version)")
         case "list": try list()
