@@ -34,11 +34,37 @@ struct PromptTests {
         terminal.type("y\n")
         try terminal.wait(for: "Make a recovery code")
         terminal.type("n\n")
+        try terminal.wait(for: "Leave the vault unlocked")
+        terminal.type("n\n")
         #expect(terminal.end() == 0)
+        #expect(try shell.run("vault status | grep -c 'agent.*locked'").output == "0\n")
         #expect(terminal.isEchoing)
         #expect(!terminal.screen.contains("sesame"))
         #expect(terminal.screen.contains("cannot be recovered"))
         #expect(try shell.run("printf 'sesame' | vault verify --passphrase-fd 0").status == 0)
+    }
+
+    @Test func `init leaves the vault unlocked for a person who wants that, and asks for no other agent`() throws {
+        let shell = try Shell()
+        func make(_ path: String, _ answer: String?) throws -> String {
+            let terminal = try PseudoTerminal(["init", "--kdf", "interactive", "--vault", path], in: shell)
+            for question in ["New passphrase: ", "Once more: "] {
+                try terminal.wait(for: question)
+                terminal.type("seventeen purple bicycles under the bridge\n")
+            }
+            try terminal.wait(for: "Make a recovery code")
+            terminal.type("n\n")
+            if let answer {
+                try terminal.wait(for: "Leave the vault unlocked")
+                terminal.type(answer)
+            }
+            #expect(terminal.end() == 0)
+            return terminal.screen
+        }
+        #expect(try make("first", "y\n").contains("'vault lock' locks it"))
+        #expect(try shell.run("echo s3cret | vault add s --vault first; vault get s --vault first").output == "s3cret")
+        // The agent has that one.
+        #expect(try !make("second", nil).contains("Leave the vault unlocked"))
     }
 
     @Test func `several lines are typed or pasted unseen, and end with Ctrl-D`() throws {
@@ -274,21 +300,6 @@ struct PromptTests {
         #expect(object?["secret"] as? String == text && object?["label"] as? String == text)
     }
 
-    @Test func `a table fits the terminal`() throws {
-        let shell = try Self.shellWithVault()
-        _ = try shell.run(
-            """
-            echo x | vault add a-service-with-a-long-name an-account-with-a-long-name --passphrase-file pass \\
-                --label 'a label that is long'
-            """
-        )
-        let terminal = try PseudoTerminal(["find", "--passphrase-file", "pass"], in: shell, columns: 40)
-        #expect(terminal.end() == 0)
-        let lines = terminal.screen.split(separator: "\r\n")
-        #expect(lines.count == 3 && lines.allSatisfy { $0.count <= 40 }, "\(terminal.screen)")
-        #expect(lines[1].hasPrefix("a-service"))
-    }
-}
     @Test func `a table that is longer than the screen goes through the pager, and a short one does not`() throws {
         let shell = try Self.shellWithVault()
         _ = try shell.run(
@@ -308,3 +319,18 @@ struct PromptTests {
         #expect(short.end() == 0 && short.screen.hasPrefix("SERVICE"))
     }
 
+    @Test func `a table fits the terminal`() throws {
+        let shell = try Self.shellWithVault()
+        _ = try shell.run(
+            """
+            echo x | vault add a-service-with-a-long-name an-account-with-a-long-name --passphrase-file pass \\
+                --label 'a label that is long'
+            """
+        )
+        let terminal = try PseudoTerminal(["find", "--passphrase-file", "pass"], in: shell, columns: 40)
+        #expect(terminal.end() == 0)
+        let lines = terminal.screen.split(separator: "\r\n")
+        #expect(lines.count == 3 && lines.allSatisfy { $0.count <= 40 }, "\(terminal.screen)")
+        #expect(lines[1].hasPrefix("a-service"))
+    }
+}

@@ -55,7 +55,7 @@ struct Unlock: ParsableCommand {
         }
     }
 
-    private static func limits(_ status: AgentStatus) -> String {
+    static func limits(_ status: AgentStatus) -> String {
         let limits = [(status.idleLimit, "without use"), (status.maximum, "in any case")].filter { $0.0 > 0 }
         guard !limits.isEmpty else { return "" }
         return ", locks after " + limits.map { "\(StatusText.words($0.0)) \($0.1)" }.joined(separator: " and ")

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 internal import Vault
+internal import VaultAgent
 internal import VaultCrypto
 internal import VaultStorage
 
@@ -26,7 +27,8 @@ struct Init: ParsableCommand {
         abstract: "Make a vault.",
         discussion: """
             interactive takes 64 MiB and 3 passes of Argon2id for each guess at the passphrase, moderate 256 MiB and \
-            3, sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered.
+            3, sensitive 1 GiB and 4. A forgotten passphrase cannot be recovered. At a terminal the command offers a \
+            recovery code, and to leave the vault unlocked.
             """)
 
     @OptionGroup var file: VaultFileOptions
@@ -67,17 +69,17 @@ struct Init: ParsableCommand {
         {
             throw VaultError.storage(.alreadyExists)
         }
-        let passphrase = try passphrase.given() ?? choose()
-        let bits = PassphraseStrength.estimate(passphrase)
+        let chosen = try passphrase.given() ?? choose()
+        let bits = PassphraseStrength.estimate(chosen)
         Output.note("the passphrase looks \(PassphraseStrength.word(forBits: bits)) (at most \(Int(bits)) bits)")
         let wantsCode =
             try recoveryCode
-            || !self.passphrase.hasSource
+            || !passphrase.hasSource
                 && Confirmation.isWanted(
                     "Make a recovery code, which opens the vault if the passphrase is forgotten?")
         let code = wantsCode ? try RecoveryCode(SystemRandom()) : nil
         let vault = try Progress.during("making the vault") { _ in
-            try Vault.create(at: path, passphrase: passphrase, cost: kdf.cost, recoveryCode: code)
+            try Vault.create(at: path, passphrase: chosen, cost: kdf.cost, recoveryCode: code)
         }
         defer { vault.close() }
         do {
@@ -108,7 +110,34 @@ struct Init: ParsableCommand {
                 days: see 'vault help history'
                 """)
         }
-        Output.note("'vault unlock' asks for it once, for all commands")
+        try offerUnlocking(path, chosen)
+    }
+
+    private static let offer = "Leave the vault unlocked, so that commands do not ask for the passphrase?"
+
+    /// A person who has just chosen a passphrase need not type it for the next command.
+    private func offerUnlocking(_ path: FilePath, _ chosen: Passphrase) throws {
+        let locked = try LockedVault(at: path)
+        guard !passphrase.hasSource, AgentAddress.ofProcess != nil, !Init.isAgentTaken(locked),
+            (try? Confirmation.isWanted(Init.offer)) == true
+        else { return Output.note("'vault unlock' asks for it once, for all commands") }
+        do {
+            let client = try AgentLauncher.agent(of: locked)
+            try Progress.during("unlocking") { _ in try client.unlock(with: .passphrase(chosen)) }
+            Output.note("unlocked\(Unlock.limits(try client.status())); 'vault lock' locks it")
+        } catch {
+            // The vault is made all the same.
+            guard let failure = CommandLineTool.failure(error) else { throw error }
+            Output.warn("the vault stays locked: \(failure.message)")
+        }
+    }
+
+    /// Whether the agent that runs has another vault.
+    private static func isAgentTaken(_ vault: LockedVault) -> Bool {
+        do throws(VaultError) {
+            _ = try AgentClient(vault: vault.path, accessGroups: .ofCommand)
+            return false
+        } catch { return true }
     }
 
     /// Asks for a passphrase until it is one, or the person means a weak one.
