@@ -83,6 +83,18 @@ struct UsageTests {
         #expect(Array(lines.prefix(lines.count / 2)) == Array(lines.suffix(lines.count / 2)), "\(result)")
     }
 
+    @Test func `a doctor that was given a wrong passphrase still says what it found`() throws {
+        let result = try Shell().run(
+            """
+            chmod 600 pass other; vault init --kdf interactive --passphrase-file pass 2>/dev/null; mkdir share
+            vault remote add file://$PWD/share --passphrase-file pass >/dev/null 2>&1
+            vault doctor --passphrase-file other
+            """)
+        #expect(result.status == 5)
+        #expect(result.output.contains("ok    the file and its directory are the user's own"))
+        #expect(result.output.contains("fail  the fleet cannot be looked at: wrong passphrase\n"))
+    }
+
     @Test func `a terminal's clipboard is overwritten when the time is over`() throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(

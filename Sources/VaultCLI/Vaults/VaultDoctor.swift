@@ -51,7 +51,13 @@ struct Doctor: ParsableCommand {
         findings.append(Doctor.lookAtAgent())
         findings += Doctor.lookAtProcess()
         findings += DoorsCheck.findings(DoorsState(), PinentryLook.ofProcess())
-        if isReplicated { findings += FleetCheck.findings(try FleetSummary.of(vault)) }
+        if isReplicated {
+            do { findings += FleetCheck.findings(try FleetSummary.of(vault)) } catch {
+                guard let flaw = CommandLineTool.failure(error) else { throw error }
+                findings.append(.bad("the fleet cannot be looked at: \(flaw.message)"))
+                failure = failure ?? flaw
+            }
+        }
         if json { try Output.json(findings) } else { try Output.write(findings.map(\.line).joined()) }
         if let failure { throw failure }
     }
