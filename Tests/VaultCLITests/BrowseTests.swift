@@ -93,6 +93,23 @@ struct BrowseTests {
         #expect(terminal.screen.contains("the vault is locked"))
     }
 
+    @Test func `a key that meets a lock ends it, and begins no session without what could be taken back`() throws {
+        let shell = try Self.shell()
+        #expect(try shell.run("vault unlock --passphrase-file pass").status == 0)
+        let terminal = try PseudoTerminal(
+            ["TERM=xterm", Shell.commands + "/vault", "browse"], in: shell, program: "/usr/bin/env", columns: 80)
+        try terminal.wait(for: "github.com")
+        terminal.type("git")
+        try terminal.wait(for: "git", times: 2)
+        // The key is there before the news of the lock.
+        terminal.signal(SIGSTOP)
+        #expect(try shell.run("vault lock").status == 0)
+        terminal.type("\r")
+        terminal.signal(SIGCONT)
+        #expect(terminal.end() == 4)
+        #expect(terminal.screen.contains("the vault is locked") && !terminal.screen.contains("Passphrase of"))
+    }
+
     @Test func `what another process changes is seen, and a vault that goes away ends it`() throws {
         let shell = try Self.shell()
         let terminal = try PseudoTerminal(
