@@ -6,9 +6,12 @@ package struct RemoteURL: Hashable, Sendable {
     /// From the root.
     package let folder: FilePath
 
-    /// - Throws: `.store(.invalid)` for another scheme, a path that does not begin at the root, or one with `..` in it.
+    /// - Throws: `.store(.invalid)` for a user or a password, another scheme, or a path that does not begin at the root.
     package init(_ text: String) throws(SyncError) {
         let prefix = "file://"
+        guard !RemoteURL.hasUser(text) else {
+            throw .store(.invalid("a remote has no user and no password: its URL is stored, told and shown"))
+        }
         guard text.lowercased().hasPrefix(prefix) else {
             throw .store(.invalid("a remote is a folder: file:///absolute/path"))
         }
@@ -37,6 +40,13 @@ package struct RemoteURL: Hashable, Sendable {
             }
         }
         return text
+    }
+
+    /// Whether a URL of any scheme has something before its host (RFC 3986).
+    private static func hasUser(_ text: String) -> Bool {
+        // The scheme, nothing, the authority, and the rest.
+        let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        return parts.count > 2 && parts[0].hasSuffix(":") && parts[1].isEmpty && parts[2].contains("@")
     }
 
     private static func decoded(_ text: Substring) -> String? {
