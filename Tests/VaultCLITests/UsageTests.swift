@@ -95,6 +95,20 @@ struct UsageTests {
         #expect(result.output.contains("fail  the fleet cannot be looked at: wrong passphrase\n"))
     }
 
+    @Test func `additions to an array by several commands at once are all kept`() throws {
+        let result = try Shell().run(
+            """
+            chmod 600 pass; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            vault unlock --passphrase-file pass 2>/dev/null
+            for i in $(seq 12); do
+                vault defaults write app list -array-add $i & vault defaults write app map -dict-add $i x &
+            done; wait
+            vault defaults read app list --json | grep -o '"[0-9]*"' | sort -u | wc -l
+            vault defaults read app map --json | grep -o '"[0-9]*"' | sort -u | wc -l; vault agent --stop
+            """)
+        #expect(result.output == "12\n12\n", "\(result)")
+    }
+
     @Test func `a terminal's clipboard is overwritten when the time is over`() throws {
         let shell = try Self.shellWithVault()
         let terminal = try PseudoTerminal(

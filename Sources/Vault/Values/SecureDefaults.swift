@@ -154,6 +154,31 @@ public final class SecureDefaults: Sendable {
         try set(try StoredValue(value, .propertyList).value, forKey: key)
     }
 
+    /// Sets a value to what becomes of the present one, of which the suite itself may have none.
+    ///
+    /// - Parameter body: runs again where another process has changed the value meanwhile.
+    package func amend(_ key: String, _ body: (SecretValue?) throws -> SecretValue) throws {
+        let place = ItemKey.genericPassword(service: suite, account: key)
+        var query = Query(place)
+        query.returnsSecrets = true
+        while true {
+            let old = try store.first(query)
+            let new = try StoredValue(try body(try old.map { item throws(VaultError) in try StoredValue(item).value }))
+            do throws(VaultError) {
+                let item = try new.item(place)
+                guard let record = old?.record else {
+                    _ = try store.add(item)
+                    return
+                }
+                let attributes = item.userAttributes.mapValues { String?.some($0) }
+                return try store.update(record, with: ItemChanges(userAttributes: attributes, secret: item.secret))
+            } catch {
+                // Another process was faster.
+                guard [.duplicateItem, .versionMismatch, .itemNotFound].contains(error) else { throw error }
+            }
+        }
+    }
+
     public func removeValue(forKey key: String) throws(VaultError) { try set(nil as SecretValue?, forKey: key) }
 
     /// Removes everything that the suite itself has.

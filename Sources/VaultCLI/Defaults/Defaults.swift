@@ -108,17 +108,19 @@ struct DefaultsWrite: ParsableCommand {
             switch change {
             case .set(let value): try defaults.set(value, forKey: key)
             case .append(let elements):
-                let old = try defaults.value(forKey: key)
-                guard let array = old == nil ? [] : old?.array else {
-                    throw CommandError(.failure, "what is there is no array")
+                try defaults.amend(key) { old in
+                    guard let array = old == nil ? [] : old?.array else {
+                        throw CommandError(.failure, "what is there is no array")
+                    }
+                    return .array(array + elements)
                 }
-                try defaults.set(.array(array + elements), forKey: key)
             case .merge(let members):
-                let old = try defaults.value(forKey: key)
-                guard let dictionary = old == nil ? [:] : old?.dictionary else {
-                    throw CommandError(.failure, "what is there is no dictionary")
+                try defaults.amend(key) { old in
+                    guard let dictionary = old == nil ? [:] : old?.dictionary else {
+                        throw CommandError(.failure, "what is there is no dictionary")
+                    }
+                    return .dictionary(dictionary.merging(members) { $1 })
                 }
-                try defaults.set(.dictionary(dictionary.merging(members) { $1 }), forKey: key)
             }
         }
     }
