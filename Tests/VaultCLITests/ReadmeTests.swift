@@ -70,6 +70,11 @@ struct ReadmeTests {
         }
     }
 
+    @Test func `the readme says how many files a reader must refuse or read`() throws {
+        let files = try FileManager.default.contentsOfDirectory(atPath: Vectors.directory + "/vaults")
+        #expect(try Self.readme.contains("; \(files.count) files under\n`Tests/Vectors/vaults`"))
+    }
+
     @Test func `the readme is short`() throws {
         #expect(try Self.readme.split(separator: "\n", omittingEmptySubsequences: false).count < 150)
     }
