@@ -14,7 +14,7 @@ package struct Frame: Sendable {
     /// The most bytes of secrets in one frame: the longest value, and then some.
     package static let longestSecrets = Layout.valueLimit + (1 << 20)
     static let longest = headLength + longestBody + longestSecrets
-    static let version: UInt8 = 3
+    static let version: UInt8 = 4
 
     package let kind: UInt8
     package let number: UInt32

@@ -37,18 +37,11 @@ package enum ProcessTable {
         read("/proc/\(id)/cgroup")?.split(separator: "\n").first { $0.hasPrefix("0::") }.map { String($0.dropFirst(3)) }
     }
 
-    private static func sandbox(of id: Int32) -> String? {
-        guard let file = read("/proc/\(id)/root/.flatpak-info") else { return nil }
-        var section = Substring()
-        for line in file.split(separator: "\n") {
-            if line.hasPrefix("[") {
-                section = line
-            } else if section == "[Application]", line.hasPrefix("name=") {
-                return String(line.dropFirst(5))
-            }
-        }
-        // It says that there is a sandbox, and not which: no rule for an application is for it.
-        return ""
+    /// Whether a program that the process starts may have privileges that it has not itself: PR_SET_NO_NEW_PRIVS takes
+    /// that from a process, and all that descend from it, for good. Nil: that cannot be told.
+    static func canGainPrivileges(_ id: Int32) -> Bool? {
+        let line = read("/proc/\(id)/status")?.split(separator: "\n").first { $0.hasPrefix("NoNewPrivs:") }
+        return line.map { $0.hasSuffix("\t0") }
     }
 
     /// The application in the name of a scope that Flatpak makes: `app-flatpak-ID-NUMBER.scope`, where systemd's escape
@@ -66,11 +59,6 @@ package enum ProcessTable {
 
     private static func read(_ path: String) -> String? {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// The application that a Flatpak sandbox was made for; empty: one of which that cannot be told; nil: none.
-    package static func flatpak(of id: Int32) -> String? {
-        sandbox(of: id) ?? cgroup(of: id).flatMap { unit(inCgroup: $0) }.flatMap { flatpak(inUnit: $0) }
     }
 
     /// Whether a text can be an application's identifier. As an access group `*` would be every group, `default` the

@@ -63,24 +63,46 @@ struct AccessPolicy: Sendable {
     }
 
     /// What the rules let a client do.
-    func rights(of process: ClientProcess) -> Rights { ruled(process) ?? .all }
+    func rights(of process: ClientProcess) -> Rights {
+        needsMore(of: process) ? .none : rule(for: process)?.rights ?? .all
+    }
 
     /// What a process may do for which `door` speaks; nil: it speaks for itself. A door has the rights of both: it can
     /// only narrow those of either.
     func rights(of process: ClientProcess, through door: ClientProcess?) -> Rights {
-        // What is not known fits no rule, and is not let through for that.
-        guard !needsMore(of: process), door.map(needsMore) != true else { return .none }
-        guard let door else { return rights(of: process) }
-        // Behind a door are sandboxed applications, which cannot reach the agent itself.
-        let own = ruled(process) ?? process.flatpak.map { Rights(ofFlatpak: $0) } ?? .all
-        return own.limited(to: rights(of: door))
+        guard let door else {
+            // No door has looked into its sandbox for the agent. A service of systemd's is in none of an application's.
+            let mayBeSandboxed = process.hidesItsSandbox && process.unit?.hasSuffix(".service") != true
+            guard !mayBeSandboxed || !rules.contains(where: { $0.flatpak != nil }) else { return .none }
+            return rights(of: process)
+        }
+        let own = rightsBehindDoor(process)
+        guard let told = process.toldSandbox, told != process.flatpak else { return own.limited(to: rights(of: door)) }
+        // The door sees a sandbox that the agent does not: what it says of it only narrows.
+        guard process.flatpak == nil else { return .none }
+        var named = process
+        named.flatpak = told
+        return own.limited(to: rightsBehindDoor(named)).limited(to: rights(of: door))
     }
 
-    private func ruled(_ process: ClientProcess) -> Rights? { rules.first { $0.fits(process) }?.rights }
+    /// Those of a process that a door speaks for, whatever the door's own are: behind it are sandboxed applications,
+    /// which cannot reach the agent themselves. A rule that is not about the application only narrows what it has.
+    private func rightsBehindDoor(_ process: ClientProcess) -> Rights {
+        guard !needsMore(of: process) else { return .none }
+        let rule = rule(for: process)
+        let ruled = rule?.rights ?? .all
+        guard let application = process.flatpak, rule?.flatpak == nil else { return ruled }
+        return ruled.limited(to: Rights(ofFlatpak: application))
+    }
 
-    /// Whether a rule is about something that could not be found out about the client.
+    private func rule(for process: ClientProcess) -> Rule? { rules.first { $0.fits(process) } }
+
+    /// Whether a rule may be about something that could not be found out about the client. What is not known fits no
+    /// rule, and is not let through for that.
     func needsMore(of process: ClientProcess) -> Bool {
-        !rules.isEmpty && process.isUnknown || process.hidesItsProgram && rules.contains { $0.executable != nil }
+        guard !rules.isEmpty else { return false }
+        return process.isUnknown || process.flatpak == ""
+            || process.hidesItsProgram && rules.contains { $0.executable != nil }
     }
 
     /// Whether nothing has to be known of a client.
@@ -167,6 +189,9 @@ extension AccessPolicy.Rule: Decodable {
         }
         guard executable?.hasPrefix("/") ?? true, cgroup?.hasPrefix("/") ?? true else {
             throw container.corrupted("an executable and a cgroup begin with a slash")
+        }
+        guard flatpak.map(ProcessTable.isApplication) ?? true else {
+            throw container.corrupted("a flatpak is the identifier of an application")
         }
         switch try container.decodeIfPresent(String.self, forKey: AnyKey("access")) {
         case nil, "full": access = .full

@@ -165,18 +165,24 @@ public final class AgentServer: Sendable {
             // SO_PEERPIDFD, since Linux 6.5.
             let handle: EventLoopFuture<Int32> = options.unsafeGetSocketOption(
                 level: .socket, name: .init(rawValue: 77))
-            return handle.recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? -1 : ClientProcess.ended }
+            return handle.map { ProcessHandle($0) }
+                .recover { ($0 as? IOError)?.errnoCode == ENOPROTOOPT ? .unheld : .ended }
                 .flatMapThrowing { handle in
-                    defer { if handle >= 0 { close(handle) } }
-                    var process = ClientProcess(id: peer.process, user: peer.user)
-                    if self.knowsItsClients { process.look(handle) }
-                    try channel.pipeline.syncOperations.addHandler(try Session(self, process))
+                    let process = ClientProcess(id: peer.process, user: peer.user)
+                    try channel.pipeline.syncOperations.addHandler(try Session(self, process, handle))
                 }
         }
     }
 
     /// Whether the policy or the log needs to know who a client is.
     private var knowsItsClients: Bool { answers.audit != nil || state.withLock { !$0.policy.isEmpty } }
+
+    /// Looks at a client, as far as anything has to be known of it.
+    ///
+    /// - Parameter hears: called once, at once or on another thread.
+    func look(at process: ClientProcess, _ handle: ProcessHandle, hears: @escaping @Sendable (ClientProcess) -> Void) {
+        knowsItsClients ? process.look(handle, hears: hears) : hears(process)
+    }
 
     /// - Parameter door: the process at the other end, where that speaks for `process`.
     func caller(

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
 internal import Glibc
 internal import VaultAgent
 
@@ -15,13 +14,14 @@ struct ClientProcess: Sendable {
     var ancestors: [String] = []
     /// Its control group, in the unified hierarchy.
     var cgroup: String?
-    /// The application that a Flatpak sandbox was made for.
+    /// The application that a Flatpak sandbox was made for; empty: one of which that cannot be told; nil: none is seen.
     var flatpak: String?
-    /// Whether nothing can be said of it: it has ended, and its number may be another's.
-    var isUnknown = false
-
-    /// In the place of a descriptor: the kernel says that the process has ended.
-    static let ended: Int32 = -2
+    /// Whether there may be a sandbox that is not seen.
+    var hidesItsSandbox = false
+    /// The sandbox that the client names which speaks for the process, as ``flatpak``.
+    var toldSandbox: String?
+    /// Whether nothing is known of it: nobody has looked yet, or it has ended, and its number may be another's.
+    var isUnknown = true
 
     init(id: Int32, user: UInt32) {
         self.id = id
@@ -33,20 +33,27 @@ struct ClientProcess: Sendable {
 
     /// Looks at the process.
     ///
-    /// - Parameter handle: a descriptor of the process; -1 where the kernel has none. When the process has ended, its
-    ///   number may be another's already, and nothing is known of it.
-    mutating func look(_ handle: Int32) {
+    /// - Parameters:
+    ///   - handle: holds the process. Where it has ended, its number may be another's already, and nothing is known.
+    ///   - hears: called once with what is known then, at once or on another thread.
+    func look(_ handle: ProcessHandle, hears: @escaping @Sendable (ClientProcess) -> Void) {
         var looked = self
         looked.executable = ProcessTable.executable(of: id)
         looked.cgroup = ProcessTable.cgroup(of: id)
-        looked.flatpak = ProcessTable.flatpak(of: id)
         var parent = ProcessTable.parent(of: id)
         // Far more than a process has, so that a table that changes meanwhile leads nowhere for ever.
         while let next = parent, next > 0, looked.ancestors.count < 64 {
             looked.ancestors.append(ProcessTable.executable(of: next) ?? "")
             parent = ProcessTable.parent(of: next)
         }
-        if handle == -1 || handle >= 0 && clinux_has_ended(handle, 0) == 0 { self = looked } else { isUnknown = true }
+        Sandbox.look(at: id) { [looked] sandbox in
+            guard !handle.hasEnded else { return hears(self) }
+            var looked = looked
+            looked.flatpak = sandbox == .unseen ? nil : sandbox.name
+            looked.hidesItsSandbox = sandbox == .unseen
+            looked.isUnknown = false
+            hears(looked)
+        }
     }
 
     /// Whether its program cannot be told, nor that of the process that started it: an agent in a user namespace sees

@@ -29,12 +29,14 @@ final class Session: ChannelInboundHandler {
     }
 
     let server: AgentServer
-    let process: ClientProcess
+    var process: ClientProcess
+    /// Of the process that has connected.
+    let handle: ProcessHandle
     /// The process that the client speaks for; nil: itself.
     var represented: RepresentedProcess?
     private var inbox: Inbox
     var phase = Phase.new
-    private var caller: Caller?
+    var caller: Caller?
     var deadline: Scheduled<Void>?
     /// When the turn to unlock, which may become one to ask, is given to another.
     var turnEnd: Scheduled<Void>?
@@ -63,9 +65,10 @@ final class Session: ChannelInboundHandler {
     /// How long a client keeps its turn to ask a person for the passphrase.
     private static let patienceForPerson = TimeAmount.minutes(3)
 
-    init(_ server: AgentServer, _ process: ClientProcess) throws(CryptoError) {
+    init(_ server: AgentServer, _ process: ClientProcess, _ handle: ProcessHandle) throws(CryptoError) {
         self.server = server
         self.process = process
+        self.handle = handle
         inbox = try Inbox()
     }
 
@@ -169,7 +172,7 @@ final class Session: ChannelInboundHandler {
     ) throws(MessageError) {
         guard var caller else {
             guard let hello = request as? any Hello else { throw .invalid }
-            return greet(hello, number, context)
+            return meet(hello, number, context)
         }
         guard represented?.hasEnded != true else {
             server.answers.audit?.noteRefusal(of: caller, .agent(.refused), "the process has ended")
@@ -213,27 +216,6 @@ final class Session: ChannelInboundHandler {
         // A second greeting.
         default: throw .invalid
         }
-    }
-
-    private func greet<Request: Hello>(_ hello: Request, _ number: UInt32, _ context: ChannelHandlerContext) {
-        let greeting = hello.greeting
-        guard greeting.vault.isEmpty || server.settings.isVault(greeting.vault) else {
-            return refuse(.agent(.otherVault), number: number, context)
-        }
-        if let behalf = (hello as? BehalfHelloRequest)?.behalf {
-            represented = RepresentedProcess(behalf, allows: server.settings.allows)
-            guard represented != nil else {
-                let door = Caller(process: process, access: .none, groups: [], purpose: greeting.purpose)
-                server.answers.audit?.noteRefusal(of: door, .agent(.refused), "no such process to speak for")
-                return refuse(.agent(.refused), number: number, context)
-            }
-        }
-        let caller = server.caller(
-            represented?.process ?? process, through: represented.map { _ in process },
-            groups: greeting.groups.map { AccessGroups($0) }, isNamed: Request.namesGroups, greeting.purpose)
-        self.caller = caller
-        phase = .busy
-        reply([StatusReply(server.status(for: caller))], number, context)
     }
 
     private func hasTurn(_ number: UInt32, _ context: ChannelHandlerContext) {

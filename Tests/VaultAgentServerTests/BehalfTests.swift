@@ -51,12 +51,15 @@ struct BehalfTests {
         let other = try OtherProcess()
         let behalf = try other.behalf
         for start in [0, behalf.startTime - 1, behalf.startTime + 1, .max] {
-            #expect(Self.isRefused(try #require(Behalf(process: other.id, startTime: start)), by: agent), "\(start)")
+            #expect(
+                Self.isRefused(try #require(Behalf(process: other.id, startTime: start, sandbox: nil)), by: agent),
+                "\(start)")
         }
         #expect(!Self.isRefused(behalf, by: agent))
         other.end()
         #expect(Self.isRefused(behalf, by: agent))
-        #expect(Self.isRefused(try #require(Behalf(process: .max, startTime: behalf.startTime)), by: agent))
+        #expect(
+            Self.isRefused(try #require(Behalf(process: .max, startTime: behalf.startTime, sandbox: nil)), by: agent))
         // The kernel keeps the number and the start of a child that its parent has not waited for.
         let parent = try OtherProcess(
             """
@@ -64,7 +67,7 @@ struct BehalfTests {
             while ($state !~ /\\) Z/) { open my $file, '<', "/proc/$child/stat"; $state = <$file> } print $child
             """)
         #expect(Self.isRefused(try OtherProcess.behalf(of: try #require(Int32(parent.said))), by: agent))
-        #expect(Behalf(process: 0, startTime: 1) == nil && Behalf(process: -1, startTime: 1) == nil)
+        for id in [0, -1] as [Int32] { #expect(Behalf(process: id, startTime: 1, sandbox: nil) == nil) }
         #expect(try agent.client().status().clients == 1)
     }
 
@@ -79,7 +82,8 @@ struct BehalfTests {
     func `a greeting for what is no process ends the connection`(_ process: UInt32) throws {
         let agent = try TestAgent()
         let hello = BehalfHelloRequest(
-            Greeting(vault: "", groups: nil, purpose: .reveal), try #require(Behalf(process: 1, startTime: 2)))
+            Greeting(vault: "", groups: nil, purpose: .reveal),
+            try #require(Behalf(process: 1, startTime: 2, sandbox: nil)))
         var bytes = hello.frame(1).open
         let place = bytes.count - 12
         bytes.replaceSubrange(place..<place + 4, with: (0..<4).map { UInt8(truncatingIfNeeded: process >> (8 * $0)) })
@@ -242,8 +246,7 @@ struct BehalfTests {
 
     @Test func `a name with any bytes in it hides neither the start nor the parents of a process`() throws {
         let other = try OtherProcess("$0 = \"x) R 1 \\xd8\\x80\"")
-        var process = ClientProcess(id: other.id, user: getuid())
-        process.look(-1)
+        let process = ClientProcess(id: other.id, user: getuid()).looked()
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         #expect(process.ancestors.first == own)
         let (start, ownStart) = (ProcessTable.startTime(of: other.id), ProcessTable.startTime(of: getpid()))
@@ -274,6 +277,30 @@ struct BehalfTests {
         // A sandbox that does not say whose it is.
         try sandbox.write(Array("[Instance]\n".utf8), to: ".flatpak-info")
         #expect(try agent.client(["*"], behalf: process.behalf).greeting.access == .none)
+    }
+
+    @Test(arguments: [nil, "\"access\": \"full\""])
+    func `a sandbox that the door sees and the agent does not is confined all the same`(rule: String?) throws {
+        let agent = try rule == nil ? TestAgent() : Self.agent(door: rule)
+        let vault = try agent.opened().withAccessGroups(["*"])
+        for group in ["default", "org.example.App"] {
+            try vault.add(Item(.genericPassword(service: group), attributes: [.accessGroup: .string(group)]))
+        }
+        _ = try agent.unlocked()
+        let process = try OtherProcess()
+        func behalf(_ sandbox: String) throws -> Behalf {
+            let start = try process.behalf.startTime
+            return try #require(Behalf(process: process.id, startTime: start, sandbox: sandbox))
+        }
+        let client = try agent.client(["*"], behalf: behalf("org.example.App"))
+        #expect(client.greeting.groups == ["org.example.App"] && client.greeting.hasRules == (rule != nil))
+        #expect(try client.copyMatching(Query(.genericPassword)).map { $0[.service] } == ["org.example.App"])
+        #expect(throws: VaultError.accessGroupDenied) {
+            try agent.client(["default"], behalf: behalf("org.example.App")).copyMatching(Query(.genericPassword))
+        }
+        for unnamed in ["", "*", "default"] {
+            #expect(try agent.client(["*"], behalf: behalf(unnamed)).greeting.access == .none)
+        }
     }
 
     // MARK: The audit log

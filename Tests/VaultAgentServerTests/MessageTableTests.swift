@@ -80,7 +80,8 @@ struct MessageTableTests {
                 HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
                 HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
                 BehalfHelloRequest(
-                    Greeting(vault: "", groups: nil, purpose: .reveal), try #require(Behalf(process: 1, startTime: 0))),
+                    Greeting(vault: "", groups: nil, purpose: .reveal),
+                    try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
             ]
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 import VaultAgent
 
@@ -39,7 +40,7 @@ final class OtherProcess {
 
     static func behalf(of id: Int32) throws -> Behalf {
         let startTime = try #require(ProcessTable.startTime(of: id))
-        return try #require(Behalf(process: id, startTime: startTime))
+        return try #require(Behalf(process: id, startTime: startTime, sandbox: nil))
     }
 
     /// Returns when it has ended, and nothing of it is left.
@@ -47,5 +48,19 @@ final class OtherProcess {
         // A thread that starts a process may block all other signals, and the process then does too.
         if process.isRunning { kill(id, SIGKILL) }
         process.waitUntilExit()
+    }
+}
+
+extension ClientProcess {
+    /// The process with all that is to be seen of it.
+    func looked(_ handle: ProcessHandle = .unheld) -> ClientProcess {
+        let found = Mutex(self)
+        let done = DispatchSemaphore(value: 0)
+        look(handle) { process in
+            found.withLock { $0 = process }
+            done.signal()
+        }
+        done.wait()
+        return found.withLock { $0 }
     }
 }

@@ -25,6 +25,7 @@ struct PolicyTests {
         process.ancestors = ancestors
         process.cgroup = cgroup
         process.flatpak = flatpak
+        process.isUnknown = false
         return process
     }
 
@@ -47,12 +48,14 @@ struct PolicyTests {
             policy.rights(of: Self.process("/usr/bin/vault", ancestors: ["/bin/sh", "/usr/bin/robot"])).access
                 == .injectOnly)
         #expect(
-            policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service", flatpak: "org.example.App")).access
+            policy.rights(
+                of: Self.process("/usr/bin/app", cgroup: "/user.slice/app.service", flatpak: "org.example.App")
+            ).access
                 == .full)
-        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service")).access == .none)
-        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/app.service/part")).access == .none)
-        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/ci/job")).access == .none)
-        #expect(policy.rights(of: Self.process(nil, cgroup: "/user.slice/cinema")).access == .full)
+        #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/app.service")).access == .none)
+        #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/app.service/part")).access == .none)
+        #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/ci/job")).access == .none)
+        #expect(policy.rights(of: Self.process("/usr/bin/app", cgroup: "/user.slice/cinema")).access == .full)
         #expect(policy.rights(of: Self.process("/usr/bin/robots", ancestors: ["", "/usr/bin"])).access == .full)
     }
 
@@ -61,10 +64,57 @@ struct PolicyTests {
         #expect(policy.needsMore(of: Self.process(nil, ancestors: ["", "/usr/bin/robot"])))
         #expect(!policy.needsMore(of: Self.process(nil, ancestors: ["/bin/sh", ""])))
         #expect(!policy.needsMore(of: Self.process("/usr/bin/app")))
-        var gone = Self.process("/usr/bin/app")
-        gone.look(ClientProcess.ended)
+        let gone = ClientProcess.own.looked(.ended)
         #expect(gone.isUnknown && policy.needsMore(of: gone))
         #expect(try !AccessPolicy(nil).needsMore(of: gone))
+        // Rules may come while a client waits for its first answer.
+        let unlooked = ClientProcess(id: 1, user: 1)
+        #expect(policy.rights(of: unlooked, through: nil) == .none)
+        #expect(policy.rights(of: Self.process("/usr/bin/app"), through: unlooked) == .none)
+    }
+
+    @Test func `a sandbox that the door alone sees narrows what is left, whatever the rules are about`() throws {
+        let (app, door) = ("org.example.App", Self.process("/usr/bin/vault"))
+        func rights(_ told: String?, _ rules: String, seen: String? = nil) throws -> Rights {
+            var process = Self.process("/app/bin/app", cgroup: "/a.scope", flatpak: seen)
+            (process.toldSandbox, process.hidesItsSandbox) = (told, seen == nil)
+            return try Self.policy("{\"rules\": [\(rules)]}").rights(of: process, through: door)
+        }
+        let unrelated = "{\"unit\": \"x.service\", \"access\": \"none\"}"
+        for rules in ["", unrelated] {
+            #expect(try rights(app, rules) == Rights(access: .full, groups: AccessGroups([app])))
+            #expect(try rights("", rules) == .none && rights("*", rules) == .none)
+            #expect(try rights(nil, rules) == .all)
+            // What both see counts, and what they do not agree on is nothing.
+            #expect(try rights(app, rules, seen: app) == Rights(access: .full, groups: AccessGroups([app])))
+            #expect(try rights("org.example.Other", rules, seen: app) == .none)
+            #expect(try rights("", rules, seen: app) == .none && rights(app, rules, seen: "") == .none)
+            #expect(try rights(nil, rules, seen: "") == .none)
+        }
+        #expect(
+            try rights(app, "{\"flatpak\": \"\(app)\", \"groups\": [\"shared\"]}")
+                == Rights(access: .full, groups: ["shared"]))
+        // A rule that is not about the application leaves it in its sandbox.
+        let wide = "{\"cgroup\": \"/a.scope\", \"access\": \"inject-only\"}"
+        for (told, seen) in [(app, nil), (app, app), (nil, app)] as [(String?, String?)] {
+            #expect(try rights(told, wide, seen: seen) == Rights(access: .injectOnly, groups: AccessGroups([app])))
+        }
+        #expect(try rights("*", wide) == .none && rights("", wide) == .none)
+        // A door cannot make a program another one that may do more.
+        let both = "{\"flatpak\": \"\(app)\"}, {\"cgroup\": \"/a.scope\", \"access\": \"none\"}"
+        #expect(try rights(app, both) == .none)
+    }
+
+    @Test func `where rules are about applications, a client that may be one of them has no rights by itself`() throws {
+        let policy = try Self.policy("{\"rules\": [{\"flatpak\": \"org.example.App\", \"access\": \"none\"}]}")
+        for (cgroup, rights) in [(nil, .none), ("/a/x.scope", .none), ("/a/x.service", .all)] as [(String?, Rights)] {
+            var process = Self.process("/usr/bin/app", cgroup: cgroup)
+            #expect(policy.rights(of: process, through: nil) == .all)
+            process.hidesItsSandbox = true
+            #expect(policy.rights(of: process, through: nil) == rights)
+            // Behind a door the door has looked.
+            #expect(policy.rights(of: process, through: Self.process("/usr/bin/vault")) == .all)
+        }
     }
 
     @Test func `a Flatpak application is known by its scope too`() {
@@ -95,11 +145,11 @@ struct PolicyTests {
         let ruled = try Self.policy(
             """
             {"rules": [{"flatpak": "org.example.App", "groups": ["shared", "default"]},
-                       {"flatpak": "org.example.Robot", "access": "inject-only"}, {"flatpak": "", "groups": ["x"]}]}
+                       {"flatpak": "org.example.Robot", "access": "inject-only"}]}
             """)
         #expect(rights("org.example.App", ruled) == Rights(access: .full, groups: ["shared", "default"]))
         #expect(rights("org.example.Robot", ruled) == Rights(access: .injectOnly, groups: nil))
-        #expect(rights("", ruled) == Rights(access: .full, groups: ["x"]))
+        #expect(rights("", ruled) == .none && rights("", ruled, door: nil) == .none)
         #expect(rights("org.example.Other", ruled) == Rights(access: .full, groups: ["org.example.Other"]))
         let narrow = try Self.policy("{\"rules\": [{\"executable\": \"/usr/bin/vault\", \"groups\": [\"a\"]}]}")
         #expect(rights("org.example.App", narrow) == Rights(access: .full, groups: []))
@@ -121,7 +171,7 @@ struct PolicyTests {
         "{\"rules\": [{\"unit\": \"u\", \"acess\": \"none\"}]}",
         "{\"rules\": [{\"unit\": \"u\", \"access\": \"some\"}]}",
         "{\"rules\": [{\"executable\": \"robot\"}]}", "{\"rules\": [{\"unit\": \"u\", \"groups\": []}]}",
-        "{\"rules\": [{\"unit\": 1}]}",
+        "{\"rules\": [{\"unit\": 1}]}", "{\"rules\": [{\"flatpak\": \"\"}]}", "{\"rules\": [{\"flatpak\": \"*\"}]}",
         "{\"rules\": [], \"default\": {}}",
     ]) func `what is not understood is no policy`(text: String) throws {
         #expect(throws: PolicyError.self) { try Self.policy(text) }
@@ -253,8 +303,7 @@ struct PolicyTests {
     }
 
     @Test func `a process is known by its program, its ancestors and its control group`() throws {
-        var process = ClientProcess.own
-        process.look(-1)
+        let process = ClientProcess.own.looked()
         #expect(process.executable == (try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")))
         #expect(process.ancestors.count > 1)
         #expect(process.flatpak == nil)

@@ -54,7 +54,10 @@ enum FuzzedMessage {
                 .passphraseAndKeyFile(
                     try .of("both"), try KeyFile(digest: Secret(bytes: [UInt8](repeating: 9, count: 64)))),
             ]
-            let others = [Behalf(process: 7, startTime: 8), Behalf(process: .max, startTime: .max)].compactMap { $0 }
+            let others = [
+                Behalf(process: 7, startTime: 8, sandbox: nil), Behalf(process: 9, startTime: 1, sandbox: "org.a.B"),
+                Behalf(process: .max, startTime: .max, sandbox: ""),
+            ].compactMap { $0 }
             let behalf = others.map { other in
                 BehalfHelloRequest(Greeting(vault: "/v", groups: ["*"], purpose: .use), other)
             }

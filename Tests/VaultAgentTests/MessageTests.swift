@@ -51,11 +51,13 @@ struct MessageTests {
 
     @Test(
         arguments: [
-            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 3], MessageError.tooLong),
-            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 3], .tooLong),
-            ([1, 0, 4, 0, 0, 0, 0, 0, 3], .tooLong), ([0, 0, 0, 0, 1, 0, 0x10, 1, 3], .tooLong),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 2], .unsupportedVersion), ([0, 0, 0, 0, 0, 0, 0, 0, 4], .unsupportedVersion),
-            ([0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 1], .invalid),
+            ([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, Frame.version], MessageError.tooLong),
+            ([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, Frame.version], .tooLong),
+            ([1, 0, 4, 0, 0, 0, 0, 0, Frame.version], .tooLong),
+            ([0, 0, 0, 0, 1, 0, 0x10, 1, Frame.version], .tooLong),
+            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version - 1], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version + 1], .unsupportedVersion),
+            ([0, 0, 0, 0, 0, 0, 0, 0, Frame.version, 1, 1], .invalid),
         ] as [([UInt8], MessageError)]) func `a head that promises too much is refused before anything is read`(
             start: [UInt8], error: MessageError
         )

@@ -33,32 +33,9 @@ final class VaultHouse: DoorHouse {
         return true
     }
 
-    func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? {
+    func agent(for client: DoorClient?, in groups: AccessGroups?) throws(VaultError) -> AgentClient? {
         guard hasVault else { return nil }
-        do throws(VaultError) {
-            let vault = try LockedVault(at: path).path
-            guard let client else { return try VaultHouse.neverAsking(vault, ["default", "*"]) }
-            guard let behalf = Behalf(process: client.process, startTime: client.startTime) else { return nil }
-            let agent = try VaultHouse.neverAsking(vault, nil, behalf)
-            // An agent that cannot look into the sandbox, and whose policy has nothing to say.
-            guard let agent, let sandbox = client.sandbox, agent.greeting.groups == nil, !agent.greeting.hasRules else {
-                return agent
-            }
-            guard !sandbox.isEmpty else { throw .agent(.refused) }
-            return try VaultHouse.neverAsking(vault, [sandbox], behalf)
-        } catch {
-            guard error == .agent(.otherVault) else { throw error }
-            return nil
-        }
-    }
-
-    /// What a person has to allow each time is not served by doors: no protocol of theirs could say that it waits.
-    private static func neverAsking(
-        _ vault: FilePath, _ groups: AccessGroups?, _ behalf: Behalf? = nil
-    ) throws(VaultError) -> AgentClient? {
-        let agent = try AgentClient(vault: vault, accessGroups: groups, behalf: behalf)
-        agent?.asking = .never
-        return agent
+        return try AgentClient.forDoor(vault: try LockedVault(at: path).path, client, in: groups)
     }
 
     // MARK: Asking

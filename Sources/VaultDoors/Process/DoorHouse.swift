@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
 package import Vault
 package import VaultAgent
 package import VaultCrypto
@@ -15,14 +17,41 @@ package struct DoorClient: Hashable, Sendable {
 }
 
 extension DoorClient {
-    /// Nil: it has ended.
+    /// Nil: it has ended. Waits for what its sandbox says, which may take a second.
     package init?(_ process: Int32) {
+        self.init(process) { Sandbox.of(process) }
+    }
+
+    /// The process at the other end of a socket, as ``init(_:)``.
+    init?(peer descriptor: Int32) {
+        var (process, user): (Int32, UInt32) = (0, 0)
+        guard unsafe clinux_peer(descriptor, &process, &user) == 0 else { return nil }
+        // Where the kernel has one (Linux 6.5): another process may have the number by now.
+        let handle = Int32(clamping: clinux_peer_process(descriptor))
+        defer { if handle >= 0 { close(handle) } }
+        self.init(process)
+        guard handle >= 0 ? clinux_has_ended(handle, 0) == 0 : handle == -ENOPROTOOPT else { return nil }
+    }
+
+    private init?(_ process: Int32, _ sandbox: () -> Sandbox) {
         guard let startTime = ProcessTable.startTime(of: process) else { return nil }
-        let (program, sandbox) = (DoorClient.program(of: process), ProcessTable.flatpak(of: process))
+        let (program, sandbox) = (DoorClient.program(of: process), sandbox())
         // What was read may be of a later process with that number.
         guard ProcessTable.startTime(of: process) == startTime else { return nil }
-        let isNamed = sandbox.map(ProcessTable.isApplication) ?? true
-        self.init(process: process, startTime: startTime, program: program, sandbox: isNamed ? sandbox : "")
+        self.init(process: process, startTime: startTime, program: program, sandbox: sandbox.name)
+    }
+
+    /// A look at a process from a thread that serves others.
+    enum Look {
+        /// Nil: it has ended.
+        case known(DoorClient?)
+        /// Its sandbox has to be looked into, which takes another thread.
+        case takesLong
+
+        init(_ process: Int32) {
+            let sandbox = Sandbox.atOnce(process)
+            self = sandbox.map { sandbox in .known(DoorClient(process) { sandbox }) } ?? .takesLong
+        }
     }
 
     /// The last part of its path, or, where that may not be seen, the name that it has given itself.
@@ -45,7 +74,10 @@ package enum PromptOutcome: Equatable, Sendable {
 /// What a door has of the program that it is a part of: the vault's place, its agent, and how people are asked.
 package protocol DoorHouse: Sendable {
     /// The agent, as one client or on behalf of one. Nil: none runs.
-    func agent(for client: DoorClient?) throws(VaultError) -> AgentClient?
+    ///
+    /// - Parameter groups: the access groups that are asked for; nil: those that the agent has for the client, and
+    ///   without one all.
+    func agent(for client: DoorClient?, in groups: AccessGroups?) throws(VaultError) -> AgentClient?
 
     /// Whether there is a vault, locked or not.
     var hasVault: Bool { get }
@@ -67,4 +99,8 @@ package protocol DoorHouse: Sendable {
 
     /// Asks for the passphrase, of which nothing is made here, and waits for a person.
     func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes
+}
+
+extension DoorHouse {
+    package func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? { try agent(for: client, in: nil) }
 }

@@ -8,7 +8,8 @@ internal import VaultCrypto
 /// waits for a person, or a client that does not read, keeps no other client waiting.
 final class SSHConnection: Sendable {
     private struct State: ~Copyable {
-        var session: SSHSession
+        /// Nil: nothing has come yet, and nobody has looked who the client is.
+        var session: SSHSession?
         var inbox: SSHInbox
     }
 
@@ -21,19 +22,19 @@ final class SSHConnection: Sendable {
     /// How long a client may take to read an answer, in seconds.
     static let patience = 10
 
-    /// Nil: another user's, one that has ended, or there is no memory. The descriptor is closed then.
+    /// Nil: another user's, or there is no memory. The descriptor is closed then.
     ///
     /// - Parameter hasEnded: called once.
     init?(_ descriptor: Int32, _ agent: SSHAgent, hasEnded: @escaping @Sendable () -> Void) {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(descriptor, &process, &user) == 0, user == geteuid(),
-            let client = DoorClient(process), let inbox = try? SSHInbox()
+            let inbox = try? SSHInbox()
         else {
             close(descriptor)
             return nil
         }
         (self.descriptor, self.agent, self.hasEnded) = (descriptor, agent, hasEnded)
-        state = Mutex(State(session: SSHSession(client), inbox: inbox))
+        state = Mutex(State(session: nil, inbox: inbox))
     }
 
     /// Answers until the client goes, which it keeps itself for.
@@ -60,7 +61,10 @@ final class SSHConnection: Sendable {
                 }
             }
             guard received > 0 else { return received < 0 && [EAGAIN, EINTR].contains(errno) }
-            var session = state.session
+            // Here, where it keeps no other client waiting.
+            guard var session = state.session ?? DoorClient(peer: descriptor).map({ SSHSession($0) }) else {
+                return false
+            }
             var isRead = true
             do throws(SSHRefusal) {
                 try state.inbox.drain { request in

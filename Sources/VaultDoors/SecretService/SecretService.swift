@@ -54,6 +54,8 @@ package actor SecretService {
     let asking = DispatchGroup()
 
     var clients: [String: ServiceClient] = [:]
+    /// Messages of clients whose processes are being looked at.
+    var arriving: [String: [BusMessage]] = [:]
     /// Nil: of every client that has none of its own.
     var views: [DoorClient?: VaultView] = [:]
     /// In the order of their last use.
@@ -213,7 +215,7 @@ package actor SecretService {
         question?.stop.stop()
     }
 
-    private func take(_ message: BusMessage) {
+    func take(_ message: BusMessage) {
         guard let sender = message.sender else { return }
         guard message.isCall else {
             if message.isSignal(BusDaemon.ownerChanged, from: BusDaemon.name, at: BusDaemon.path) {
@@ -224,7 +226,7 @@ package actor SecretService {
         do throws(ServiceRefusal) {
             // What is refused unread may have a secret as well.
             try reading { () throws(BusError) in try message.markSecret() }
-            let client = try client(sender)
+            guard let client = try client(sender, message) else { return }
             if message.objectPath == Portal.path { return try answerPortal(message, client) }
             let (object, call) = try ServiceCall.of(
                 path: message.objectPath, interface: message.interface, member: message.member,
@@ -291,19 +293,9 @@ package actor SecretService {
 
     // MARK: Clients
 
-    /// Whom a connection of the bus belongs to.
-    func client(_ name: String) throws(ServiceRefusal) -> ServiceClient {
-        if let client = clients[name] { return client }
-        guard let process = try? BusNames(on: connection).process(of: name), process > 0,
-            let process = DoorClient(process)
-        else { throw .denied }
-        let client = ServiceClient(name: name, process: process)
-        clients[name] = client
-        return client
-    }
-
     /// What a client has open ends with it.
     private func forgetClient(_ name: String) {
+        arriving[name] = nil
         guard let client = clients.removeValue(forKey: name) else { return }
         sessions = sessions.filter { $0.value.owner != name }
         searches = searches.filter { $0.value.owner != name }

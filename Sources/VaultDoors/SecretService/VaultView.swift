@@ -31,13 +31,9 @@ final class VaultView {
 
     init(_ agent: AgentClient, client: DoorClient?) {
         (self.agent, self.client) = (agent, client)
-        let (groups, sandbox) = (agent.greeting.groups, client?.sandbox)
-        home =
-            if let groups { groups.contains("default") ? "default" : groups.first ?? "default" } else {
-                // The agent did not see the sandbox; its connection has that one group.
-                agent.greeting.hasRules ? "default" : sandbox ?? "default"
-            }
-        isConfined = groups != nil || sandbox != nil
+        let groups = agent.greeting.groups
+        home = groups.flatMap { $0.contains("default") ? nil : $0.first } ?? "default"
+        isConfined = groups != nil || client?.sandbox != nil
         isUnlocked = agent.greeting.state == .unlocked
     }
 

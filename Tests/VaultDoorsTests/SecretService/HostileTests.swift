@@ -14,7 +14,10 @@ extension SecretService {
     /// Takes a connection for one from a sandbox.
     fileprivate func pretend(_ name: String, isIn sandbox: String) {
         clients[name] = ServiceClient(
-            name: name, process: DoorClient(process: getpid(), startTime: 1, program: "app", sandbox: sandbox))
+            name: name,
+            process: DoorClient(
+                process: getpid(), startTime: ProcessTable.startTime(of: getpid()) ?? 0, program: "app",
+                sandbox: sandbox))
     }
 
     fileprivate var isIdle: Bool { underWay == 0 }
@@ -31,7 +34,7 @@ private final class WeakQuestion: @unchecked Sendable {
 
 extension ServiceWorld {
     /// What the service has, read where it may be read.
-    fileprivate func look<R: Sendable>(_ body: @escaping @Sendable (SecretService) async -> R) throws -> R {
+    func look<R: Sendable>(_ body: @escaping @Sendable (SecretService) async -> R) throws -> R {
         let service = try #require(service)
         let (box, done) = (Box<R>(), DispatchSemaphore(value: 0))
         Task(executorPreference: AsideExecutor()) {
@@ -43,7 +46,7 @@ extension ServiceWorld {
         return try #require(box.value.withLock { $0 })
     }
 
-    fileprivate func sandboxed(_ application: String) throws -> BusClient {
+    func sandboxed(_ application: String) throws -> BusClient {
         let client = try client()
         let name = try #require(client.connection.uniqueName)
         try look { await $0.pretend(name, isIn: application) }

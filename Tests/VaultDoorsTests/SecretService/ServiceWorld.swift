@@ -89,6 +89,13 @@ final class TestHouse: DoorHouse {
     var path: FilePath { directory.appending("v.vault") }
     var address: FilePath { directory.appending("run").appending("agent.sock") }
 
+    /// The agent's rules, if there are any.
+    var policy: FilePath { directory.appending("policy.json") }
+
+    func rule(_ rules: String) throws {
+        try Data("{\"rules\": [\(rules)]}".utf8).write(to: URL(filePath: policy.string))
+    }
+
     var environment: VaultEnvironment {
         var environment = VaultEnvironment.system
         environment.stateDirectory = directory.appending("state")
@@ -110,10 +117,12 @@ final class TestHouse: DoorHouse {
 
     var canAsk: Bool { state.withLock { $0.person != .absent } }
 
-    func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? {
+    func agent(for client: DoorClient?, in groups: AccessGroups?) throws(VaultError) -> AgentClient? {
         guard hasVault else { return nil }
-        let groups = client?.sandbox.map { AccessGroups([$0]) } ?? ["default", "*"]
-        let agent = try AgentClient(at: address, vault: path, accessGroups: groups)
+        let agent =
+            client == nil
+            ? try AgentClient(at: address, vault: path, accessGroups: groups ?? ["default", "*"])
+            : try AgentClient.forDoor(at: address, vault: path, client, in: groups)
         state.withLock { $0.whenFound.take() }?()
         return agent
     }
@@ -195,9 +204,11 @@ final class ServiceWorld {
     let ended = DispatchSemaphore(value: 0)
     private var socket: AgentSocket?
 
-    init(hasVault: Bool = true, isUnlocked: Bool = true, portal: Bool = false) throws {
+    /// - Parameter rules: those of the agent's policy, as they stand in its file.
+    init(hasVault: Bool = true, isUnlocked: Bool = true, portal: Bool = false, rules: String? = nil) throws {
         bus = try PrivateBus()
         house = try TestHouse(bus.directory.path)
+        if let rules { try house.rule(rules) }
         if hasVault { try house.makeVault() }
         server = try Self.agent(of: house)
         let socket = try AgentSocket.make(house.address)
@@ -218,6 +229,7 @@ final class ServiceWorld {
     private static func agent(of house: TestHouse) throws -> AgentServer {
         var settings = AgentSettings(vault: house.path, version: "test")
         settings.environment = house.environment
+        settings.policy = house.policy
         return try AgentServer(settings)
     }
 

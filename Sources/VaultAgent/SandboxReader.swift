@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// Reads the word of a sandbox about itself. The process in it may have put the file there, in a namespace of its own, of
+/// any kind and length, and on a file system that it serves itself: nobody waits longer for it than a moment, and
+/// nothing of it is believed but a short text.
+final class SandboxReader: Sendable {
+    static let shared = SandboxReader(read: SandboxReader.content)
+    static let file = ".flatpak-info"
+
+    /// The longest that is read, in bytes.
+    static let limit = 64 << 10
+    private static let timers = DispatchQueue(label: "vault.sandbox.timers")
+
+    private let patience: DispatchTimeInterval
+    private let most: Int
+    private let content: @Sendable (_ root: Int32) -> Sandbox
+    private let underWay = Mutex(0)
+
+    /// - Parameters:
+    ///   - patience: how long a file may take.
+    ///   - most: how many are read at once. Threads that wait for a hostile file are no more than that.
+    init(
+        patience: DispatchTimeInterval = .seconds(1), most: Int = 8,
+        read: @escaping @Sendable (_ root: Int32) -> Sandbox
+    ) {
+        (self.patience, self.most, content) = (patience, most, read)
+    }
+
+    /// - Parameters:
+    ///   - root: a descriptor of the root directory, which is closed.
+    ///   - hears: called once. With `.unnamed` when too many are being read, or this one takes too long.
+    func read(_ root: Int32, hears: @escaping @Sendable (Sandbox) -> Void) {
+        let isTaken = underWay.withLock { count in
+            guard count < most else { return false }
+            count += 1
+            return true
+        }
+        guard isTaken else {
+            close(root)
+            return hears(.unnamed)
+        }
+        let answer = Answer(hears)
+        DispatchQueue(label: "vault.sandbox").async { [self] in
+            let sandbox = content(root)
+            close(root)
+            underWay.withLock { $0 -= 1 }
+            answer.give(sandbox)
+        }
+        SandboxReader.timers.asyncAfter(deadline: .now() + patience) { answer.give(.unnamed) }
+    }
+
+    /// The first of two that are given.
+    private final class Answer: Sendable {
+        private let hears: Mutex<(@Sendable (Sandbox) -> Void)?>
+
+        init(_ hears: @escaping @Sendable (Sandbox) -> Void) { self.hears = Mutex(hears) }
+
+        func give(_ sandbox: Sandbox) { hears.withLock { $0.take() }?(sandbox) }
+    }
+
+    /// The content of the file in a root directory.
+    private static let content: @Sendable (Int32) -> Sandbox = { root in
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        // The array has the room.
+        let count = unsafe clinux_read_file(root, file, &bytes, bytes.count)
+        guard count >= 0 else { return count == -Int(ENOENT) ? .none : .unnamed }
+        guard count <= limit else { return .unnamed }
+        var section = Substring()
+        for line in String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n") {
+            if line.hasPrefix("[") {
+                section = line
+            } else if section == "[Application]", line.hasPrefix("name=") {
+                return .application(String(line.dropFirst(5)))
+            }
+        }
+        return .unnamed
+    }
+}

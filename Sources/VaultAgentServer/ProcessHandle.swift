@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+
+/// Holds a process: another one that gets its number is not taken for it.
+final class ProcessHandle: Sendable {
+    private enum State {
+        /// A descriptor of the process.
+        case open(Int32)
+        case ended
+        /// The kernel has no descriptors of peers (before Linux 6.5).
+        case unheld
+    }
+
+    private let state: State
+
+    private init(_ state: State) { self.state = state }
+
+    /// - Parameter descriptor: of the process, which the handle closes.
+    convenience init(_ descriptor: Int32) { self.init(.open(descriptor)) }
+
+    static let ended = ProcessHandle(.ended)
+    static let unheld = ProcessHandle(.unheld)
+
+    deinit { if case .open(let descriptor) = state { close(descriptor) } }
+
+    var hasEnded: Bool {
+        switch state {
+        case .open(let descriptor): clinux_has_ended(descriptor, 0) != 0
+        case .ended: true
+        case .unheld: false
+        }
+    }
+}

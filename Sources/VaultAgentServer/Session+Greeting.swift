@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import NIOCore
+internal import Vault
+internal import VaultAgent
+
+// The first request of a connection, which decides what the client may do.
+
+extension Session {
+    /// Looks who it is that greets, and for whom. That may take a moment.
+    func meet(_ hello: any Hello, _ number: UInt32, _ context: ChannelHandlerContext) {
+        guard hello.greeting.vault.isEmpty || server.settings.isVault(hello.greeting.vault) else {
+            return refuse(.agent(.otherVault), number: number, context)
+        }
+        phase = .busy
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        let (server, loop) = (server, context.eventLoop)
+        server.look(at: process, handle) { process in
+            guard let behalf = (hello as? BehalfHelloRequest)?.behalf else {
+                return loop.execute { here.value.session.greet(hello, process, nil, number, here.value.context) }
+            }
+            RepresentedProcess.find(behalf, allows: server.settings.allows) { represented in
+                loop.execute { here.value.session.greet(hello, process, represented, number, here.value.context) }
+            }
+        }
+    }
+
+    private func greet<Request: Hello>(
+        _ hello: Request, _ process: ClientProcess, _ represented: RepresentedProcess?, _ number: UInt32,
+        _ context: ChannelHandlerContext
+    ) {
+        guard case .busy = phase else { return }
+        let greeting = hello.greeting
+        (self.process, self.represented) = (process, represented)
+        guard represented != nil || !(hello is BehalfHelloRequest) else {
+            let door = Caller(process: process, access: .none, groups: [], purpose: greeting.purpose)
+            server.answers.audit?.noteRefusal(of: door, .agent(.refused), "no such process to speak for")
+            return refuse(.agent(.refused), number: number, context)
+        }
+        let caller = server.caller(
+            represented?.process ?? process, through: represented.map { _ in process },
+            groups: greeting.groups.map { AccessGroups($0) }, isNamed: Request.namesGroups, greeting.purpose)
+        self.caller = caller
+        reply([StatusReply(server.status(for: caller))], number, context)
+    }
+}
