@@ -10,6 +10,8 @@ struct ClientProcess: Sendable {
     var user: UInt32
     /// Nil: it may not be looked at, as `vault` itself may not.
     var executable: String?
+    /// The name that it has given itself.
+    var name: String?
     /// The programs of the processes that it descends from, the nearest first.
     var ancestors: [String] = []
     /// Its control group, in the unified hierarchy.
@@ -39,6 +41,7 @@ struct ClientProcess: Sendable {
     func look(_ handle: ProcessHandle, hears: @escaping @Sendable (ClientProcess) -> Void) {
         var looked = self
         looked.executable = ProcessTable.executable(of: id)
+        looked.name = ProcessTable.name(of: id)
         looked.cgroup = ProcessTable.cgroup(of: id)
         var parent = ProcessTable.parent(of: id)
         // Far more than a process has, so that a table that changes meanwhile leads nowhere for ever.
@@ -56,9 +59,13 @@ struct ClientProcess: Sendable {
         }
     }
 
-    /// Whether its program cannot be told, nor that of the process that started it: an agent in a user namespace sees
-    /// neither.
-    var hidesItsProgram: Bool { executable == nil && (ancestors.first ?? "").isEmpty }
+    /// Whether its program cannot be told, and either it does not call itself `vault`, which is known by the process that
+    /// started it, or that is not seen either: an agent in a user namespace sees neither.
+    var hidesItsProgram: Bool {
+        guard executable == nil else { return false }
+        let isVault = name == "vault" || name?.hasPrefix("vault-") == true
+        return !isVault || (ancestors.first ?? "").isEmpty
+    }
 
     /// Its program, else the nearest known one that it descends from.
     var program: String? { executable ?? ancestors.first { !$0.isEmpty } }

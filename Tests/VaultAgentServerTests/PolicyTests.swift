@@ -18,13 +18,14 @@ struct PolicyTests {
     }
 
     private static func process(
-        _ executable: String? = nil, ancestors: [String] = [], cgroup: String? = nil, flatpak: String? = nil
+        _ executable: String? = nil, ancestors: [String] = [], cgroup: String? = nil, flatpak: String? = nil,
+        name: String = "vault"
     ) -> ClientProcess {
         var process = ClientProcess(id: 1, user: 1)
         process.executable = executable
         process.ancestors = ancestors
         process.cgroup = cgroup
-        process.flatpak = flatpak
+        (process.flatpak, process.name) = (flatpak, name)
         process.isUnknown = false
         return process
     }
@@ -71,6 +72,25 @@ struct PolicyTests {
         let unlooked = ClientProcess(id: 1, user: 1)
         #expect(policy.rights(of: unlooked, through: nil) == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/app"), through: unlooked) == .none)
+    }
+
+    @Test func `a program that hides itself is the robot of a rule for all that is known, unless it is the command`()
+        throws
+    {
+        let rules = "{ \"rules\": [ { \"executable\": \"/usr/bin/robot\", \"access\": \"inject-only\" } ] }"
+        let policy = try Self.policy(rules)
+        func rights(_ name: String, _ ancestors: [String]) -> Rights {
+            policy.rights(of: Self.process(nil, ancestors: ancestors, name: name), through: nil)
+        }
+        for name in ["robot", "", "vaults", "Vault"] { #expect(rights(name, ["/bin/sh"]) == .none, "\(name)") }
+        for name in ["vault", "vault-git", "vault-agent"] {
+            #expect(rights(name, ["/bin/sh"]) == .all)
+            #expect(rights(name, ["/usr/bin/robot"]).access == .injectOnly)
+            #expect(rights(name, ["", "/bin/sh"]) == .none)
+        }
+        // Without such a rule nobody has to be told apart.
+        let other = try Self.policy("{\"rules\": [{\"unit\": \"x.service\", \"access\": \"none\"}]}")
+        #expect(other.rights(of: Self.process(nil, name: "robot"), through: nil) == .all)
     }
 
     @Test func `a sandbox that the door alone sees narrows what is left, whatever the rules are about`() throws {

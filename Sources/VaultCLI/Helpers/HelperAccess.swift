@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
+internal import CLinux
 internal import Vault
 internal import VaultCrypto
 internal import VaultImport
@@ -33,7 +34,11 @@ enum HelperAccess {
     /// - Parameter all: of the process, with what it was started as.
     static func arguments(_ all: [String]) -> [String] {
         let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
-        if let command = commands.first(where: { $0.link == name.map(String.init) }) { return command.arguments(said) }
+        if let command = commands.first(where: { $0.link == name.map(String.init) }) {
+            // For ps(1), and for an agent, which does not see the program.
+            unsafe clinux_set_name("vault-\(command.configuration.commandName ?? "")")
+            return command.arguments(said)
+        }
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said
     }
 
