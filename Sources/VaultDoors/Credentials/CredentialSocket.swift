@@ -67,9 +67,9 @@ package final class CredentialSocket {
     }
 
     private static func secret(for client: Int32, _ house: any DoorHouse) throws(CredentialRefusal) -> Secret {
-        let request = try request(of: client)
+        let (request, peer) = try request(of: client)
         let found: Result<Secret, CredentialRefusal.Reason>
-        do throws(VaultError) { found = try find(request, house) } catch {
+        do throws(VaultError) { found = try find(request, for: peer, house) } catch {
             switch error {
             case .locked: found = .failure(.locked)
             case .accessGroupDenied, .agent(.refused): found = .failure(.notAllowed)
@@ -81,9 +81,9 @@ package final class CredentialSocket {
     }
 
     private static func find(
-        _ request: CredentialRequest, _ house: any DoorHouse
+        _ request: CredentialRequest, for peer: DoorClient?, _ house: any DoorHouse
     ) throws(VaultError) -> Result<Secret, CredentialRefusal.Reason> {
-        guard let agent = try house.agent(for: nil) else { return .failure(.noAgent) }
+        guard let agent = try house.agent(for: peer, in: [CredentialRequest.group]) else { return .failure(.noAgent) }
         guard agent.greeting.access == .full else { return .failure(.notAllowed) }
         for service in request.services {
             var query = Query(.genericPassword, service: service, account: request.id)
@@ -97,9 +97,12 @@ package final class CredentialSocket {
         return .failure(.absent)
     }
 
-    /// Every process may bind the name that systemd does: what root says is believed, and what the own user says, who
-    /// could ask the agent as well.
-    private static func request(of client: Int32) throws(CredentialRefusal) -> CredentialRequest {
+    /// Every process may bind the name that systemd does. What root says is believed. A process of the own user gets
+    /// what the agent would give it: of the user's manager that is the one which becomes the unit's, and in the unit's
+    /// control group by then.
+    ///
+    /// - Returns: also for whom the agent is to be asked; nil: for this process.
+    private static func request(of client: Int32) throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(client, &process, &user) == 0, user == 0 || user == geteuid() else {
             throw CredentialRefusal(nil, .notSystemd)
@@ -109,7 +112,9 @@ package final class CredentialSocket {
         guard count > 0, let request = CredentialRequest(Array(name[..<count])) else {
             throw CredentialRefusal(nil, .notSystemd)
         }
-        return request
+        guard user == geteuid() else { return (request, nil) }
+        guard let peer = DoorClient(peer: client) else { throw CredentialRefusal(request, .notSystemd) }
+        return (request, peer)
     }
 }
 

@@ -19,12 +19,14 @@ private final class CredentialWorld: @unchecked Sendable {
     private var agent: AgentSocket?
     private var socket: CredentialSocket?
 
-    init(isUnlocked: Bool = true) throws {
+    init(isUnlocked: Bool = true, rules: String? = nil) throws {
         directory = try TemporaryDirectory()
         house = try TestHouse(directory.path)
+        if let rules { try house.rule(rules) }
         try house.makeVault()
         var settings = AgentSettings(vault: house.path, version: "test")
         settings.environment = house.environment
+        settings.policy = house.policy
         server = try AgentServer(settings)
         let agent = try AgentSocket.make(house.address)
         try server.start(on: agent.descriptor)
@@ -85,6 +87,28 @@ private final class CredentialWorld: @unchecked Sendable {
         }
     }
 
+    /// The answer to another program that is bound to the name of a unit.
+    func answer(of program: String, to unit: String, _ id: String) throws -> [UInt8] {
+        let number = String(UInt64.random(in: 1...UInt64.max), radix: 16)
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = [
+            "-MSocket", "-e",
+            """
+            socket(my $s, PF_UNIX, SOCK_STREAM, 0) or die; \
+            bind($s, pack_sockaddr_un("\\x{0}\(number)/unit/\(unit)/\(id)")) or die; \
+            connect($s, pack_sockaddr_un("\(path)")) or die; shutdown($s, 1); local $/; print <$s>
+            """,
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = [UInt8](try output.fileHandleForReading.readToEnd() ?? Data())
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        return bytes
+    }
+
     /// What the instance of a unit asks for, by a name that no other test has.
     func answer(to unit: String, _ id: String) throws -> [UInt8] {
         let number = String(UInt64.random(in: 1...UInt64.max), radix: 16)
@@ -134,6 +158,24 @@ struct CredentialSocketTests {
             #expect(try world.answer(to: "x@1.service", "api") == Array("its own".utf8))
             #expect(try world.answer(to: "x@2.service", "api") == Array("of the template".utf8))
             #expect(try world.answer(to: "y.service", "api") == Array("of all".utf8))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (nil, true), ("\"access\": \"none\"", false), ("\"access\": \"inject-only\"", false),
+            ("\"groups\": [\"default\"]", false), ("\"groups\": [\"systemd\"]", true),
+        ] as [(String?, Bool)])
+    func `a program of the user that says it is a unit gets what the agent would give it`(
+        rule: String?, isGiven: Bool
+    ) async throws {
+        try await aside {
+            let program = "/usr/bin/perl"
+            let world = try CredentialWorld(rules: rule.map { "{\"executable\": \"\(program)\", \($0)}" })
+            try world.keep("*", "api", "s3cret")
+            #expect(try world.answer(of: program, to: "a.service", "api") == (isGiven ? Array("s3cret".utf8) : refusal))
+            // The rule is about that program alone.
+            #expect(try world.answer(to: "a.service", "api") == Array("s3cret".utf8))
         }
     }
 
