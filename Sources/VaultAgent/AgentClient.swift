@@ -21,6 +21,7 @@ public final class AgentClient: OpenVault {
     private let hello: any Hello
     private let connection: Mutex<Connected>
     private let howToAsk = Mutex(Asking.byDoor)
+    private let isBound = Atomic(false)
     /// Whether it lives on a connection that a person has allowed something on, and on no other.
     let isAttended: Bool
     /// What the agent said of itself when the client found it.
@@ -76,6 +77,13 @@ public final class AgentClient: OpenVault {
     package var asking: Asking {
         get { howToAsk.withLock { $0 } }
         set { howToAsk.withLock { $0 = newValue } }
+    }
+
+    /// Whether the rights of the ``greeting`` were decided by, and the client is of no more use once the agent says
+    /// others: the request that would be the first by those ends with `.agent(.gone)` or `.agent(.notRunning)`.
+    package var isBoundToRights: Bool {
+        get { isBound.load(ordering: .relaxed) }
+        set { isBound.store(newValue, ordering: .relaxed) }
     }
 
     /// Keeps what a person has allowed on the connection that the client has.
@@ -190,7 +198,8 @@ public final class AgentClient: OpenVault {
     /// A connection of its own.
     func connect() throws(VaultError) -> AgentConnection {
         guard var another = try AgentConnection.open(address) else { throw .agent(.notRunning) }
-        _ = try AgentClient.greet(hello, on: &another)
+        let status = try AgentClient.greet(hello, on: &another)
+        guard !isBoundToRights || status.hasRights(of: greeting) else { throw .agent(.gone) }
         return another
     }
 }

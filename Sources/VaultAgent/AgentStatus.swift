@@ -60,6 +60,17 @@ public struct AgentStatus: Equatable, Sendable {
     }
 }
 
+extension AgentStatus {
+    /// Whether what a client may do, or what is written down of it, depends on its process.
+    package var asksWhoClientsAre: Bool { isAuditing || hasRules }
+
+    /// Whether a client may do the same by both, and other clients are asked for the same.
+    func hasRights(of other: AgentStatus) -> Bool {
+        access == other.access && groups == other.groups && hasRules == other.hasRules
+            && isAuditing == other.isAuditing
+    }
+}
+
 extension AgentStatus.State: MessageValue {}
 extension AgentStatus.Access: MessageValue {}
 

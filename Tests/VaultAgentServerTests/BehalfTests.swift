@@ -303,6 +303,28 @@ struct BehalfTests {
         }
     }
 
+    @Test func `a client whose rights were decided by ends when the agent says others, and none is asked by those`()
+        throws
+    {
+        let agent = try Self.agent()
+        let own = try agent.unlocked()
+        try own.add(.generic("s"))
+        let (bound, free) = (try agent.client(), try agent.client())
+        bound.isBoundToRights = true
+        let lock = { () throws(VaultError) in
+            try own.lock()
+            try own.unlock(with: .passphrase(agent.passphrase))
+        }
+        try lock()
+        #expect(try bound.copyMatching(Query(.genericPassword)).count == 1)
+        try agent.directory.write(
+            Array("{\"rules\": [{\"unit\": \"x.service\", \"access\": \"none\"}]}".utf8), to: "policy.json")
+        try lock()
+        #expect(throws: VaultError.agent(.notRunning)) { try bound.copyMatching(Query(.genericPassword)) }
+        #expect(throws: VaultError.self) { try bound.add(.generic("t")) }
+        #expect(try free.copyMatching(Query(.genericPassword)).count == 1)
+    }
+
     // MARK: The audit log
 
     @Test func `what is done for a process is written down with that process and its door`() throws {

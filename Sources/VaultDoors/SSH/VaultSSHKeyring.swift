@@ -6,14 +6,10 @@ internal import VaultCrypto
 
 /// The keys of the vault, through its agent.
 final class VaultSSHKeyring: SSHKeyring {
-    private struct Agents {
-        var common: AgentClient?
-        /// Of clients that have rights of their own, in the order of their last use.
-        var own: [(client: DoorClient, agent: AgentClient)] = []
-    }
-
     private let house: any DoorHouse
-    private let agents = Mutex(Agents())
+    /// On behalf of each client, in the order of their arrival: rules may come at any time, and are for the program that
+    /// asks.
+    private let agents = Mutex<[(client: DoorClient, agent: AgentClient)]>([])
 
     private static let mostAgents = 16
 
@@ -53,39 +49,21 @@ final class VaultSSHKeyring: SSHKeyring {
     private func items(for client: DoorClient) throws(SSHRefusal) -> SSHItems { SSHItems(try agent(for: client)) }
 
     private func agent(for client: DoorClient) throws(SSHRefusal) -> AgentClient {
-        let common: AgentClient
-        if let known = agents.withLock(\.common) {
-            common = known
-        } else {
-            common = try connect(nil)
-            agents.withLock { $0.common = common }
-        }
-        guard client.sandbox != nil || common.greeting.asksWhoClientsAre else { return common }
-        if let known = agents.withLock({ $0.own.first { $0.client == client }?.agent }) { return known }
-        let agent = try connect(client)
-        agents.withLock { agents in
-            agents.own.append((client, agent))
-            if agents.own.count > VaultSSHKeyring.mostAgents { agents.own.removeFirst() }
-        }
-        return agent
-    }
-
-    private func connect(_ client: DoorClient?) throws(SSHRefusal) -> AgentClient {
-        let agent: AgentClient?
-        do throws(VaultError) { agent = try house.agent(for: client) } catch { throw SSHRefusal(error) }
-        guard let agent else { throw .unavailable }
+        if let known = agents.withLock({ $0.first { $0.client == client }?.agent }) { return known }
+        let found: AgentClient?
+        do throws(VaultError) { found = try house.agent(for: client) } catch { throw SSHRefusal(error) }
+        guard let agent = found else { throw .unavailable }
         guard agent.greeting.access == .full else { throw .denied }
+        agents.withLock { agents in
+            agents.append((client, agent))
+            if agents.count > VaultSSHKeyring.mostAgents { agents.removeFirst() }
+        }
         return agent
     }
 
     /// What an error of the agent's means; a connection that has ended is not used again.
     private func refusal(_ error: VaultError, _ client: DoorClient) -> SSHRefusal {
-        if case .agent = error {
-            agents.withLock { agents in
-                agents.common = nil
-                agents.own.removeAll { $0.client == client }
-            }
-        }
+        if case .agent = error { agents.withLock { $0.removeAll { $0.client == client } } }
         return SSHRefusal(error)
     }
 }

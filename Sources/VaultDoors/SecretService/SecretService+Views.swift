@@ -45,6 +45,8 @@ extension SecretService {
         } catch { throw ServiceRefusal(error) }
         guard let agent else { throw house.hasVault ? .isLocked : .noVault }
         guard agent.greeting.access == .full else { throw .denied }
+        // Whose view is whose, and what is in one, is decided by what the agent has said.
+        agent.isBoundToRights = true
         // Another call has been faster.
         if let view = views[client] { return view }
         let view = VaultView(agent, client: client)
@@ -238,9 +240,4 @@ extension SecretService {
     }
 
     var now: UInt64 { Date().wholeSeconds }
-}
-
-extension AgentStatus {
-    /// Whether what a client may do, or what is written down of it, depends on its process.
-    var asksWhoClientsAre: Bool { isAuditing || hasRules }
 }

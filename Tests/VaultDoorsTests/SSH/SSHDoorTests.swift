@@ -28,7 +28,7 @@ final class SSHDoorWorld {
         house = try TestHouse(directory.path)
         try house.makeVault()
         var settings = AgentSettings(vault: house.path, version: "test")
-        settings.environment = house.environment
+        (settings.environment, settings.policy) = (house.environment, house.policy)
         server = try AgentServer(settings)
         let agentSocket = try AgentSocket.make(house.address)
         try server.start(on: agentSocket.descriptor)

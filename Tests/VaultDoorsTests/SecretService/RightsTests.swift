@@ -31,6 +31,21 @@ extension SecretService {
         }
     }
 
+    @Test func `rules that come while the service runs decide anew what its clients see`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            #expect(try client.alias("default") == BusClient.login)
+            let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+            try world.house.rule("{\"executable\": \"\(own)\", \"groups\": [\"work\"]}")
+            try client.lock()
+            try world.house.unlockNow()
+            let end = Patience.end
+            while (try? client.alias("default")) != BusClient.root + "/collection/work", .now < end {}
+            #expect(try client.alias("default") == BusClient.root + "/collection/work")
+        }
+    }
+
     @Test func `a client that is being looked at keeps no other waiting, and is answered then`() async throws {
         try await aside {
             let world = try ServiceWorld()
