@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
-internal import SystemPackage
+public import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultStorage
@@ -143,6 +144,17 @@ struct AccessPolicy: Sendable {
         } catch {
             throw .notUnderstood("'rules' is missing")
         }
+        // The kernel knows the processes of a script by its interpreter: such a rule would fit none of them.
+        if let script = zip(written, rules).first(where: { AccessPolicy.isScript($1.executable) })?.0.executable {
+            throw .script(script)
+        }
+    }
+
+    private static func isScript(_ path: String?) -> Bool {
+        guard let path else { return false }
+        var bytes: [UInt8] = [0, 0]
+        // The array has the room. A file that cannot be read is no script: its interpreter could not read it either.
+        return unsafe clinux_read_file(AT_FDCWD, path, &bytes, bytes.count) == 2 && bytes == Array("#!".utf8)
     }
 
     private struct File: Decodable {
@@ -162,6 +174,41 @@ public enum PolicyError: Error, Equatable, Sendable {
     case writableByOthers
     /// What it is, in words that quote nothing but keys.
     case notUnderstood(String)
+    /// A rule names a script: the kernel knows the processes of one by its interpreter. A rule by its unit or control
+    /// group holds.
+    case script(String)
+
+    /// Lower case, no full stop.
+    public var text: String {
+        switch self {
+        case .unreadable: "cannot read the policy"
+        case .writableByOthers: "others may write the policy"
+        case .notUnderstood(let what): "the policy is not understood: \(what)"
+        case .script(let path): "a rule of the policy names the script '\(path)', whose processes are its interpreter's"
+        }
+    }
+
+    /// The way out; nil: the text says it.
+    public var hint: String? {
+        switch self {
+        case .writableByOthers: "chmod go-w it"
+        case .script(let path):
+            """
+            name a unit, such as "unit": "assistant.scope", and start it by \
+            'systemd-run --user --scope --unit=assistant \(path)'
+            """
+        case .unreadable, .notUnderstood: nil
+        }
+    }
+}
+
+extension PolicyError {
+    /// Reads a policy as an agent would.
+    ///
+    /// - Returns: the programs that its rules name and that are not there.
+    public static func check(_ path: FilePath) throws(PolicyError) -> [String] {
+        try AccessPolicy(path).missingExecutables
+    }
 }
 
 extension AccessPolicy.Rule {

@@ -119,7 +119,7 @@ public final class AgentServer: Sendable {
                 group.next().execute { session.value.session.closeWhenDone(session.value.context) }
             }
         } catch {
-            settings.report("the policy is as it was: \(error)")
+            settings.report("the rules are as they were: \(error.text)")
         }
     }
 

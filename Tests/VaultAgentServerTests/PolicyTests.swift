@@ -137,6 +137,24 @@ struct PolicyTests {
         }
     }
 
+    @Test func `a rule for a script is refused, also by a link, since none of its processes would be known by it`()
+        throws
+    {
+        let directory = try TemporaryDirectory()
+        let (script, link) = (directory.path.appending("assistant"), directory.path.appending("link"))
+        try directory.write(Array("#!/bin/sh\n".utf8), to: "assistant")
+        try directory.write(Array("#".utf8), to: "short")
+        try #require(symlink("assistant", link.string) == 0)
+        for path in [script, link] {
+            let rules = "{\"rules\": [{\"unit\": \"u\"}, {\"executable\": \"\(path)\", \"access\": \"none\"}]}"
+            #expect(throws: PolicyError.script(path.string)) { try Self.policy(rules) }
+        }
+        for path in [directory.path.appending("short").string, directory.path.string, "/usr/bin/env", "/not/there"] {
+            _ = try Self.policy("{\"rules\": [{\"executable\": \"\(path)\", \"access\": \"none\"}]}")
+        }
+        #expect(PolicyError.script("/opt/assistant").hint?.contains("systemd-run --user --scope") == true)
+    }
+
     @Test func `a Flatpak application is known by its scope too`() {
         var process = ClientProcess(id: 1, user: 1)
         process.cgroup = "/user.slice/app-flatpak-org.example.App-4711.scope"

@@ -228,10 +228,11 @@ extension CommandError {
     }
 
     init(_ error: PolicyError) {
-        switch error {
-        case .unreadable: self.init(.inputOutput, "cannot read the policy")
-        case .writableByOthers: self.init(.inputOutput, "others may write the policy", hint: "chmod go-w it")
-        case .notUnderstood(let what): self.init(.usage, "the policy is not understood: \(what.printable)")
-        }
+        let status: ExitStatus =
+            switch error {
+            case .unreadable, .writableByOthers: .inputOutput
+            case .notUnderstood, .script: .usage
+            }
+        self.init(status, error.text.printable, hint: error.hint?.printable)
     }
 }

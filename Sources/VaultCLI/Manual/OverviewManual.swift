@@ -144,7 +144,9 @@ enum OverviewManual {
             ~/.config/vault/policy.json says what programs may ask of the agent. Of its rules the first that fits a
             client is the one that counts; without one everything is allowed. A rule names an executable (the client or
             a process that it descends from), a systemd unit, a control group (and those below) or a Flatpak
-            application, and grants access (full, inject-only or none) and access groups.
+            application, and grants access (full, inject-only or none) and access groups. An executable is a program: a
+            script is known by its interpreter, and is started in a unit for a rule, such as assistant.scope by
+            'systemd-run --user --scope --unit=assistant FILE'.
 
               {
                 // a program that may use secrets and not see them

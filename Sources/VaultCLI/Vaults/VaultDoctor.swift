@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import CLinux
 internal import Vault
 internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultStorage
 
@@ -49,6 +50,11 @@ struct Doctor: ParsableCommand {
             findings.append(.bad(error.message))
         }
         findings.append(Doctor.lookAtAgent())
+        do throws(PolicyError) { findings += try Doctor.lookAtPolicy() } catch {
+            let error = CommandError(error)
+            failure = failure ?? error
+            findings.append(.bad(error.message))
+        }
         findings += Doctor.lookAtProcess()
         findings += DoorsCheck.findings(DoorsState(), PinentryLook.ofProcess())
         if isReplicated {
@@ -94,6 +100,14 @@ struct Doctor: ParsableCommand {
                     "the agent is of version \(status.version.printable): 'vault agent --stop', and unlock again")
         } catch {
             return .warning(CommandError(error).message)
+        }
+    }
+
+    /// Only what is wrong with it.
+    private static func lookAtPolicy() throws(PolicyError) -> [Finding] {
+        guard let path = Vault.configurationDirectory?.appending("policy.json") else { return [] }
+        return try PolicyError.check(path).map { program in
+            .warning("a rule of the policy names the program '\(program.printable)', which is not there")
         }
     }
 
