@@ -17,8 +17,11 @@ struct Caller: Sendable {
 
     var isConfined: Bool { confinement != nil }
 
+    /// Whether it may do what is about the vault as a whole, and not about items that it sees.
+    var isWhole: Bool { access == .full && !isConfined }
+
     /// Whether it may ask people for the passphrase, on everyone's behalf.
-    var isDoor: Bool { access == .full && !isConfined && door == nil }
+    var isDoor: Bool { isWhole && door == nil }
 
     /// The vault as the caller sees it.
     func view(of vault: Vault) -> Vault { isAttended ? vault.attended() : vault }

@@ -50,7 +50,9 @@ extension TurnRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 }
 
-extension StopRequest: ServedRequest {}
+extension StopRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+}
 
 /// It tells which items there are, as a query does that opens nothing.
 extension WatchRequest: ServedRequest {
@@ -80,7 +82,7 @@ extension LockRequest: VaultRequest {
 
 extension IdleLimitRequest: VaultRequest {
     /// How long the vault is open is not for one group's programs to say.
-    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         answers.keeper.setIdleLimit(.seconds(Int64(value)))
@@ -231,7 +233,7 @@ extension ForgetRequest: VaultRequest {
 
 extension HistoryLimitRequest: VaultRequest {
     /// What is kept of every item is not for one group's programs to say.
-    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
         let limit = try answers.use(caller) { vault throws(VaultError) in
@@ -246,7 +248,7 @@ extension HistoryLimitRequest: VaultRequest {
 }
 
 extension DeletedItemsLimitRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [CountReply] {
         let days = try answers.use(caller) { vault throws(VaultError) in
@@ -273,6 +275,9 @@ extension PurgeHistoryRequest: VaultRequest {
 // MARK: The device and the file
 
 extension DeviceIdentifierRequest: VaultRequest {
+    /// All programs of the device have one identifier of a name.
+    func isPermitted(to caller: Caller) -> Bool { reset ? caller.isWhole : caller.access == .full }
+
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [IdentifierReply] {
         let identifier = try answers.use(caller) { vault throws(VaultError) in
             try reset
@@ -287,6 +292,8 @@ extension DeviceIdentifierRequest: VaultRequest {
 }
 
 extension CompactRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [DoneReply] {
         try answers.use(caller) { vault throws(VaultError) in try vault.compact() }
         return [DoneReply()]
@@ -294,12 +301,18 @@ extension CompactRequest: VaultRequest {
 }
 
 extension VerifyRequest: VaultRequest {
+    /// The result counts the items of all groups.
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [VerificationReply] {
         [VerificationReply(try answers.use(caller) { vault throws(VaultError) in try vault.verify(deep: deep) })]
     }
 }
 
 extension AuditRequest: VaultRequest {
+    /// The result counts what all programs do.
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [AuditReply] {
         guard let directory = answers.auditDirectory else { throw .unimplemented }
         let (entries, firstChanged) = try answers.use(caller) { vault throws(VaultError) in
@@ -313,7 +326,7 @@ extension AuditRequest: VaultRequest {
 
 extension SyncRequest: VaultRequest {
     /// Other devices hear of the items of every group.
-    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         let result = try answers.keeper.sync(withFingerprint: withFingerprint)
@@ -325,7 +338,7 @@ extension SyncRequest: VaultRequest {
 }
 
 extension FleetRequest: VaultRequest {
-    func isPermitted(to caller: Caller) -> Bool { caller.access == .full && !caller.isConfined }
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 
     func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
         let look = try answers.use(caller) { vault throws(VaultError) in

@@ -340,6 +340,25 @@ struct PolicyTests {
         }
     }
 
+    @Test func `who is confined to groups stops nothing, counts nothing and changes nothing of others`() throws {
+        let agent = try Self.agent("\"groups\": [\"app\"]")
+        let vault = try agent.opened()
+        try vault.add(.generic("private"))
+        let identifier = try vault.deviceIdentifier(for: "other")
+        let client = try agent.unlocked(nil)
+        #expect(throws: VaultError.agent(.refused)) { try client.stop() }
+        #expect(throws: VaultError.agent(.refused)) { try client.compact() }
+        #expect(throws: VaultError.agent(.refused)) { try client.verify(deep: false) }
+        #expect(throws: VaultError.agent(.refused)) { try client.checkAuditLog() }
+        #expect(throws: VaultError.agent(.refused)) {
+            try client.resetDeviceIdentifier(for: "other", thisDeviceOnly: false)
+        }
+        #expect(try client.deviceIdentifier(for: "other", thisDeviceOnly: false) == identifier)
+        #expect(throws: VaultError.agent(.refused)) { try client.setIdleLimit(1) }
+        #expect(try client.add(.generic("own"))[.accessGroup] == "app")
+        try client.lock()
+    }
+
     @Test func `a process is known by its program, its ancestors and its control group`() throws {
         let process = ClientProcess.own.looked()
         #expect(process.executable == (try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")))
