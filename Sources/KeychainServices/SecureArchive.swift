@@ -6,11 +6,13 @@ public import Foundation
 public enum SecureArchiveError: Error, Equatable, Sendable {
     /// What the `SecItem…` call of the same purpose answers, such as errSecInteractionNotAllowed for a locked vault.
     case status(OSStatus)
-    /// The archive has an object of a class that is not on the list.
+    /// The archive has an object of a class that is not on the list, or its first object is of another class than the
+    /// one asked for: the name of that class.
     case notAllowed(String)
     /// It is no archive, or lies: a reference to nothing, an object that contains itself, keys without values.
     case malformed
-    /// The object, or one that it refers to, is not of `NSSecureCoding`.
+    /// The object, or one that it refers to, is not of `NSSecureCoding`, is of a class that an archive cannot name (one
+    /// inside of another, a private or a generic one), or lies deeper than 128 objects in each other.
     case notEncodable
 }
 
@@ -60,20 +62,26 @@ public enum SecureArchive {
     }
 
     /// An archive as `NSKeyedArchiver` writes it.
+    ///
+    /// - Throws: `.notEncodable`, where Foundation on Linux ends the process.
     public static func archived(_ object: any NSObject & NSSecureCoding) throws(SecureArchiveError) -> Data {
-        do { return try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true) } catch {
-            throw .notEncodable
-        }
+        try SecureArchiver.data(of: object)
     }
 
-    /// The object of an archive that another program may have written.
+    /// An object of an archive that another program may have written, binary or XML.
+    ///
+    /// - Parameter key: under which the archiver encoded the object; by default as the root object.
     public static func unarchived<Object: NSObject & NSSecureCoding>(
-        _ data: Data, of type: Object.Type, allowing classes: [AnyClass] = []
+        _ data: Data, of type: Object.Type, allowing classes: [AnyClass] = [],
+        forKey key: String = NSKeyedArchiveRootObjectKey
     ) throws(SecureArchiveError) -> Object {
-        guard let object = try SecureUnarchiver.object(from: data, allowing: [type] + classes) as? Object else {
+        guard let object = try SecureUnarchiver.object(from: data, allowing: [type] + classes, key) else {
             throw .malformed
         }
-        return object
+        guard let typed = object as? Object else {
+            throw .notAllowed(SecureUnarchiver.name(of: Swift.type(of: object as AnyObject)))
+        }
+        return typed
     }
 
     private static func perform(

@@ -18,14 +18,17 @@ final class SecureUnarchiver: NSCoder {
 
     private init(_ objects: [SecretValue]) { self.objects = objects }
 
-    static func object(from data: Data, allowing classes: [AnyClass]) throws(SecureArchiveError) -> Any? {
+    /// - Parameter key: of the object among those that the archive begins with.
+    static func object(
+        from data: Data, allowing classes: [AnyClass], _ key: String
+    ) throws(SecureArchiveError) -> Any? {
         let archive: SecretValue
         do throws(ValueFormatError) { archive = try SecretValue(archive: data) } catch { throw .malformed }
         guard archive["$archiver"].string == "NSKeyedArchiver", let objects = archive["$objects"].array,
             objects.first?.string == "$null"
         else { throw .malformed }
         let unarchiver = SecureUnarchiver(objects)
-        let root = unarchiver.object(archive["$top"]["root"], allowing: classes)
+        let root = unarchiver.object(archive["$top"][key], allowing: classes)
         if let flaw = unarchiver.flaw { throw flaw }
         return root
     }
@@ -45,7 +48,7 @@ final class SecureUnarchiver: NSCoder {
         guard objects.indices.contains(number) else { return fail(.malformed) }
         guard let object = decoded[number] ?? decode(number, allowing: classes) else { return nil }
         guard let typed = object as? NSObject, isAllowed(typed, classes) else {
-            return fail(.notAllowed(String(describing: type(of: object))))
+            return fail(.notAllowed(Self.name(of: type(of: object as AnyObject))))
         }
         decoded[number] = object
         return object
@@ -95,7 +98,7 @@ final class SecureUnarchiver: NSCoder {
     }
 
     /// As `NSStringFromClass` has it, which ends the process on a class inside of another.
-    private static func name(of type: AnyClass) -> String {
+    static func name(of type: AnyClass) -> String {
         let name = String(reflecting: type)
         return name.hasPrefix("Foundation.") ? String(name.dropFirst("Foundation.".count)) : name
     }

@@ -44,6 +44,37 @@ final class Person: NSObject, NSSecureCoding {
     }
 }
 
+/// As a class is written that knows nothing of secure coding.
+final class PlainPerson: NSObject, NSCoding {
+    func encode(with coder: NSCoder) { coder.encode("Ada", forKey: "name") }
+    override init() {}
+    init?(coder: NSCoder) {}
+}
+
+/// A link of a chain of objects.
+final class Link: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    let part: (any NSObject & NSCoding)?
+    let isOnCondition: Bool
+
+    init(_ part: (any NSObject & NSCoding)?, isOnCondition: Bool = false) {
+        (self.part, self.isOnCondition) = (part, isOnCondition)
+    }
+
+    func encode(with coder: NSCoder) {
+        if isOnCondition {
+            coder.encodeConditionalObject(part, forKey: "part")
+        } else {
+            coder.encode(part, forKey: "part")
+        }
+    }
+
+    init?(coder: NSCoder) {
+        part = coder.decodeObject(of: Link.self, forKey: "part")
+        isOnCondition = false
+    }
+}
+
 /// Archives of anybody: an object of the classes on the list, or an error.
 struct SecureArchiveTests {
     private static let foundation: [AnyClass] = [
@@ -69,6 +100,64 @@ struct SecureArchiveTests {
         #expect(throws: SecureArchiveError.self) { try SecureArchive.unarchived(person, of: NSArray.self) }
         #expect(throws: SecureArchiveError.self) {
             try SecureArchive.unarchived(person, of: Person.self, allowing: [NSArray.self])
+        }
+    }
+
+    @Test func `an object that no archive can have is refused wherever it lies, and the object before stays`() throws {
+        final class Inner: NSObject, NSSecureCoding {
+            static var supportsSecureCoding: Bool { true }
+            override init() {}
+            func encode(with coder: NSCoder) {}
+            init?(coder: NSCoder) {}
+        }
+        let vault = try Vault.inMemory()
+        try Vault.withDefault(vault) {
+            try SecureArchive.set(NSString("before"), service: "s")
+            for parts in [
+                [PlainPerson()], ["x", PlainPerson()], [NSDictionary(dictionary: ["k": PlainPerson()])],
+                [Link(PlainPerson())], [Link(Link(PlainPerson()))], [Inner()], [Link(Inner())], [NSObject()],
+                [NSSet(array: [PlainPerson()])],
+            ] as [[Any]] {
+                #expect(throws: SecureArchiveError.notEncodable) {
+                    try SecureArchive.set(NSArray(array: parts), service: "s")
+                }
+            }
+            #expect(try SecureArchive.object(of: NSString.self, service: "s") == "before")
+        }
+    }
+
+    @Test func `a chain as long as it can be read is stored, and a longer one is refused`() throws {
+        func chain(_ length: Int) -> Link { (1..<length).reduce(Link(nil)) { link, _ in Link(link) } }
+        let whole = try SecureArchive.archived(chain(SecretValue.deepest))
+        let back = try SecureArchive.unarchived(whole, of: Link.self)
+        #expect(sequence(first: back) { $0.part as? Link }.reduce(0) { count, _ in count + 1 } == SecretValue.deepest)
+        for length in [SecretValue.deepest + 1, 5000] {
+            #expect(throws: SecureArchiveError.notEncodable) { try SecureArchive.archived(chain(length)) }
+        }
+        // Siblings, and what is encoded on a condition, make nothing deep.
+        let many = NSArray(array: (0..<1000).map { Link(Link(nil, isOnCondition: true), isOnCondition: $0 % 2 == 0) })
+        let archive = try SecureArchive.archived(many)
+        let read = try SecureArchive.unarchived(archive, of: NSArray.self, allowing: [Link.self])
+        #expect(read.count == 1000)
+    }
+
+    @Test func `an archive in XML, and an object under a key, are read; another class is named`() throws {
+        let archiver = NSKeyedArchiver(requiringSecureCoding: true)
+        archiver.outputFormat = .xml
+        archiver.encode(Person("ada", friend: Person("bob")), forKey: "first")
+        archiver.encode(NSString("x"), forKey: "second")
+        let data = archiver.encodedData
+        #expect(data.starts(with: Data("<?xml".utf8)))
+        let ada = try SecureArchive.unarchived(data, of: Person.self, forKey: "first")
+        #expect(ada.name == "ada" && ada.friend?.name == "bob" && ada.tags == ["漢字", "b"] && ada.height == 1.75)
+        #expect(try SecureArchive.unarchived(data, of: NSString.self, forKey: "second") == "x")
+        #expect(throws: SecureArchiveError.malformed) { try SecureArchive.unarchived(data, of: Person.self) }
+        let list = try SecureArchive.archived(NSArray(array: ["x"]))
+        #expect(throws: SecureArchiveError.notAllowed("NSArray")) {
+            try SecureArchive.unarchived(list, of: NSString.self, allowing: [NSArray.self])
+        }
+        #expect(throws: SecureArchiveError.notAllowed("NSString")) {
+            try SecureArchive.unarchived(data, of: Person.self, forKey: "second")
         }
     }
 

@@ -22,11 +22,15 @@ extension SecretValue {
         self = try XMLPropertyListReader.read(bytes)
     }
 
-    /// Reads what `NSKeyedArchiver` writes; where an object is named there is a dictionary with its number, see
-    /// ``archivedObject``.
+    /// Reads what `NSKeyedArchiver` writes, binary or XML; where an object is named there is a dictionary with its
+    /// number, see ``archivedObject``.
     package init(archive data: some Collection<UInt8>) throws(ValueFormatError) {
         let bytes = Array(data)
-        guard bytes.starts(with: BinaryPropertyListReader.magic) else { throw .notAPropertyList }
+        guard bytes.starts(with: BinaryPropertyListReader.magic) else {
+            // XML lists have such dictionaries themselves.
+            self = try SecretValue(propertyList: bytes)
+            return
+        }
         self = try BinaryPropertyListReader.read(bytes, readsIdentifiers: true)
     }
 
