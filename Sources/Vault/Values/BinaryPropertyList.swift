@@ -31,26 +31,16 @@ struct BinaryPropertyListReader {
         return try reader.object(root, depth: 0)
     }
 
-    /// Makes sure that a list can be given to a reader that trusts what it reads: Foundation's.
+    /// Whether the list is of a value that the encoder of Foundation wrote, which has the text `$null` for a nil.
     ///
-    /// - Throws: as ``read(_:readsIdentifiers:)``, without making any of the objects.
-    static func check(_ bytes: [UInt8]) throws(ValueFormatError) {
-        var (reader, root) = try BinaryPropertyListReader.open(bytes)
-        try reader.check(root, depth: 0)
-    }
-
-    /// The list whose root is the only element of the array that is its root now.
-    static func unwrapped(_ bytes: consuming [UInt8]) throws(ValueFormatError) -> [UInt8] {
-        var (reader, root) = try BinaryPropertyListReader.open(bytes)
-        let offset = try reader.offset(of: root)
-        let element = try reader.references(1, at: offset + 1)[0]
-        guard bytes[offset] == 0xA1 else { throw .malformed(offset: offset) }
-        // The array stays where it is, and nothing names it.
-        let place = bytes.count - trailerLength + 16
-        for index in 0..<8 {
-            bytes[place + index] = UInt8(truncatingIfNeeded: UInt64(element) >> UInt64(56 - 8 * index))
-        }
-        return bytes
+    /// Values were given to it in an array, whose element was then named as the root: the array is still the first
+    /// object, where ``BinaryPropertyListWriter`` has one without parts.
+    static func isOfFoundation(_ bytes: [UInt8]) -> Bool {
+        guard let (opened, root) = try? BinaryPropertyListReader.open(bytes), let first = try? opened.offset(of: 0),
+            bytes[first] == 0xA1
+        else { return false }
+        var reader = opened
+        return (try? reader.references(1, at: first + 1)) == [root]
     }
 
     private static func open(_ bytes: [UInt8]) throws(ValueFormatError) -> (BinaryPropertyListReader, root: Int) {
@@ -98,26 +88,6 @@ struct BinaryPropertyListReader {
         guard depth <= SecretValue.deepest else { throw .tooDeep }
         guard left > 0 else { throw .tooLarge }
         left -= 1
-    }
-
-    private mutating func check(_ index: Int, depth: Int) throws(ValueFormatError) {
-        let offset = try offset(of: index)
-        let (kind, low) = (bytes[offset] >> 4, Int(bytes[offset] & 15))
-        guard kind == 0xA || kind == 0xD else {
-            // What has no parts is as dear to check as to make, but for texts and data.
-            guard kind >= 4, kind <= 7 else { return _ = try object(index, depth: depth) }
-            try begin(depth: depth)
-            let (start, length) = try length(low, at: offset)
-            guard length <= UInt64(tableOffset) else { throw .malformed(offset: offset) }
-            _ = try take(kind == 6 ? length * 2 : length, at: start)
-            return
-        }
-        try begin(depth: depth)
-        let (start, length) = try length(low, at: offset)
-        guard length <= UInt64(tableOffset) else { throw .malformed(offset: offset) }
-        for reference in try references(kind == 0xD ? length * 2 : length, at: start) {
-            try check(reference, depth: depth + 1)
-        }
     }
 
     private mutating func object(_ index: Int, depth: Int) throws(ValueFormatError) -> SecretValue {

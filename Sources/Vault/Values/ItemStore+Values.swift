@@ -101,22 +101,12 @@ struct StoredValue {
     let data: Data
 
     init(_ value: some Encodable, _ encoding: ValueEncoding) throws(VaultError) {
-        if encoding == .propertyList, let plain = SecretValue(plain: value) {
-            self = try StoredValue(plain)
-            return
-        }
         self.encoding = encoding
         do {
             switch encoding {
             case .json: data = try JSONEncoder().encode(value)
             case .propertyList:
-                // Foundation's encoder takes no bare number or text: it gets them in an array.
-                let encoder = PropertyListEncoder()
-                encoder.outputFormat = .binary
-                let bytes = try BinaryPropertyListReader.unwrapped(Array(try encoder.encode([value])))
-                // A date that is not finite is written by it, and read by nobody.
-                try BinaryPropertyListReader.check(bytes)
-                data = Data(bytes)
+                data = Data(try BinaryPropertyListWriter.write(try ValueEncoder.encode(value), allowsNull: true))
             }
         } catch { throw VaultError(shape: error) }
     }
@@ -153,9 +143,10 @@ struct StoredValue {
         switch encoding {
         case .json: return try JSONDecoder().decode(type, from: data)
         case .propertyList:
-            // Foundation's decoder ends the process on what is nested deep enough.
-            try BinaryPropertyListReader.check(Array(data))
-            return try PropertyListDecoder().decode(type, from: data)
+            let bytes = Array(data)
+            return try ValueDecoder.decode(
+                type, from: try SecretValue(propertyList: bytes),
+                readsNullText: BinaryPropertyListReader.isOfFoundation(bytes))
         }
     }
 
@@ -167,23 +158,6 @@ struct StoredValue {
                 case .propertyList: return try SecretValue(propertyList: data)
                 }
             } catch { throw VaultError(shape: error) }
-        }
-    }
-}
-
-extension SecretValue {
-    /// A value that stands for itself in a property list, as Foundation's encoder writes it too, which takes longer
-    /// than the rest of what is to be done.
-    fileprivate init?(plain value: some Encodable) {
-        switch value {
-        case let string as String: self = .string(string)
-        case let integer as Int: self = .integer(Int64(integer))
-        case let bool as Bool: self = .bool(bool)
-        case let real as Double: self = .real(real)
-        case let data as Data: self = .data(data)
-        case let date as Date: self = .date(date)
-        case let strings as [String]: self = .array(strings.map { .string($0) })
-        default: return nil
         }
     }
 }

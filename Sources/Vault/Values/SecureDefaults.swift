@@ -45,8 +45,7 @@ public final class SecureDefaults: Sendable {
         of type: Value.Type = Value.self, forKey key: String
     ) throws(VaultError) -> Value? {
         guard let value = try value(forKey: key) else { return nil }
-        let stored = try StoredValue(value)
-        do { return try stored.decoded(as: type) } catch { throw VaultError(shape: error) }
+        do { return try ValueDecoder.decode(type, from: value) } catch { throw VaultError(shape: error) }
     }
 
     /// Also of a number or a date, as text; nil for anything else.
@@ -151,7 +150,9 @@ public final class SecureDefaults: Sendable {
 
     /// Sets a value of any Codable type.
     public func set(encoding value: some Encodable, forKey key: String) throws(VaultError) {
-        try set(try StoredValue(value, .propertyList).value, forKey: key)
+        let encoded: SecretValue
+        do { encoded = try ValueEncoder.encode(value) } catch { throw VaultError(shape: error) }
+        try set(encoded, forKey: key)
     }
 
     /// Sets a value to what becomes of the present one, of which the suite itself may have none.
