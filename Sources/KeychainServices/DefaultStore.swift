@@ -149,7 +149,7 @@ extension VaultError {
         case .unimplemented: errSecUnimplemented
         case .presenceRequired: errSecInteractionNotAllowed
         case .versionMismatch, .itemChanged, .notADeviceIdentifier, .insideTransaction: errSecInternal
-        case .valueMismatch: errSecDecode
+        case .valueMismatch, .migrationFailed: errSecDecode
         case .cancelled: errSecUserCanceled
         case .closed: errSecNotAvailable
         case .storage(let error): error.status

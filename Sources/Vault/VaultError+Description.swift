@@ -25,6 +25,7 @@ extension VaultError: LocalizedError {
             path.isEmpty
                 ? "The value is of another shape than what was asked for."
                 : "The value is of another shape than what was asked for, at '\(path)'."
+        case .migrationFailed: "The program could not convert the value, which is of an older shape."
         case .cancelled: "The task was cancelled before the call began, or a person has said no."
         case .storage(let error): error.errorDescription
         case .agent(let flaw): "The agent cannot be asked: \(flaw.phrase)."

@@ -38,6 +38,8 @@ public enum VaultError: Error, Equatable, Sendable {
     /// The value is of another shape than the type that was asked for: errSecDecode, -26275. The path leads to the
     /// first part that does not fit, such as `servers[2].port`; empty: the value itself.
     case valueMismatch(path: String)
+    /// The program's own conversion of a value of an older shape threw this: errSecDecode, -26275.
+    case migrationFailed(MigrationFailure)
     /// The task was cancelled before the call began, or a person who was asked has said no. Nothing was done:
     /// errSecUserCanceled, -128.
     case cancelled

@@ -78,6 +78,8 @@ extension MessageWriter {
         case .presenceRequired: put(code: .presenceRequired)
         case .noSuchAttribute(let name): put(code: .noSuchAttribute, name)
         case .valueMismatch(let path): put(code: .valueMismatch, path)
+        // Values are converted by the program that reads them, never by an agent.
+        case .migrationFailed: put(code: .valueMismatch, "")
         case .agent(let flaw):
             put(code: .agent, flaw)
         case .parameter(let flaw): put(parameter: flaw)

@@ -106,6 +106,7 @@ extension CommandError {
         case .itemChanged: self.init(.changed, "the item changed while it was read", hint: "try again")
         case .valueMismatch(let path):
             self.init(.failure, "the value is of another shape\(path.isEmpty ? "" : ", at '\(path)'")")
+        case .migrationFailed: self.init(.failure, "the value is of an older shape")
         case .closed, .insideTransaction: self.init(.failure, "the vault was used out of turn")
         case .cancelled: self.init(.cancelled, "cancelled")
         case .storage(let error): self.init(error)

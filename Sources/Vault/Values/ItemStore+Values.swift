@@ -17,13 +17,30 @@ public enum ValueEncoding: String, Sendable {
 
 /// How a value of an older shape becomes one of today's.
 public struct ValueMigration<Value>: Sendable {
-    let migrate: @Sendable (StoredValue) throws -> Value
+    /// Nil: the stored value is of another shape than the older one.
+    let migrate: @Sendable (StoredValue) throws -> Value?
 
-    /// - Parameter convert: what it throws ends the reading.
+    /// - Parameter convert: what it throws ends the reading, as `.migrationFailed`; a `VaultError` as it is.
     public init<Older: Decodable & SendableMetatype>(
         from older: Older.Type, _ convert: @escaping @Sendable (Older) throws -> Value
     ) {
-        migrate = { try convert(try $0.decoded(as: older)) }
+        migrate = { stored in
+            guard let value = try? stored.decoded(as: older) else { return nil }
+            return try convert(value)
+        }
+    }
+}
+
+/// What the conversion of an older shape threw.
+public struct MigrationFailure: Error, Equatable, Sendable {
+    public let underlying: any Error
+
+    public init(underlying: any Error) { self.underlying = underlying }
+
+    /// Whether both are of one type and describe themselves alike.
+    public static func == (first: MigrationFailure, second: MigrationFailure) -> Bool {
+        type(of: first.underlying) == type(of: second.underlying)
+            && String(reflecting: first.underlying) == String(reflecting: second.underlying)
     }
 }
 
@@ -55,7 +72,8 @@ extension ItemStore {
     /// - Parameter older: shapes that it may still have, tried in turn when it has not this one. What is stored stays
     ///   as it is until it is set again.
     /// - Returns: nil when there is none.
-    /// - Throws: `.valueMismatch` with the path to what does not fit, never with what is there; `.locked`.
+    /// - Throws: `.valueMismatch` with the path to what does not fit, never with what is there; `.migrationFailed` with
+    ///   what the conversion of an older shape threw; `.locked`.
     public func value<Value: Decodable>(
         of type: Value.Type = Value.self, for key: ItemKey, migrating older: ValueMigration<Value>...
     ) throws(VaultError) -> Value? {
@@ -78,8 +96,8 @@ extension ItemStore {
         let stored = try StoredValue(item)
         do { return try stored.decoded(as: type) } catch {
             for migration in older {
-                do { return try migration.migrate(stored) } catch is DecodingError { continue } catch {
-                    throw VaultError.valueMismatch(path: "")
+                do { if let value = try migration.migrate(stored) { return value } } catch {
+                    throw error as? VaultError ?? .migrationFailed(MigrationFailure(underlying: error))
                 }
             }
             throw VaultError(shape: error)

@@ -106,6 +106,48 @@ struct TypedValueTests {
         }
     }
 
+    @Test func `what a migration throws arrives as it was thrown, and leaves what is stored`() throws {
+        let vault = try Vault.inMemory()
+        struct TooOld: Error, Equatable { let year: Int }
+        try vault.set(OldSettings(title: "old"), for: "s")
+        let failing = ValueMigration<Settings>(from: OldSettings.self) { _ in throw TooOld(year: 1999) }
+        let locked = ValueMigration<Settings>(from: OldSettings.self) { _ in throw VaultError.locked }
+        let never = ValueMigration<Settings>(from: [Int].self) { _ in throw TooOld(year: 1) }
+        let failure = VaultError.migrationFailed(MigrationFailure(underlying: TooOld(year: 1999)))
+        #expect(throws: failure) { try vault.value(for: "s", migrating: never, failing, locked) }
+        #expect(throws: VaultError.locked) { try vault.value(for: "s", migrating: locked, failing) }
+        #expect(failure != .migrationFailed(MigrationFailure(underlying: TooOld(year: 1))))
+        #expect(!(failure.errorDescription ?? "1999").contains("1999"))
+        #expect(try vault.value(of: OldSettings.self, for: "s")?.title == "old")
+    }
+
+    @Test func `the value of one field is set and read, and the secret and the other fields stay`() throws {
+        let test = try TestVault()
+        let key = ItemKey.genericPassword(service: "s", account: "a")
+        #expect(try test.vault.value(of: Int.self, for: key, field: "n") == nil)
+        try test.vault.set(5, for: key, field: "n")
+        try test.vault.update(matching: Query(key), with: ItemChanges(secret: "main"))
+        try test.vault.set(["a": settings], for: key, field: "settings")
+        #expect(try test.vault.value(for: key, field: "n") == 5)
+        #expect(try test.vault.value(for: key, field: "settings") == ["a": settings])
+        #expect(try test.vault.value(of: Int.self, for: key, field: "none") == nil)
+        #expect(try test.vault.first(key)?.secretString() == "main")
+        #expect(throws: VaultError.valueMismatch(path: "settings.a.servers[0]")) {
+            struct Other: Decodable { var servers: [Int] }
+            return try test.vault.value(of: [String: Other].self, for: key, field: "settings")?.count
+        }
+        struct Counter: StoredFields { @Stored("n") var n = 0 }
+        #expect(AccountStore(test.vault, account: "a", of: Counter.self, service: "s").n == 5)
+        try test.vault.lock()
+        #expect(throws: VaultError.locked) { try test.vault.value(of: Int.self, for: key, field: "n") }
+    }
+
+    @Test func `a task sets and reads the value of one field too`() async throws {
+        let vault = try Vault.inMemory()
+        try await vault.set(["a": settings], for: .value("s"), field: "settings")
+        #expect(try await vault.value(for: .value("s"), field: "settings") == ["a": settings])
+    }
+
     @Test func `in a locked vault a value is neither absent nor of another shape`() throws {
         let test = try TestVault()
         try test.vault.set(1, for: "n")
