@@ -4,13 +4,23 @@ internal import Synchronization
 
 /// A class or struct of a program's own whose ``Stored`` properties an ``AccountStore`` keeps.
 public protocol StoredFields {
+    /// The service of the items of all accounts. It is the name of the type, without its module, where the type does
+    /// not say it: two types of one name share their items then, and one that is renamed finds none.
+    static var service: String { get }
+
     init()
+}
+
+extension StoredFields {
+    public static var service: String { String(describing: Self.self) }
 }
 
 /// The fields of accounts, one item each: read from the vault, and saved when they are set.
 ///
 /// There is no save to forget: `account.email = "…"` is durable when it returns, and what goes wrong is told by
-/// ``errors``. `try account.save { $0.email = "…" }` throws it, and saves several fields as one.
+/// ``errors``. `try account.save { $0.email = "…" }` throws it, and saves several fields as one. A value that is made
+/// of the one before, such as a counter, wants `save`: `account.visits += 1` reads and then sets, and another thread or
+/// process may set the field between the two.
 ///
 /// An account is a generic password; each field is one of its named fields. Processes that change different fields of
 /// one account take nothing from each other.
@@ -23,12 +33,12 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
 
     /// - Parameters:
     ///   - account: which account; one that does not exist yet is made with its first field.
-    ///   - service: of the items of all accounts; nil: the name of the type.
+    ///   - service: of the items of all accounts; nil: that of the type.
     public init(
         _ store: any ItemStore, account: String, of type: Fields.Type = Fields.self, service: String? = nil
     ) {
         self.store = store
-        self.service = service ?? String(describing: type)
+        self.service = service ?? type.service
         name = Mutex(account)
         failures = FieldFailures()
     }
@@ -52,9 +62,12 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
             return context.fields(Fields.self)[keyPath: field]
         }
         set {
-            do throws(VaultError) { try save { $0[keyPath: field] = newValue } } catch {
-                failures.tell(FieldFailure(account: account, error: error))
-            }
+            do throws(VaultError) {
+                let context = StoredContext(store, key)
+                var fields = context.fields(Fields.self)
+                fields[keyPath: field] = newValue
+                try context.save()
+            } catch { failures.tell(FieldFailure(account: account, error: error)) }
         }
     }
 
@@ -69,25 +82,36 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
     }
 
     /// Changes fields: all of them are durable when this returns, or none when it throws.
+    ///
+    /// A body that reads a field may run more than once: where another thread or process has changed the account since,
+    /// nothing is written, and the body runs again with what is there then.
+    ///
+    /// - Throws: what the body throws; `.versionMismatch` after 1,000 runs.
     @discardableResult
     public func save<R>(_ body: (inout Fields) throws(VaultError) -> R) throws(VaultError) -> R {
-        let context = StoredContext(store, key)
-        var fields = context.fields(Fields.self)
-        let result = try body(&fields)
-        try context.save()
-        return result
+        for _ in 0..<Self.mostAttempts {
+            let context = StoredContext(store, key)
+            var fields = context.fields(Fields.self)
+            let result = try body(&fields)
+            if try context.saveIfUnchanged() { return result }
+        }
+        throw .versionMismatch
     }
 
     /// As the other `save`, for a body that throws errors of its own: nothing is changed then.
     @_disfavoredOverload
     @discardableResult
     public func save<R>(_ body: (inout Fields) throws -> R) throws -> R {
-        let context = StoredContext(store, key)
-        var fields = context.fields(Fields.self)
-        let result = try body(&fields)
-        try context.save()
-        return result
+        for _ in 0..<Self.mostAttempts {
+            let context = StoredContext(store, key)
+            var fields = context.fields(Fields.self)
+            let result = try body(&fields)
+            if try context.saveIfUnchanged() { return result }
+        }
+        throw VaultError.versionMismatch
     }
+
+    private static var mostAttempts: Int { 1000 }
 
     // MARK: Accounts
 
@@ -211,22 +235,53 @@ final class StoredContext: Sendable {
         }
     }
 
-    /// Writes the changes as one.
+    /// Writes the changes as one, whatever the item has become since it was read.
     ///
     /// - Throws: also what kept a field from being read or encoded: nothing is changed then.
     func save() throws(VaultError) {
-        let (changes, failure) = state.withLock { ($0.changes, $0.failure) }
-        if let failure { throw failure.error }
+        let changes = try sound().changes
         guard !changes.isEmpty else { return }
         do throws(VaultError) {
             try store.update(matching: Query(key), with: ItemChanges(fields: changes))
         } catch {
             guard error == .itemNotFound else { throw error }
-            let fields = changes.compactMapValues { $0 }
-            guard !fields.isEmpty else { return }
-            let type = [ValueEncoding.attribute: ValueEncoding.propertyList.rawValue]
-            try store.set(Item(key, userAttributes: type, fields: fields))
+            if let item = newItem(changes) { try store.set(item) }
         }
+    }
+
+    /// As ``save()``, where the item is as it was when a field was read of it. Returns false when it is not: nothing is
+    /// changed then.
+    func saveIfUnchanged() throws(VaultError) -> Bool {
+        let state = try sound()
+        guard !state.changes.isEmpty else { return true }
+        guard let known = state.item else {
+            try save()
+            return true
+        }
+        do throws(VaultError) {
+            if let record = known.first?.record {
+                try store.update(record, with: ItemChanges(fields: state.changes))
+            } else if let item = newItem(state.changes) {
+                try store.add(item)
+            }
+            return true
+        } catch {
+            guard [.versionMismatch, .itemNotFound, .duplicateItem].contains(error) else { throw error }
+            return false
+        }
+    }
+
+    private func sound() throws(VaultError) -> State {
+        let state = state.withLock { $0 }
+        if let failure = state.failure { throw failure.error }
+        return state
+    }
+
+    /// Nil where every change takes a field away: there is none, and no account is made for it.
+    private func newItem(_ changes: [String: Secret?]) -> Item? {
+        let fields = changes.compactMapValues { $0 }
+        let type = [ValueEncoding.attribute: ValueEncoding.propertyList.rawValue]
+        return fields.isEmpty ? nil : Item(key, userAttributes: type, fields: fields)
     }
 }
 
@@ -240,12 +295,4 @@ private final class FieldFailures: Sendable {
     deinit { continuation.finish() }
 
     func tell(_ failure: FieldFailure) { continuation.yield(failure) }
-}
-
-private protocol OptionalValue {
-    var isNil: Bool { get }
-}
-
-extension Optional: OptionalValue {
-    fileprivate var isNil: Bool { self == nil }
 }

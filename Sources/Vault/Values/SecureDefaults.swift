@@ -48,6 +48,9 @@ public final class SecureDefaults: Sendable {
         do { return try ValueDecoder.decode(type, from: value) } catch { throw VaultError(shape: error) }
     }
 
+    /// The value of a key as an object of a type of Swift's own, see ``SecretValue/any``; nil when there is none.
+    public func object(forKey key: String) throws(VaultError) -> Any? { try value(forKey: key)?.any }
+
     /// Also of a number or a date, as text; nil for anything else.
     public func string(forKey key: String) throws(VaultError) -> String? { try value(forKey: key)?.lenientString }
 
@@ -146,6 +149,16 @@ public final class SecureDefaults: Sendable {
 
     public func set(_ value: URL, forKey key: String) throws(VaultError) {
         try set(.string(value.absoluteString), forKey: key)
+    }
+
+    /// Sets an object of any type that a property list has, see ``SecretValue/init(any:)``.
+    ///
+    /// - Throws: `.valueMismatch` with the path to an object of another type. An object of `NSSecureCoding` is set as
+    ///   the data that `SecureArchive.archived` makes of it.
+    public func set(any object: Any, forKey key: String) throws(VaultError) {
+        let value: SecretValue
+        do throws(ValueFormatError) { value = try SecretValue(any: object) } catch { throw VaultError(shape: error) }
+        try set(value, forKey: key)
     }
 
     /// Sets a value of any Codable type.

@@ -110,6 +110,63 @@ struct AccountStoreTests {
         for store in stores { #expect(try store.read { ($0.visits, $0.email) } == (40, "40")) }
     }
 
+    @Test func `counters of several threads and handles count every step, the first one too`() throws {
+        let test = try TestVault(groups: .standard, waits: true)
+        let stores = [test.vault, try test.reopened(groups: .standard)].map {
+            AccountStore($0, account: "ada", of: Profile.self)
+        }
+        let threads = (0..<4).map { thread in
+            Worker<Void> {
+                for _ in 0..<25 { try stores[thread % 2].save { $0.visits += 1 } }
+            }
+        }
+        for thread in threads { try thread.value() }
+        #expect(try stores[1].read { $0.visits } == 100)
+    }
+
+    @Test func `a save reads again what was changed, removed or made while it ran`() throws {
+        let vault = try Vault.inMemory()
+        let (mine, other) = (
+            AccountStore(vault, account: "ada", of: Profile.self), AccountStore(vault, account: "ada", of: Profile.self)
+        )
+        var runs = 0
+        func meanwhile(_ change: () throws(VaultError) -> Void) throws(VaultError) {
+            runs = 0
+            try mine.save { (profile) throws(VaultError) in
+                profile.visits += 1
+                runs += 1
+                if runs == 1 { try change() }
+            }
+        }
+        try meanwhile { () throws(VaultError) in try other.save { $0.visits = 10 } }
+        #expect(mine.visits == 11 && runs == 2)
+        try meanwhile { () throws(VaultError) in try other.remove() }
+        #expect(mine.visits == 1 && runs == 2)
+        // Without a look at what is there nothing can be out of date.
+        runs = 0
+        struct Own: Error {}
+        try mine.save { profile in
+            profile.email = "mine"
+            runs += 1
+            try other.save { $0.tags = ["other"] }
+            if runs > 1 { throw Own() }
+        }
+        #expect(mine.email == "mine" && mine.tags == ["other"] && runs == 1)
+    }
+
+    @Test func `the type says which items are its own, whatever it is called`() throws {
+        struct Renamed: StoredFields {
+            static let service = "com.example.profile"
+            @Stored("email") var email: String?
+        }
+        let vault = try Vault.inMemory()
+        AccountStore(vault, account: "ada", of: Renamed.self).email = "a"
+        AccountStore(vault, account: "ada", of: Profile.self).email = "b"
+        #expect(try vault.contains(.genericPassword(service: "com.example.profile", account: "ada")))
+        #expect(try vault.contains(.genericPassword(service: "Profile", account: "ada")))
+        #expect(AccountStore(vault, account: "ada", of: Renamed.self).email == "a")
+    }
+
     @Test func `an instance that no store made has ordinary properties`() {
         var profile = Profile()
         profile.email = "x"
