@@ -44,8 +44,13 @@ public struct ChangeSequence: AsyncSequence, Sendable {
         }
 
         public mutating func next() async -> ItemChange? { await next(isolation: nil) }
-    }
 
+        /// What is there now, without waiting for more.
+        mutating func takeRest() -> [ItemChange] {
+            defer { taken = [] }
+            return taken + (subscription.take {} ?? [])
+        }
+    }
 }
 
 /// What a reader of changes holds; when nobody does any more, nothing is kept for it.
