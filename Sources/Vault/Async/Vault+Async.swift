@@ -95,14 +95,14 @@ extension Vault {
     }
 
     public func unlock(with secret: UnlockingSecret) async throws(VaultError) {
-        try await VaultExecutor.run { () throws(VaultError) in try self.unlock(with: secret) }
+        try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in try self.unlock(with: secret) }
     }
 
     public static func open(
         at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
         accessGroups: AccessGroups = .standard
     ) async throws(VaultError) -> Vault {
-        try await VaultExecutor.run { () throws(VaultError) in
+        try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: accessGroups)
         }
     }
@@ -112,7 +112,7 @@ extension Vault {
         recoveryCode: RecoveryCode? = nil,
         environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
     ) async throws(VaultError) -> Vault {
-        try await VaultExecutor.run { () throws(VaultError) in
+        try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try create(
                 at: path, passphrase: passphrase, cost: cost, recoveryCode: recoveryCode, environment: environment,
                 accessGroups: accessGroups)
@@ -122,7 +122,7 @@ extension Vault {
     public static func openDefault(
         creating creation: Creation = .no, accessGroups: AccessGroups? = nil, environment: VaultEnvironment = .system
     ) async throws(VaultError) -> Vault {
-        try await VaultExecutor.run { () throws(VaultError) in
+        try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try openDefault(creating: creation, accessGroups: accessGroups, environment: environment)
         }
     }
@@ -132,7 +132,7 @@ extension LockedVault {
     public func unlock(
         with secret: UnlockingSecret, accessGroups: AccessGroups = .standard
     ) async throws(VaultError) -> Vault {
-        try await VaultExecutor.run { () throws(VaultError) in
+        try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try self.unlock(with: secret, accessGroups: accessGroups)
         }
     }

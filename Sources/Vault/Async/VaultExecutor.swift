@@ -8,6 +8,9 @@ final class VaultExecutor: Sendable {
     static let shared = VaultExecutor(width: 16)
     /// For those who lead a commit: a thread of ``shared`` may wait for one of them, and none of them for another.
     static let leaders = VaultExecutor(width: 16)
+    /// For key derivations of passphrases, each of which takes a core for most of a second and 64 MiB. Many at once
+    /// would take the memory and the processors of the whole machine, and every thread of ``shared``.
+    static let derivations = VaultExecutor(width: 2)
 
     private struct State {
         /// Queues whose threads have nothing to do; each has one of its own, also while others wait in the kernel.
@@ -60,14 +63,15 @@ final class VaultExecutor: Sendable {
 
     /// Runs a call that may wait.
     ///
+    /// - Parameter executor: whose threads it takes.
     /// - Throws: `.cancelled` when the task is before the call began: nothing has happened then. A call that has begun
     ///   comes to its end.
     static func run<R: Sendable>(
-        _ call: @escaping @Sendable () throws(VaultError) -> R
+        on executor: VaultExecutor = shared, _ call: @escaping @Sendable () throws(VaultError) -> R
     ) async throws(VaultError) -> R {
         let outcome = Outcome<R>()
         await outcome.whenDone { done in
-            shared.submit {
+            executor.submit {
                 outcome.record { () throws(VaultError) in try call() }
                 done()
             }

@@ -4,6 +4,8 @@ import FoundationEssentials
 import Synchronization
 import TestSupport
 import Testing
+import VaultCrypto
+import VaultStorage
 
 @testable import Vault
 
@@ -174,6 +176,52 @@ struct AsyncTests {
         let vault = test.vault
         await #expect(throws: VaultError.closed) { try await vault.add(Item(Self.key)) }
         await #expect(throws: VaultError.closed) { try await vault.copyMatching(Query(.genericPassword)) }
+    }
+
+    @Test func `many vaults that are opened at once derive two keys at a time, and hold up no other call`() async throws
+    {
+        /// Holds what a derivation begins with until the gate is open, and counts who is there.
+        final class HeldRandom: RandomSource {
+            let arrived = Gate()
+            let goesOn = Gate()
+            private let counts = Mutex((now: 0, most: 0))
+
+            var most: Int { counts.withLock { $0.most } }
+
+            func fill(_ bytes: inout MutableSpan<UInt8>) {
+                let now = counts.withLock { counts in
+                    counts.now += 1
+                    counts.most = max(counts.most, counts.now)
+                    return counts.now
+                }
+                if now == 2 { arrived.open() }
+                goesOn.waitHere()
+                counts.withLock { $0.now -= 1 }
+                SystemRandom().fill(&bytes)
+            }
+
+            func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SystemRandom().secret(count) }
+        }
+        let directory = try TemporaryDirectory()
+        let passphrase = try Passphrase.of("pass")
+        let random = HeldRandom()
+        var environment = TestVault.environment(directory, SystemClock())
+        environment.random = random
+        let other = try Vault.inMemory()
+        try await withThrowingTaskGroup(of: Void.self) { [environment] group in
+            for number in 0..<32 {
+                group.addTask {
+                    _ = try await Vault.create(
+                        at: directory.path.appending("\(number).vault"), passphrase: passphrase, cost: .weakest,
+                        environment: environment)
+                }
+            }
+            await random.arrived.wait()
+            for _ in 0..<100 { #expect(try await other.allMatching(Query(.genericPassword)).isEmpty) }
+            random.goesOn.open()
+            try await group.waitForAll()
+        }
+        #expect(random.most == 2)
     }
 
     @Test func `no job waits for another that waits, up to the width, and all are done in the end`() async {
