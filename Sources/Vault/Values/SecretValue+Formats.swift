@@ -40,7 +40,8 @@ extension SecretValue {
         return dictionary[BinaryPropertyListReader.identifierKey]?.int
     }
 
-    /// The value as a property list; equal values have equal bytes.
+    /// The value as a property list; equal values have equal bytes. In XML dates have whole seconds: Apple's readers
+    /// take no others.
     ///
     /// - Throws: `.unrepresentable` with the path to a null, a date that is not finite, or, in XML, a character that it
     ///   has not; nothing is dropped. `.tooDeep`, `.tooLarge`.
@@ -58,7 +59,8 @@ extension SecretValue {
         }
     }
 
-    /// The value as JSON with sorted keys: data in base64, dates as RFC 3339.
+    /// The value as JSON with sorted keys: data in base64, dates as RFC 3339, with milliseconds where there are any.
+    /// Both are texts when they are read.
     ///
     /// - Throws: `.unrepresentable` with the path to a number that is not finite; `.tooDeep`.
     public func json() throws(ValueFormatError) -> Data {
@@ -138,7 +140,7 @@ private struct EncodedJSON: Encodable {
             try container.encode(real)
         case .string(let string): try container.encode(string)
         case .data(let data): try container.encode(data.base64EncodedString())
-        case .date(let date): try container.encode(date.formatted(.iso8601))
+        case .date(let date): try container.encode(SecretValue.text(of: date))
         case .null, .array, .dictionary: try container.encodeNil()
         }
     }

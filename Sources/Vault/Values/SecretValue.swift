@@ -102,7 +102,7 @@ extension SecretValue {
         }
     }
 
-    /// Also a number, a bool, a date (RFC 3339) and data that is UTF-8.
+    /// Also a number, a bool, a date (RFC 3339, with milliseconds where there are any) and data that is UTF-8.
     public var lenientString: String? {
         switch self {
         case .string(let string): string
@@ -110,10 +110,15 @@ extension SecretValue {
         case .unsigned(let integer): String(integer)
         case .real(let real): String(real)
         case .bool(let bool): String(bool)
-        case .date(let date): date.formatted(.iso8601)
+        case .date(let date): SecretValue.text(of: date)
         case .data(let data): String(validating: data, as: UTF8.self)
         case .null, .array, .dictionary: nil
         }
+    }
+
+    static func text(of date: Date) -> String {
+        let hasFraction = date.timeIntervalSinceReferenceDate.truncatingRemainder(dividingBy: 1) != 0
+        return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction))
     }
 
     /// Also a text (RFC 3339), and seconds since 1970.

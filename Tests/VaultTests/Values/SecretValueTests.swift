@@ -11,6 +11,15 @@ struct SecretValueTests {
         ["a": 1],
     ]
 
+    @Test func `a date as text keeps its milliseconds, and comes back from it`() throws {
+        let date = SecretValue.date(Date(timeIntervalSinceReferenceDate: 0.25))
+        #expect(date.lenientString == "2001-01-01T00:00:00.250Z")
+        #expect(SecretValue.string(date.lenientString ?? "").lenientDate == date.date)
+        #expect(SecretValue.date(Date(timeIntervalSinceReferenceDate: 1)).lenientString == "2001-01-01T00:00:01Z")
+        #expect(try String(decoding: date.json(), as: UTF8.self) == "\"2001-01-01T00:00:00.250Z\"")
+        #expect(try SecretValue(propertyList: date.propertyList()) == date)
+    }
+
     @Test func `an exact accessor answers for its own shape alone`() {
         #expect(all.map { $0.bool } == [nil, true, nil, nil, nil, nil, nil, nil, nil, nil])
         #expect(all.map { $0.int } == [nil, nil, 12, nil, nil, nil, nil, nil, nil, nil])
