@@ -33,7 +33,7 @@ public struct LockedVault: Sendable {
     /// Derives the key, which takes most of a second, and reads the vault.
     ///
     /// - Throws: `.storage(.wrongPassphrase)`, and what reading a damaged file throws.
-    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault
+    public func unlock(with passphrase: Passphrase, accessGroups: AccessGroups = .ofProcess) throws(VaultError) -> Vault
     {
         try unlock(with: .passphrase(passphrase), accessGroups: accessGroups)
     }
@@ -42,15 +42,16 @@ public struct LockedVault: Sendable {
     /// long.
     ///
     /// A passphrase slot that a guess costs less than a new one may have is made anew, at the default cost.
-    public func unlock(with secret: UnlockingSecret, accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault
-    {
+    public func unlock(
+        with secret: UnlockingSecret, accessGroups: AccessGroups = .ofProcess
+    ) throws(VaultError) -> Vault {
         try unlock(with: secret, accessGroups: accessGroups, acceptsOlderCopy: false)
     }
 
     /// - Parameter acceptsOlderCopy: makes the file the state to go on from, whatever this device has seen of the
     ///   vault.
     public func unlock(
-        with secret: UnlockingSecret, accessGroups: AccessGroups = .standard, acceptsOlderCopy: Bool
+        with secret: UnlockingSecret, accessGroups: AccessGroups = .ofProcess, acceptsOlderCopy: Bool
     ) throws(VaultError) -> Vault {
         let opened = try stored(store.open(with: store.unlock(with: secret), acceptsOlderCopy: acceptsOlderCopy))
         if acceptsOlderCopy { try stored(opened.acceptAsNewest()) }

@@ -64,11 +64,12 @@ public final class Vault: OpenVault {
     /// - Parameters:
     ///   - path: its directory is made, mode 0700, when it does not exist.
     ///   - recoveryCode: opens the vault as well; see `RecoveryCode`.
+    ///   - accessGroups: those of the caller; the program's own by default.
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
         recoveryCode: RecoveryCode? = nil,
-        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
+        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .ofProcess
     ) throws(VaultError) -> Vault {
         let also = recoveryCode.map { [SlotEntry(.recoveryCode($0), name: "recovery code")] } ?? []
         return try create(
@@ -82,7 +83,7 @@ public final class Vault: OpenVault {
     /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
     public static func create(
         at path: FilePath, keyFile: KeyFile, environment: VaultEnvironment = .system,
-        accessGroups: AccessGroups = .standard
+        accessGroups: AccessGroups = .ofProcess
     ) throws(VaultError) -> Vault {
         try create(
             at: path, unlockedBy: .keyFile(keyFile), cost: .moderate, environment: environment,
@@ -105,7 +106,7 @@ public final class Vault: OpenVault {
     /// Makes an empty vault in memory, unlocked, that goes with its last reference: for the tests of applications.
     ///
     /// It is the same engine on files that nobody else sees. Its passphrase is random and known to nobody.
-    public static func inMemory(accessGroups: AccessGroups = .standard) throws(VaultError) -> Vault {
+    public static func inMemory(accessGroups: AccessGroups = .ofProcess) throws(VaultError) -> Vault {
         let state: FilePath = "/state"
         let environment = VaultEnvironment(
             fileSystem: MemoryFileSystem(), clock: SystemClock(), random: SystemRandom(), stateDirectory: state)
@@ -119,9 +120,12 @@ public final class Vault: OpenVault {
     }
 
     /// Opens a vault.
+    ///
+    /// - Parameter accessGroups: those of the caller; the program's own by default, as `openDefault` and agents have
+    ///   it. Items of the command are in `default`.
     public static func open(
         at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
-        accessGroups: AccessGroups = .standard
+        accessGroups: AccessGroups = .ofProcess
     ) throws(VaultError) -> Vault {
         try LockedVault(at: path, environment: environment).unlock(with: passphrase, accessGroups: accessGroups)
     }

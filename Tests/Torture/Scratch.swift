@@ -21,7 +21,9 @@ struct Scratch: Sendable {
 
     func make(cost: KeyDerivationCost = .weakest) throws -> Vault {
         try? FileManager.default.removeItem(atPath: directory)
-        return try Vault.create(at: vault, passphrase: .of(Self.passphrases[0]), cost: cost, environment: environment)
+        return try Vault.create(
+            at: vault, passphrase: .of(Self.passphrases[0]), cost: cost, environment: environment,
+            accessGroups: .standard)
     }
 
     /// Opens the vault with the passphrase that it has at the moment.
@@ -34,7 +36,8 @@ struct Scratch: Sendable {
     /// Nil: that is not its passphrase.
     func open(with passphrase: String) throws -> Vault? {
         do {
-            return try Vault.open(at: vault, unlockingWith: .of(passphrase), environment: environment)
+            return try Vault.open(
+                at: vault, unlockingWith: .of(passphrase), environment: environment, accessGroups: .standard)
         } catch VaultError.storage(
             .wrongPassphrase)
         { return nil }

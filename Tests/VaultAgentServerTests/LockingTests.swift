@@ -172,7 +172,8 @@ struct LockingTests {
         // Another vault in its place: its keys are of no use.
         try FileManager.default.removeItem(atPath: agent.path.string)
         let other = try Vault.create(
-            at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment)
+            at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment,
+            accessGroups: .standard)
         try other.add(.generic("other"))
         #expect(throws: VaultError.locked) { try client.copyMatching(Query(.genericPassword)) }
         #expect(try client.status().state == .new)

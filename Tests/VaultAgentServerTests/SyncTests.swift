@@ -60,7 +60,7 @@ private final class Pair {
         environment.stateDirectory = agent.directory.path.appending("other-state")
         other = try Vault.create(
             at: agent.directory.path.appending("other.vault"), passphrase: agent.passphrase, cost: .weakest,
-            environment: environment)
+            environment: environment, accessGroups: .standard)
         fleet = try Fleet(other, environment: environment)
         _ = try fleet.found(url, deviceName: "other", onlySynchronizable: false)
         let vault = try agent.opened()

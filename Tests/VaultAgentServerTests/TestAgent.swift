@@ -83,7 +83,9 @@ final class TestAgent {
     }
 
     /// The same file, opened beside the agent.
-    func opened() throws -> Vault { try Vault.open(at: path, unlockingWith: passphrase, environment: environment) }
+    func opened() throws -> Vault {
+        try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: .standard)
+    }
 
     /// A connection that says what it likes.
     func connection() throws -> RawConnection { try RawConnection(address) }

@@ -19,7 +19,8 @@ struct FindClassTests {
         let shell = try Shell()
         #expect(try shell.run("chmod 600 pass; vault init --kdf interactive --passphrase-file pass").status == 0)
         let path = shell.home.path.appending(".local/share/vault/default.vault")
-        let vault = try Vault.open(at: path, unlockingWith: .of("correct horse battery staple"))
+        let vault = try Vault.open(
+            at: path, unlockingWith: .of("correct horse battery staple"), accessGroups: .standard)
         try vault.add(
             Item(
                 .certificate(issuer: [1], serialNumber: [1]),

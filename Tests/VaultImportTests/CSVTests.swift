@@ -126,7 +126,7 @@ struct CSVTests {
         }
         let text = ([header] + (1...3).map(row)).joined(separator: "\r\n") + "\r\n"
         let first = try CSVLogins.logins(Document(text: text)).logins
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try first.stored(in: vault, of: product).counts == "added 3")
         var entries = try ExportedEntries(try vault.all())
         let written = try CSVExport.text(&entries, for: layout)

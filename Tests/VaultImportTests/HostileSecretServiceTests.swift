@@ -126,7 +126,8 @@ struct HostileSecretServiceTests {
         #expect(names(imported) == ["", "Item i7", "Item i8", "Item i9"])
         let directory = try TemporaryDirectory()
         let vault = try Vault.create(
-            at: directory.path.appending("a.vault"), keyFile: KeyFile(SecretBytes(random: 32)))
+            at: directory.path.appending("a.vault"), keyFile: KeyFile(SecretBytes(random: 32)),
+            accessGroups: .standard)
         var plan = try ImportPlan(imported, of: "secret-service", in: vault, group: nil, replaces: false)
         try plan.carryOut { _ in }
         #expect(plan.report.count(.added) == 4)

@@ -28,7 +28,7 @@ struct ImportPlanTests {
     }
 
     @Test func `a second run adds nothing`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let logins = try Self.logins(Self.login("1"), Self.login("2") { $0.user = "bob" })
         #expect(try logins.stored(in: vault).counts == "added 2")
         let sequence = try vault.sequence
@@ -36,7 +36,7 @@ struct ImportPlanTests {
     }
 
     @Test func `what changed at the source is taken over, what it lost goes`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1")).stored(in: vault)
         let changed = try Self.login("1") { login in
             login.password = try Secret(text: "two")
@@ -57,7 +57,7 @@ struct ImportPlanTests {
     }
 
     @Test func `what changed here stays, and on both sides is said`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1")).stored(in: vault)
         try vault.update(matching: Query(.internetPassword, server: "example.com"), with: ItemChanges(secret: "mine"))
         #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "unchanged 1")
@@ -75,7 +75,7 @@ struct ImportPlanTests {
     }
 
     @Test func `two entries of one key both come, and keep their keys`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let second = try Self.login("2") { $0.password = try Secret(text: "other") }
         let generic = try ["3", "4"].map { id in try Self.login(id) { $0.urls = [] } }
         let all = try Self.logins(Self.login("1"), second, generic[0], generic[1])
@@ -92,7 +92,7 @@ struct ImportPlanTests {
     }
 
     @Test func `an item that was there already is left as it is`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(Item(.internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "mine"))
         #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "differs 1")
         #expect(try vault.all().count == 1 && vault.all().first?.openedSecret()?.text == "mine")
@@ -108,7 +108,7 @@ struct ImportPlanTests {
     }
 
     @Test func `an entry that gets or loses its page changes its class`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1") { $0.urls = [] }).stored(in: vault)
         #expect(try vault.all().map(\.itemClass) == [.genericPassword])
         #expect(try Self.logins(Self.login("1")).stored(in: vault).counts == "updated 1")
@@ -117,7 +117,7 @@ struct ImportPlanTests {
     }
 
     @Test func `long texts become fields, odd names are made good, and attachments are items`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let login = try Self.login("1") { login in
             login.notes = String(repeating: "n", count: 70_000)
             login.addAttribute("long", String(repeating: "x", count: 5000))
@@ -145,7 +145,7 @@ struct ImportPlanTests {
     }
 
     @Test func `what is too large is skipped, and the rest comes`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let large = try Self.login("1") { $0.password = try Secret(bytes: [UInt8](repeating: 1, count: 16 << 20)) }
         let report = try Self.logins(large, Self.login("2")).stored(in: vault)
         #expect(
@@ -154,7 +154,7 @@ struct ImportPlanTests {
     }
 
     @Test func `a run that only looks changes nothing and says the same`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let sequence = try vault.sequence
         let plan = try ImportPlan(
             Self.logins(Self.login("1")), of: "test", in: vault, group: "default", replaces: false)
@@ -163,7 +163,7 @@ struct ImportPlanTests {
     }
 
     @Test func `notes that an item of the same secret has not are not thrown away`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(
             Item(
                 .internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "one",
@@ -175,7 +175,7 @@ struct ImportPlanTests {
     }
 
     @Test func `entries of another file take no place of those of the first`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         func run(_ password: String, from file: String, replaces: Bool = false) throws -> String {
             let logins = try Self.logins(Self.login("1") { $0.password = try Secret(text: password) })
             var plan = try ImportPlan(logins, of: "csv", from: file, in: vault, group: "default", replaces: replaces)
@@ -189,7 +189,7 @@ struct ImportPlanTests {
     }
 
     @Test func `a port that the page no longer has goes, and the next change comes too`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1") { $0.urls = ["ftp://example.com:8443/a"] }).stored(in: vault)
         #expect(try Self.logins(Self.login("1") { $0.urls = ["example.com"] }).stored(in: vault).counts == "updated 1")
         let item = try #require(try vault.all().first)
@@ -202,7 +202,7 @@ struct ImportPlanTests {
     }
 
     @Test func `an entry without a password empties no item, and two of them take not the place of one`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(Item(.internetPassword(server: "example.com", account: "ada", protocol: "htps"), secret: "mine"))
         let empty = try Self.login("1") { $0.password = nil }
         let second = try Self.login("2") { $0.password = try Secret(text: "two") }
@@ -211,7 +211,7 @@ struct ImportPlanTests {
     }
 
     @Test func `an entry with too much to say is skipped by its place, and hides no password in a URL`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let large = try Self.login("1") { $0.user = String(repeating: "u", count: 70_000) }
         let open = try Self.login("2") { login in
             login.urls = ["https://ada:hidden@example.com/"]
@@ -225,7 +225,7 @@ struct ImportPlanTests {
     }
 
     @Test func `files of two accounts go out with their own`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let logins = try ["1", "2"].map { id in
             try Self.login(id) { login in
                 login.user = "user \(id)"
@@ -239,7 +239,7 @@ struct ImportPlanTests {
 
     @Test func `random changes on both sides lose nothing that was told`() throws {
         let random = SeededRandom("import plan")
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         var source = (0..<12).map { [$0, 0] }
         var mine: [Int: String] = [:]
         for _ in 0..<40 {

@@ -43,7 +43,7 @@ struct JSONTests {
         #expect(login.named == ["plain": "v", "link": "linked:100", "favorite": "true", "folder": "mine"])
         #expect(imported.logins[1].password?.text == "the note" && imported.logins[1].kind == "secure note")
         #expect(imported.logins[2].password?.text == #"{"number": "4111", "code": "123"}"#)
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try imported.stored(in: vault, of: "bitwarden").counts == "added 3, skipped 2")
         let item = try #require(
             try vault.first(.internetPassword(server: "example.com", account: "ada", protocol: "htps", path: "/login")))
@@ -89,7 +89,7 @@ struct JSONTests {
     }
 
     @Test func `what Bitwarden has no kind for goes out as a login, and no JSON is broken`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(
             Item(
                 .genericPassword(service: "note"), attributes: [.itemDescription: "secure note", .comment: "more"],

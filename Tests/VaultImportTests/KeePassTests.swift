@@ -88,7 +88,7 @@ struct KeePassTests {
     }
 
     @Test func `what goes out comes in the same, text or not`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(
             Item(
                 .internetPassword(server: "example.com", account: "ada", protocol: "htps", port: 8443, path: "/a"),
@@ -114,7 +114,7 @@ struct KeePassTests {
     @Test func `an entry in an entry is refused, and keys that mean something stand once`() throws {
         let nested = ImportSamples.file("<Entry><Group><Entry><UUID>x</UUID></Entry></Group></Entry>")
         #expect(flaw { _ = try Self.parsed(nested) } == "entry 1: a group or an entry in an entry")
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(
             Item(
                 .genericPassword(service: "s"), userAttributes: ["Title": "t", "KP2A_URL": "u", "a": "b"], secret: "p",

@@ -55,7 +55,7 @@ struct PassTests {
     }
 
     @Test func `what goes out for pass comes in the same`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let logins = [
             try Self.login("s3cret\nlogin: ada\nurl: https://example.com/\npin: 1\nfree text\n"),
             try Self.login("x", path: "../.up/\u{7}"),

@@ -55,7 +55,7 @@ struct PlaintextTests {
         #expect(left?.text == rest)
         // What is left has nothing more to give.
         if let left { #expect(try format.logins(Document(left)).imported.logins.isEmpty) }
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.added) == expected.count)
         #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.unchanged) == expected.count)
     }
@@ -79,7 +79,7 @@ struct PlaintextTests {
         #expect(try Plaintext.pgpass.logins(Document(text: "  \n# c\n")).imported.logins.isEmpty)
         #expect(try Plaintext.gitCredentials.logins(Document(text: "# c\n \n")).imported.logins.isEmpty)
         let git = try Plaintext.gitCredentials.logins(Document(text: "https://a:b@h/o%20rg/x.git\n")).imported
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try git.stored(in: vault)
         #expect(try vault.all().first?[.path]?.text == "o rg/x.git")
         let cargo = try Plaintext.cargo.logins(Document(text: "[registries]\nfoo = { token = \"x\" }\n")).imported
@@ -88,7 +88,7 @@ struct PlaintextTests {
 
     @Test func `addresses are those that git, docker and cargo will ask for`() throws {
         let git = try Plaintext.gitCredentials.logins(Document(text: Self.files[0].1)).imported
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try git.stored(in: vault)
         #expect(try vault.contains(.internetPassword(server: "github.com", account: "ada", protocol: "htps")))
         #expect(

@@ -70,7 +70,8 @@ struct SecretServiceTests {
         let world = try SecretServiceWorld("keyring")
         let directory = try TemporaryDirectory()
         let vault = try Vault.create(
-            at: directory.path.appending("a.vault"), keyFile: KeyFile(SecretBytes(random: 32)))
+            at: directory.path.appending("a.vault"), keyFile: KeyFile(SecretBytes(random: 32)),
+            accessGroups: .standard)
         func report() throws -> ImportReport {
             var plan = try ImportPlan(
                 world.logins(), of: "secret-service", in: vault, group: nil, replaces: false)

@@ -100,7 +100,7 @@ extension Vault {
 
     public static func open(
         at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
-        accessGroups: AccessGroups = .standard
+        accessGroups: AccessGroups = .ofProcess
     ) async throws(VaultError) -> Vault {
         try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: accessGroups)
@@ -110,7 +110,7 @@ extension Vault {
     public static func create(
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
         recoveryCode: RecoveryCode? = nil,
-        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .standard
+        environment: VaultEnvironment = .system, accessGroups: AccessGroups = .ofProcess
     ) async throws(VaultError) -> Vault {
         try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try create(
@@ -130,7 +130,7 @@ extension Vault {
 
 extension LockedVault {
     public func unlock(
-        with secret: UnlockingSecret, accessGroups: AccessGroups = .standard
+        with secret: UnlockingSecret, accessGroups: AccessGroups = .ofProcess
     ) async throws(VaultError) -> Vault {
         try await VaultExecutor.run(on: .derivations) { () throws(VaultError) in
             try self.unlock(with: secret, accessGroups: accessGroups)

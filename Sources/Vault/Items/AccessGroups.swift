@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The access groups of a caller: the first is where it adds.
+///
+/// A program that names none has the group of its own (``ofProcess``), however it opens the vault: here, by
+/// `Vault.openDefault`, through an agent, or with `SecItem…`. `["default"]` names that of the command, and
+/// `[Vault.processGroup, "default"]` sees both and adds to the first.
 public struct AccessGroups: Equatable, Sendable {
     /// As bytes, in which the primary key compares them. Nil stands for all of them.
     let names: [[UInt8]]?
@@ -13,7 +17,7 @@ public struct AccessGroups: Equatable, Sendable {
         first = writable.first { $0 != "*" } ?? (writable.isEmpty ? nil : "default")
     }
 
-    /// The one group `default`.
+    /// The one group `default`: that of the command and of a user's other tools.
     public static let standard = AccessGroups(["default"])
 
     /// `kSecAttrAccessGroupToken`: what tokens offer, read by a query that names it and written by none.

@@ -120,7 +120,7 @@ struct Home: Sendable {
         environment.stateDirectory = FilePath(state).appending("vault")
         return try Vault.open(
             at: FilePath(directory).appending("data/vault/default.vault"), unlockingWith: .of(Self.passphrase),
-            environment: environment)
+            environment: environment, accessGroups: .standard)
     }
 
     /// Deletes the copy of the fleet's records, also under a sync that uses it.

@@ -23,6 +23,32 @@ struct ScopeTests {
         }
     }
 
+    @Test func `whichever call opens a vault, a program is in its own group, and in others by name`() async throws {
+        let directory = try TemporaryDirectory()
+        let environment = TestVault.environment(directory, SystemClock())
+        let (path, passphrase) = (directory.path.appending("v"), try Passphrase.of("pass"))
+        let made = try await Vault.create(
+            at: path, passphrase: passphrase, cost: .weakest, environment: environment)
+        let added = try await made.add(Item.generic("s", "mine"))
+        #expect(added[.accessGroup]?.text == Vault.processGroup)
+        try await made.withAccessGroups(.standard).add(Item.generic("s", "of the command"))
+        made.close()
+        let opened = [
+            try await Vault.open(at: path, unlockingWith: passphrase, environment: environment),
+            try await LockedVault(at: path, environment: environment).unlock(with: .passphrase(passphrase)),
+        ]
+        for vault in opened {
+            #expect(try await vault.copyMatching(Query(.genericPassword)).map(\.account) == ["mine"])
+            let named = vault.withAccessGroups([Vault.processGroup, "default"])
+            #expect(try await named.copyMatching(Query(.genericPassword)).count == 2)
+        }
+        let standard = try await Vault.open(
+            at: path, unlockingWith: passphrase, environment: environment, accessGroups: .standard)
+        #expect(try await standard.copyMatching(Query(.genericPassword)).map(\.account) == ["of the command"])
+        let memory = try await Vault.inMemory().add(Item.generic("s", "a"))
+        #expect(memory[.accessGroup]?.text == Vault.processGroup)
+    }
+
     @Test func `a secret is read inside a transaction, of items from before and of its own`() throws {
         let before = try vault.add(item("a"))
         try vault.transaction { transaction in

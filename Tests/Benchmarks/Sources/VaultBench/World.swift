@@ -19,11 +19,13 @@ struct World {
 
     func open(_ count: Int) throws -> Vault { try open(path(count)) }
 
-    func open(_ path: FilePath) throws -> Vault { try LockedVault(at: path).unlock(with: .keyFile(keyFile())) }
+    func open(_ path: FilePath) throws -> Vault {
+        try LockedVault(at: path).unlock(with: .keyFile(keyFile()), accessGroups: .standard)
+    }
 
     /// Makes a vault with items of about 100 bytes of attributes.
     func make(_ count: Int) throws -> Vault {
-        let vault = try Vault.create(at: path(count), keyFile: keyFile())
+        let vault = try Vault.create(at: path(count), keyFile: keyFile(), accessGroups: .standard)
         var next = 0
         while next < count {
             let end = min(next + 10_000, count)

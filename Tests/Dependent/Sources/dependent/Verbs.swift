@@ -15,7 +15,7 @@ enum Verbs {
         try own(vault, passphrase, home, &failures)
         try command.run(["agent"], in: home)
         defer { _ = try? command.run(["agent", "--stop"], in: home) }
-        guard let client = try AgentClient(vault: path, accessGroups: ["default"]) else { return ["no agent"] }
+        guard let client = try AgentClient(vault: path, accessGroups: nil) else { return ["no agent"] }
         try verbs(of: client, &failures)
         try agent(client, passphrase, &failures)
         return failures.all
