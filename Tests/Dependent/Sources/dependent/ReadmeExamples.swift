@@ -9,7 +9,7 @@ func example(path: FilePath, passphrase: Passphrase) throws {
     let vault = try Vault.create(at: path, passphrase: passphrase)
     try vault.add(Item(.genericPassword(service: "com.example.mail", account: "ada"), secret: "s3cret"))
     let query = Query(.genericPassword, service: "com.example.mail")
-    let item = try vault.copyMatching(query).first
+    let item = try vault.first(query)
     try item?.withSecret { bytes in print(bytes.count) }        // opened here, wiped on return
     try vault.update(matching: query, with: ItemChanges(attributes: [.label: "Mail"], secret: "n3w"))
     try vault.transaction { transaction in                      // all of it, or nothing
