@@ -20,7 +20,8 @@ let package = Package(
             dependencies: [
                 "SecItemCases", "OlderSources", .product(name: "Vault", package: "vault"),
                 .product(name: "VaultAgent", package: "vault"),
-                .product(name: "KeychainServices", package: "vault"),
+                .product(name: "KeychainServices", package: "vault"), .product(name: "Security", package: "vault"),
+                .product(name: "LocalAuthentication", package: "vault"),
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -42,20 +42,40 @@ struct DocumentationTests {
         #expect(found > 35)
     }
 
-    @Test(arguments: ["UserDefaults", "PropertyLists", "CoreDataOrRealm", "SQLite"])
-    func `the examples of an article are those that are compiled and run`(_ store: String) throws {
-        let compiled = try String(
-            contentsOf: Self.sources.appending(
-                path: "../../Tests/Dependent/Sources/dependent/ArticleExamples.swift"
-            ).standardized, encoding: .utf8)
-        let blocks = try Self.page("ComingFrom\(store)").components(separatedBy: "```swift\n").dropFirst()
-        #expect(blocks.count >= 2)
-        for block in blocks {
-            let code = try #require(block.components(separatedBy: "\n```").first)
-            for part in code.components(separatedBy: "\n\n") { #expect(compiled.contains(part), "\(part)") }
-            // And it is called.
-            let names = code.matches(of: /func (\w+)\(vault/).map { String($0.1) }
-            #expect(names.allSatisfy { compiled.contains("\($0)(vault: vault") }, "\(names)")
+    private static let articles = try? FileManager.default.contentsOfDirectory(
+        atPath: sources.appending(path: "Vault.docc").path
+    ).filter { $0.hasSuffix(".md") }.sorted()
+
+    /// What stands in the lines of a text, without indentation, empty lines, and imports, which begin a file.
+    private static func code(_ text: String) -> String {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
+            !$0.isEmpty && !$0.hasPrefix("import ")
+        }.joined(separator: "\n")
+    }
+
+    /// The sources of the package of a user's own, which is built and run.
+    private static let compiled = Result {
+        let directory = sources.appending(path: "../../Tests/Dependent/Sources/dependent").standardized
+        let files = try #require(FileManager.default.enumerator(atPath: directory.path)).compactMap { $0 as? String }
+        return try files.filter { $0.hasSuffix(".swift") }.map { file in
+            code(try String(contentsOf: directory.appending(path: file), encoding: .utf8))
+        }
+    }
+
+    @Test(arguments: try #require(articles))
+    func `every block of code of an article is compiled as it stands`(_ article: String) throws {
+        let compiled = try Self.compiled.get()
+        let page = try String(contentsOf: Self.sources.appending(path: "Vault.docc/\(article)"), encoding: .utf8)
+        for block in page.components(separatedBy: "```swift\n").dropFirst() {
+            let text = try #require(block.components(separatedBy: "\n```").first)
+            // Parts of a manifest, which no program has.
+            if text.hasPrefix(".package(") || text.hasPrefix(".product(") || text.hasPrefix("swiftSettings:") {
+                continue
+            }
+            #expect(compiled.contains { $0.contains(Self.code(text)) }, "\(text)")
+            // And what is a whole function is called.
+            let names = text.matches(of: /func (\w+)\(vault/).map { String($0.1) }
+            #expect(names.allSatisfy { name in compiled.contains { $0.contains("\(name)(vault: vault") } }, "\(names)")
         }
     }
 

@@ -74,7 +74,7 @@ func account(vault: any ItemStore) throws {
 
     try account.save { profile in              // several as one; what fails is thrown
         profile.email = "ada@example.org"
-        profile.visits += 1                    // one more, whoever else counts at the same time
+        profile.visits += 1                    // one more, also where others count too
     }
     account.account = "bob"                    // switches
     try check(account.email == nil)
