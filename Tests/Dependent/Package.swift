@@ -15,6 +15,8 @@ let package = Package(
                 .product(name: "VaultAgent", package: "vault"),
             ],
             swiftSettings: [.swiftLanguageMode(.v5)]),
+        // FoundationNetworking brings libcrypto into a process, without which a case of the executable has to do.
+        .target(name: "NetworkingExample"),
         .executableTarget(
             name: "dependent",
             dependencies: [

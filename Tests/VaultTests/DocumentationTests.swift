@@ -55,7 +55,7 @@ struct DocumentationTests {
 
     /// The sources of the package of a user's own, which is built and run.
     private static let compiled = Result {
-        let directory = sources.appending(path: "../../Tests/Dependent/Sources/dependent").standardized
+        let directory = sources.appending(path: "../../Tests/Dependent/Sources").standardized
         let files = try #require(FileManager.default.enumerator(atPath: directory.path)).compactMap { $0 as? String }
         return try files.filter { $0.hasSuffix(".swift") }.map { file in
             code(try String(contentsOf: directory.appending(path: file), encoding: .utf8))

@@ -23,6 +23,9 @@ var failed = 0
 for (name, check) in [
     ("cases", Cases.run), ("examples", Examples.run), ("articles", Articles.run), ("opening", Opening.run),
     ("verbs", Verbs.run), ("groups", Groups.run),
+    ("property lists", PlistProgram.run), ("user data", UserDataProgram.run),
+    ("own defaults", MyUserDefaultProgram.run), ("archives", ArchiveProgram.run),
+    ("keychain", KeychainProgram.run),
     ("older sources", Older.run),
     ("threads", Threads.run), ("stacks", Stacks.run),
 ] {
