@@ -176,7 +176,8 @@ struct ConcurrencyTests {
         #expect(try other.copyMatching(Query(.genericPassword))[0].text == "kept")
         #expect(throws: VaultError.storage(.wrongPassphrase)) { try test.reopened() }
         let reopened = try Vault.open(
-            at: test.path, unlockingWith: .of("new"), environment: TestVault.environment(test.directory, test.clock))
+            at: test.path, unlockingWith: .of("new"), environment: TestVault.environment(test.directory, test.clock),
+            accessGroups: .standard)
         #expect(try reopened.copyMatching(Query(.genericPassword))[0].text == "kept")
     }
 

@@ -117,7 +117,7 @@ struct RecordSourceTests {
     }
 
     @Test func `over records in a dictionary every verb does what it does over a file`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.setHistoryLimit(2)
         let records = MemoryRecords()
         let engine = ItemEngine(records)
