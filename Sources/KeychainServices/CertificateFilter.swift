@@ -55,7 +55,6 @@ struct CertificateFilter {
         {
             var query = Query(.certificate, attributes: [.subject: .data(name)], limit: .one)
             query.returnsSecrets = true
-            query.synchronizableAny = true
             do throws(VaultError) {
                 guard let issuer = try store.copyMatching(query).first.flatMap({ FoundItem($0).certificate }) else {
                     break

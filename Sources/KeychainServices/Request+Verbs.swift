@@ -15,6 +15,9 @@ extension Request {
 
     /// The items that a call to SecItemAdd describes: one, or an identity's certificate and key.
     func items() throws(VaultError) -> [Item] {
+        var attributes = attributes
+        // Apple's systems take silence, and "either", for no.
+        if attributes[.synchronizable] ?? "syna" == "syna" { attributes[.synchronizable] = false }
         guard let identity = reference?.identity, isOfIdentities else {
             // Without a class there is a flaw, and nothing is made of the item.
             let key = ItemKey(itemClass ?? .genericPassword, attributes)

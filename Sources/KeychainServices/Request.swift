@@ -213,6 +213,7 @@ extension Request {
     /// The query for the engine.
     var query: Query {
         var query = Query(givenClass ?? reference?.itemClass, attributes: attributes, limit: limit)
+        query.synchronizableAny = false
         query.findsIdentities = isOfIdentities
         query.persistentReference = persistentReference
         // What is asked of certificates is found out here, with their bytes; of changes the engine refuses it.

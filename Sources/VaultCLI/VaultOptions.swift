@@ -226,9 +226,7 @@ struct ItemSelection: ParsableArguments {
     var queries: [Query] { classes.map { query(of: $0) } }
 
     private func query(of itemClass: ClassOption) -> Query {
-        var query = Query(itemClass.itemClass, attributes: attributes(of: itemClass))
-        query.synchronizableAny = true
-        return query
+        Query(itemClass.itemClass, attributes: attributes(of: itemClass))
     }
 
     /// Of an item that is added.

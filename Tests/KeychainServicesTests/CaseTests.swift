@@ -58,6 +58,19 @@ extension SecItemTests {
                 .update(["class": "genp", "sync": true], ["sync": "syna", "labl": "l"]),
                 .copy(["class": "genp", "sync": true, "labl": "l"])),
             Case(
+                "an item is none beside a synchronizable one, and is not found for it",
+                .add(["class": "genp", "sync": true, "labl": "other"]), .copy(["class": "genp"], -25300),
+                .update(["class": "genp"], ["labl": "l"], -25300), .delete(["class": "genp"], -25300),
+                .add(["class": "genp"]), .add(["class": "genp", "sync": "syna"], -25299), .delete(["class": "genp"]),
+                .add(["class": "genp", "sync": "syna"]), .copy(["class": "genp", "sync": true, "labl": "other"]),
+                .copy(
+                    ["class": "genp", "sync": "syna", "m_Limit": "m_LimitAll", "r_Attributes": true], gives: .array(2))),
+            Case(
+                "the dates of an added item are the system's",
+                .add(["class": "genp", "cdat": Date.distantPast, "mdat": Date.distantPast]),
+                .copy(["class": "genp", "cdat": Date.distantPast], -25300),
+                .copy(["class": "genp", "mdat": Date.distantPast], -25300), .copy(["class": "genp"])),
+            Case(
                 "return keys of a delete are not looked at", .add(["class": "keys"]),
                 .delete(["class": "keys", "r_Ref": true])),
             Case(

@@ -35,6 +35,21 @@ struct ImportPlanTests {
         #expect(try logins.stored(in: vault).counts == "unchanged 2" && vault.sequence == sequence)
     }
 
+    @Test func `items that are marked as synchronizable are known again, changed and go out`() throws {
+        let vault = try Vault.inMemory()
+        let generic = try Self.login("2") { $0.urls = [] }
+        try Self.logins(Self.login("1"), generic).stored(in: vault)
+        for item in try vault.all() {
+            try vault.update(try #require(item.record), with: ItemChanges(attributes: [.synchronizable: true]))
+        }
+        #expect(try Self.logins(Self.login("1"), generic).stored(in: vault).counts == "unchanged 2")
+        // The first changes its secret, the second its class.
+        let changed = try Self.login("1") { $0.password = try Secret(text: "two") }
+        #expect(try Self.logins(changed, Self.login("2") { $0.user = "bob" }).stored(in: vault).counts == "updated 2")
+        #expect(try vault.all().map { $0[.synchronizable] } == [.number(1), .number(1)])
+        #expect(try ExportedEntries(vault.all()).entries.compactMap { $0.password?.text }.sorted() == ["one", "two"])
+    }
+
     @Test func `what changed at the source is taken over, what it lost goes`() throws {
         let vault = try Vault.inMemory(accessGroups: .standard)
         try Self.logins(Self.login("1")).stored(in: vault)

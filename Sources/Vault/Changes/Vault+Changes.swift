@@ -39,7 +39,6 @@ extension ParsedQuery {
         for itemClass in ItemClass.allCases {
             var whole = query ?? Query(itemClass)
             whole.itemClass = itemClass
-            whole.synchronizableAny = whole.synchronizableAny || query == nil
             do throws(VaultError) { parsed.append(try ParsedQuery(whole, groups: groups)) } catch {
                 // An attribute that the class has not, and no item of it either.
                 guard case .noSuchAttribute = error else { throw error }

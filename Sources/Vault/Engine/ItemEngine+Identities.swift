@@ -44,8 +44,7 @@ extension ItemEngine {
         }
         // A key that another certificate has as well stays for it.
         if let hash = pair.first?.bytes(of: .publicKeyHash) {
-            var others = Query(.certificate, attributes: [.publicKeyHash: .data(hash)])
-            others.synchronizableAny = true
+            let others = Query(.certificate, attributes: [.publicKeyHash: .data(hash)])
             if try ParsedQuery(others, groups: groups).find(in: records, index).count > 1 { pair.removeLast() }
         }
         return pair

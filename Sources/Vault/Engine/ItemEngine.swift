@@ -94,6 +94,7 @@ final class ItemEngine<Records: RecordSource> {
         var parsed = try parse(item, groups)
         let twins = try twins(of: parsed)
         if let twin = twins.own, !twin.isTombstone { throw .duplicateItem }
+        if try synchronizableTwin(of: parsed, item) != nil { throw .duplicateItem }
         let value = try value(of: item, in: &parsed)
         if let grave = twins.own { return try revive(grave, as: parsed, value, source, in: &session) }
         try removeForeign(twins.foreign, in: &session)
@@ -106,7 +107,9 @@ final class ItemEngine<Records: RecordSource> {
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
         let parsed = try parse(item, viewer.groups)
-        guard let twin = try twins(of: parsed).own, !twin.isTombstone else {
+        var found = try livingTwin(of: parsed)
+        if found == nil { found = try synchronizableTwin(of: parsed, item) }
+        guard let twin = found else {
             return try add(item, viewer.groups, for: source, in: &session)
         }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
@@ -128,46 +131,6 @@ final class ItemEngine<Records: RecordSource> {
             throw .storage(.noMatchingSlot)
         }
         guard records.canUse(parsed.protection) else { throw .locked }
-    }
-
-    /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent
-    /// here.
-    func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (
-        own: Record?, foreign: [Record]
-    ) {
-        var twins: (own: Record?, foreign: [Record]) = (nil, [])
-        for record in known(like: parsed) where record.id != id && !record.isHidden {
-            if try records.isAbsentHere(record) {
-                twins.foreign.append(record)
-            } else {
-                twins.own = twins.own ?? record
-            }
-        }
-        return twins
-    }
-
-    /// What takes the key of another device's item takes its place.
-    func removeForeign(_ twins: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
-        for record in twins {
-            // Without a look at this device's secret every such item seems to be another's.
-            try records.requireKnownDevice()
-            try remove(record, in: &session)
-        }
-    }
-
-    /// The records with the item's primary key.
-    func known(like parsed: ParsedItem) -> [Record] {
-        var hash = index.primaryKeyHash(of: parsed.itemClass)
-        for attribute in Attribute.primaryKey(of: parsed.itemClass) {
-            guard let value = parsed.values[attribute.tag] else { continue }
-            hash.combine(attribute) { MatchKey.append(attribute.kind, value, to: &$0) }
-        }
-        var found: [Record] = []
-        for place in index.candidates(hash, in: records).places {
-            guard let record = records.record(at: place), record.itemClass == parsed.itemClass else { continue }
-            if PrimaryKey(of: record, parsed.itemClass) == PrimaryKey(of: parsed) { found.append(record) }
-        }
-        return found
     }
 
     private func insert(

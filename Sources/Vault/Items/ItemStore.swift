@@ -20,7 +20,8 @@ extension SecretSource {
 /// The four verbs. A ``Vault`` in this process is one, and so is the client of an agent; code that takes an `ItemStore`
 /// cannot tell which it has.
 public protocol ItemStore: SecretSource {
-    /// Adds an item.
+    /// Adds an item. One that does not say whether it is synchronizable is the one of its key that is there, either
+    /// way.
     ///
     /// - Returns: the item as it was stored, with its defaults.
     /// - Throws: `.duplicateItem` when one with the same primary key exists; nothing changes.

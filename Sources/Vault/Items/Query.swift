@@ -28,8 +28,9 @@ public struct Query: Sendable {
     public var persistentReference: [UInt8]?
     /// Nil: all, except that a single item is enough for Apple's `SecItemCopyMatching`.
     public var limit: Limit?
-    /// Both synchronizable items and others. Without it, and without the attribute, only the others match.
-    public var synchronizableAny = false
+    /// Whether synchronizable items match beside the others where no attribute says which. Apple's queries find the
+    /// others alone, unless they have `kSecAttrSynchronizableAny`.
+    public var synchronizableAny = true
     /// Internet passwords whose server is this host or below it: `kSecMatchHostOrSubdomainOfHost`.
     public var hostOrSubdomain: String?
     /// What else Apple's match keys ask of a certificate.

@@ -57,7 +57,6 @@ struct Audit: ParsableCommand {
         var names: [String: String] = [:]
         for itemClass in ItemClass.allCases {
             var query = Query(itemClass)
-            query.synchronizableAny = true
             query.leavesOutLocked = true
             query.presence = .leftOut
             for item in try vault.allMatching(query) {

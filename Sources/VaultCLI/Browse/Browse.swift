@@ -90,7 +90,6 @@ private struct BrowseSession: ~Copyable {
         var items: [Item] = []
         for itemClass in [ItemClass.genericPassword, .internetPassword] {
             var query = Query(itemClass)
-            query.synchronizableAny = true
             query.leavesOutLocked = true
             query.presence = .leftOut
             items += try store.allMatching(query)

@@ -23,9 +23,7 @@ struct ReadableItems: Encodable {
     private static func items(_ ids: [ItemID], in vault: Vault) throws -> [Item] {
         let wanted = Set(ids)
         return try ItemClass.allCases.flatMap { itemClass in
-            var query = Query(itemClass)
-            query.synchronizableAny = true
-            return try vault.allMatching(query)
+            try vault.allMatching(Query(itemClass))
         }
         .filter { item in
             guard let record = item.record, record.hasSecret else { return false }

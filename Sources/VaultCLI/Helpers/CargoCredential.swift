@@ -81,7 +81,6 @@ struct CargoCredential: HelperCommand {
             let token = try access { vault -> Secret? in
                 var query = Query(key)
                 query.attributes[.account] = nil
-                query.synchronizableAny = true
                 return try vault.allMatching(query).newest?.openedSecret()
             }
             guard let token else { throw Refusal(kind: "not-found") }
@@ -99,7 +98,6 @@ struct CargoCredential: HelperCommand {
             let count = try access { vault in
                 var query = Query(key)
                 query.attributes[.account] = nil
-                query.synchronizableAny = true
                 return try vault.deleteAll(query)
             }
             guard count > 0 else { throw Refusal(kind: "not-found") }

@@ -118,9 +118,7 @@ private enum CloudItem {
         _ options: VaultOptions, _ service: String, _ account: String, _ body: (Item) throws -> Secret
     ) throws -> Secret {
         try HelperAccess.withVault(options, for: "vault credential", onlyReads: true) { vault in
-            var query = Query(.genericPassword, service: service, account: account)
-            query.synchronizableAny = true
-            return try body(try vault.copyMatching(query).only())
+            try body(try vault.copyMatching(Query(.genericPassword, service: service, account: account)).only())
         }
     }
 

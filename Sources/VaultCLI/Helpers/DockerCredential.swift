@@ -124,9 +124,8 @@ struct DockerCredential: HelperCommand {
 
     private func list() throws {
         let users = try access { vault in
-            var query = Query(.genericPassword, userAttributes: ["docker_cli": "1"])
-            query.synchronizableAny = true
-            return try vault.allMatching(query).map { ($0.userAttributes["server"] ?? $0.service ?? "", $0.dockerUser) }
+            try vault.allMatching(Query(.genericPassword, userAttributes: ["docker_cli": "1"]))
+                .map { ($0.userAttributes["server"] ?? $0.service ?? "", $0.dockerUser) }
         }
         try Output.json(Dictionary(users) { $1 })
     }
@@ -134,9 +133,7 @@ struct DockerCredential: HelperCommand {
     /// What docker's helper for the Secret Service has made, or this.
     private static func queries(_ server: String) -> [Query] {
         [server, server.hasSuffix("/") ? String(server.dropLast()) : server + "/"].map { server in
-            var query = Query(.genericPassword, userAttributes: ["docker_cli": "1", "server": server])
-            query.synchronizableAny = true
-            return query
+            Query(.genericPassword, userAttributes: ["docker_cli": "1", "server": server])
         }
     }
 

@@ -43,7 +43,6 @@ enum ItemCompletion {
             var query = Query(itemClass)
             query.leavesOutLocked = true
             query.presence = .leftOut
-            query.synchronizableAny = true
             return (try? client.allMatching(query)) ?? []
         }.flatMap(names)
     }

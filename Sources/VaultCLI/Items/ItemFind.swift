@@ -136,7 +136,6 @@ struct Find: ParsableCommand {
     private func query(for itemClass: ItemClass) -> Query? {
         var query = Query(
             itemClass, label: label, userAttributes: Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 })
-        query.synchronizableAny = true
         query.text = text
         query.returnsSecrets = reveal
         if let limit { query.limit = .count(limit) }

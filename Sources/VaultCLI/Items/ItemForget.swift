@@ -40,7 +40,6 @@ struct Forget: ParsableCommand {
     private static func count(of group: String, in vault: any OpenVault) throws -> Int {
         try ItemClass.allCases.reduce(0) { count, itemClass in
             var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
-            query.synchronizableAny = true
             query.leavesOutLocked = true
             query.presence = .leftOut
             return try count + vault.allMatching(query).count + vault.lockedCount(matching: query)

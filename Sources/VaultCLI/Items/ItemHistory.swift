@@ -95,7 +95,6 @@ struct History: ParsableCommand {
         var query = Query(itemClass ?? self.itemClass.itemClass)
         if let service { query.attributes[self.itemClass == .internet ? .server : .service] = .string(service) }
         if let account { query.attributes[.account] = .string(account) }
-        query.synchronizableAny = true
         query.returnsSecrets = reveal
         return query
     }

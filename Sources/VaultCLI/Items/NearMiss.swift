@@ -16,7 +16,6 @@ enum NearMiss {
         guard Terminal.isTerminal(STDERR_FILENO) else { return nil }
         let items = classes.flatMap { itemClass in
             var query = Query(itemClass)
-            query.synchronizableAny = true
             query.leavesOutLocked = true
             query.presence = .leftOut
             return (try? store.allMatching(query)) ?? []

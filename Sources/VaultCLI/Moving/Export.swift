@@ -116,10 +116,8 @@ struct Export: ParsableCommand {
     }
 
     private func export(_ vault: any OpenVault, as format: ExportFormat, to file: String, _ given: Secret?) throws {
-        let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass in
-            var query = Query(itemClass)
-            query.synchronizableAny = true
-            return try vault.allMatching(query)
+        let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass -> [Item] in
+            try vault.allMatching(Query(itemClass))
         }
         guard !items.isEmpty else { throw CommandError(.notFound, "there is nothing to export") }
         if !yes {

@@ -97,7 +97,6 @@ struct SecretReference: Equatable {
         attributes[.account] = account.map(AttributeValue.string)
         attributes[.accessGroup] = group.map(AttributeValue.string)
         var query = Query(itemClass, attributes: attributes)
-        query.synchronizableAny = true
         query.returnsSecrets = self.name == nil
         do throws(VaultError) { return try store.allMatching(query) } catch {
             // An agent may let this program see other groups alone.

@@ -35,9 +35,7 @@ package struct BrowserAssociation: Sendable {
 
     /// In the one group in which they are made: a sandbox has its own to write to.
     private static func query(_ id: String?) -> Query {
-        var query = Query(.genericPassword, service: service, account: id, attributes: [.accessGroup: "default"])
-        query.synchronizableAny = true
-        return query
+        Query(.genericPassword, service: service, account: id, attributes: [.accessGroup: "default"])
     }
 
     /// All of a vault, in the order in which they were made.

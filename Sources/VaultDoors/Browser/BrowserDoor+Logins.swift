@@ -196,7 +196,6 @@ extension BrowserDoor {
             // There is one already, which is changed as if the extension had named it.
             var query = Query(key)
             query.attributes[.accessGroup] = .string("default")
-            query.synchronizableAny = true
             let found = try BrowserDoor.stored { () throws(VaultError) in
                 try context.store.first(query).flatMap { SavedLogin($0) }
             }

@@ -83,7 +83,6 @@ extension ItemStore {
         var found: [SavedLogin] = []
         for itemClass in [ItemClass.internetPassword, .genericPassword] {
             var query = Query(itemClass)
-            query.synchronizableAny = true
             query.leavesOutLocked = true
             found += try allMatching(query).compactMap { SavedLogin($0) }
         }

@@ -88,7 +88,6 @@ package final class CredentialSocket {
         for service in request.services {
             var query = Query(.genericPassword, service: service, account: request.id)
             query.attributes[.accessGroup] = .string(CredentialRequest.group)
-            query.synchronizableAny = true
             query.returnsSecrets = true
             guard let item = try agent.allMatching(query).first else { continue }
             guard let secret = try item.openedSecret(), secret.count > 0 else { return .failure(.empty) }

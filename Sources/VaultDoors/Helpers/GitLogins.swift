@@ -143,8 +143,7 @@ package struct GitLogins {
     ///
     /// - Parameter isExact: whether a place without a path is not one with any.
     private func items(at place: GitPlace, user: String?, isExact: Bool) throws(VaultError) -> [Item] {
-        var query = Query(.internetPassword, account: user, server: place.server)
-        query.synchronizableAny = true
+        let query = Query(.internetPassword, account: user, server: place.server)
         let fits = try store.allMatching(query).compactMap { item in
             place.fit(item, isExact: isExact).map { (fit: $0, item: item) }
         }

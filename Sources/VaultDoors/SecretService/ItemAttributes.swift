@@ -105,7 +105,6 @@ struct ItemAttributes: Equatable, Sendable {
     }
 
     static func complete(_ query: inout Query) {
-        query.synchronizableAny = true
         query.leavesOutLocked = true
         query.limit = .all
     }

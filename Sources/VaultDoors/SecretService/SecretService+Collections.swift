@@ -173,8 +173,7 @@ extension SecretService {
         let view = try await unlockedView(for: client)
         guard group != view.home else { throw .notSupported("this collection cannot be deleted") }
         for itemClass in ServedItem.classes {
-            var query = Query(itemClass, attributes: [.accessGroup: .string(group)])
-            query.synchronizableAny = true
+            let query = Query(itemClass, attributes: [.accessGroup: .string(group)])
             do throws(VaultError) { try await view.agent.delete(matching: query) } catch {
                 guard error == .itemNotFound else { throw await refusal(error, view) }
             }

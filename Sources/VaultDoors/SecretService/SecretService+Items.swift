@@ -243,7 +243,6 @@ extension SecretService {
     ) async throws(ServiceRefusal) -> String {
         var query = Query(.genericPassword, service: service)
         query.attributes[.accessGroup] = .string(group)
-        query.synchronizableAny = true
         let taken = Set(try await items(query, view).compactMap { $0.item[.account]?.text })
         var number = 2
         while taken.contains("\(account)~\(number)") { number += 1 }

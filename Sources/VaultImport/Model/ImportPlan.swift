@@ -157,10 +157,12 @@ package struct ImportPlan {
             note(login, item, .differs, "it came from another file before")
         } else if current == base || replaces {
             note(login, item, .updated)
-            let isSame = existing.itemClass == item.itemClass
-            try update(
-                existing,
-                isSame ? .some(changes(of: existing, to: item, removing: current == base)) : .replacement(item))
+            guard existing.itemClass != item.itemClass else {
+                return try update(existing, .some(changes(of: existing, to: item, removing: current == base)))
+            }
+            var replacement = item
+            replacement[.synchronizable] = existing[.synchronizable]
+            try update(existing, .replacement(replacement))
         } else {
             note(login, item, .differs, "it changed here and at its source")
         }

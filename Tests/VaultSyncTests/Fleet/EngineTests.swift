@@ -46,7 +46,6 @@ struct EngineTests {
         let added = try homes[0].vault.add(item)
         for home in homes { try home.sync() }
         var query = Self.ada
-        query.synchronizableAny = true
         try homes[0].vault.delete(matching: query)
         for home in homes { try home.sync() }
         for home in homes {
@@ -185,9 +184,16 @@ struct EngineTests {
                 .genericPassword(service: "svc", account: "goes"), attributes: [.synchronizable: .number(1)],
                 secret: Secret(text: "two")))
         for home in [a, b] { try home.sync() }
-        var query = Query(.genericPassword, service: "svc")
-        query.synchronizableAny = true
+        let query = Query(.genericPassword, service: "svc")
         #expect(try b.vault.copyMatching(query).map { $0.attributes[.account]?.text } == ["goes"])
+        // An item that is marked later goes then, and the others lose the one whose mark is taken away.
+        for (account, mark) in [("stays", true), ("goes", false)] {
+            try a.vault.update(
+                matching: Query(.genericPassword, account: account),
+                with: ItemChanges(attributes: [.synchronizable: .bool(mark)]))
+        }
+        for home in [a, b] { try home.sync() }
+        #expect(try b.vault.copyMatching(query).map { $0.attributes[.account]?.text } == ["stays"])
     }
 
     @Test func `a backup of one fleet's vault can begin another fleet`() throws {

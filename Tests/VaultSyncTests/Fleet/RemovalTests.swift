@@ -15,9 +15,7 @@ struct RemovalTests {
 
     private static func names(_ ids: [ItemID], _ home: Home) throws -> Set<String> {
         var names: Set<String> = []
-        var query = Query(.genericPassword)
-        query.synchronizableAny = true
-        for item in try home.vault.copyMatching(query) {
+        for item in try home.vault.copyMatching(Query(.genericPassword)) {
             let reference = try #require(item.record?.persistentReference)
             guard ids.contains(ItemID(Array(reference.dropFirst(4)).span)) else { continue }
             names.insert(item.attributes[.account]?.text ?? "")

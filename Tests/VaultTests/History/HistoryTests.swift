@@ -246,7 +246,6 @@ struct HistoryTests {
         try vault.setHistoryLimit(2)
         try vault.add(.generic("s", "a", "one", [.synchronizable: 1]))
         var query = query
-        query.synchronizableAny = true
         try vault.update(matching: query, with: ItemChanges(attributes: [.account: "b"]))
         try vault.undo(try #require(try vault.copyMatching(query).first?.record))
         query.attributes[.tombstone] = 1
@@ -328,7 +327,6 @@ struct HistoryTests {
         try vault.setHistoryLimit(2)
         try vault.add(.generic("s", "a", "one", [.synchronizable: 1]))
         var query = query
-        query.synchronizableAny = true
         try vault.delete(matching: query)
         let deleted = try #require(try vault.deletedItems(matching: query).first?.item.record)
         try vault.restoreItem(deleted)

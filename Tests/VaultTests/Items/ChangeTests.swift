@@ -142,9 +142,7 @@ struct DeleteTests {
     @Test func `a synchronizable item leaves a tombstone, which a new one takes over`() throws {
         let test = try TestVault()
         let item = try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true, .label: "L"]))
-        #expect(test.vault.count(Query(.genericPassword)) == 0)
-        var all = Query(.genericPassword)
-        all.synchronizableAny = true
+        let all = Query(.genericPassword)
         #expect(test.vault.count(all) == 1)
         #expect(try test.vault.delete(matching: all) == 1)
         #expect(test.vault.count(all) == 0)
@@ -165,7 +163,6 @@ struct DeleteTests {
     @Test func `tombstones can be forced, suppressed and removed`() throws {
         let test = try TestVault()
         var query = Query(.genericPassword)
-        query.synchronizableAny = true
         var graves = query
         graves.attributes[.tombstone] = 1
         try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
@@ -178,6 +175,22 @@ struct DeleteTests {
         #expect(test.vault.count(graves) == 1)
         try test.vault.delete(matching: graves)
         #expect(test.vault.count(graves) == 0)
+    }
+
+    @Test func `an item that does not say whether it is synchronizable is the one of its key that is`() throws {
+        let test = try TestVault()
+        let item = try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
+        #expect(throws: VaultError.duplicateItem) { try test.vault.add(Item.generic("s", "a", "y")) }
+        #expect(try test.vault.set(Item.generic("s", "a", "y", [.label: "L"])).record?.id == item.record?.id)
+        #expect(try test.vault.first(.genericPassword(service: "s", account: "a"))?[.synchronizable] == .number(1))
+        // An item that does say is another one, and comes first for those that do not.
+        try test.vault.set(Item.generic("s", "a", "other", [.synchronizable: false]))
+        try test.vault.set(Item.generic("s", "a", "z"))
+        var query = Query(.genericPassword)
+        query.returnsSecrets = true
+        #expect(try test.vault.copyMatching(query).map { try $0.text } == ["y", "z"])
+        query.synchronizableAny = false
+        #expect(try test.vault.delete(matching: query) == 1 && test.vault.contains(Query(.genericPassword)))
     }
 
     @Test func `a synchronizable item that moves leaves a tombstone at its old key`() throws {

@@ -150,7 +150,6 @@ struct CopyMatchingTests {
         other.itemClass = .internetPassword
         #expect(throws: VaultError.noSuchClass) { try test.vault.copyMatching(other) }
         other.itemClass = .genericPassword
-        other.synchronizableAny = true
         #expect(test.vault.count(other) == 1)
     }
 
