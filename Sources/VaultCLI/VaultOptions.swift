@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import SystemPackage
 internal import Vault
 internal import VaultAgent
+internal import VaultFormat
 internal import VaultStorage
 
 extension AccessGroups {
@@ -237,6 +238,15 @@ struct ItemSelection: ParsableArguments {
             attributes(of: itemClass).merging([.account: .string(account ?? "")]) { first, _ in first })
     }
 
+    /// The items that have the key already, marked as synchronizable or not.
+    var twin: Query {
+        var query = Query(key)
+        query.attributes[.accessGroup] = groups.first.map(AttributeValue.string)
+        query.leavesOutLocked = true
+        query.presence = .leftOut
+        return query
+    }
+
     /// The one item that is meant.
     ///
     /// - Throws: code 12, with the accounts or the groups, when there are several.
@@ -288,8 +298,16 @@ struct ItemDescription: ParsableArguments {
             "when-unlocked or after-first-unlock; with ',this-device', bound to this machine.", valueName: "when"))
     var accessible: String?
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Whether a vault that tells other devices of marked items alone tells of this one.")
+    var synchronizable: Bool?
+
     func validate() throws {
-        _ = try accessibility()
+        let stays = try accessibility()?.isThisDeviceOnly == true
+        guard synchronizable != true || !stays else {
+            throw ValidationError("--synchronizable is for other devices, and ',this-device' for none of them")
+        }
         guard user.count == userAttributes.count else { throw ValidationError("an attribute is given twice") }
     }
 
@@ -312,6 +330,7 @@ struct ItemDescription: ParsableArguments {
         attributes[.comment] = comment.map(AttributeValue.string)
         attributes[.itemDescription] = description.map(AttributeValue.string)
         attributes[.accessible] = try accessibility().map { .string($0.rawValue) }
+        attributes[.synchronizable] = synchronizable.map(AttributeValue.bool)
         return attributes
     }
 

@@ -22,14 +22,9 @@ struct Add: ParsableCommand {
     func run() throws {
         try SetItem.store(
             vault, selection, details, part, input,
-            beforePrompt: { vault in
-                // Before a person types a secret for nothing.
-                var query = Query(selection.key)
-                query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
-                query.synchronizableAny = true
-                query.leavesOutLocked = true
-                query.presence = .leftOut
-                guard try vault.allMatching(query).isEmpty else { throw VaultError.duplicateItem }
+            before: { vault in
+                // Before a person types a secret for nothing; and by the other mark the key would be free.
+                guard try vault.allMatching(selection.twin).isEmpty else { throw VaultError.duplicateItem }
             }
         ) { vault, item in
             try vault.add(item)
@@ -50,14 +45,25 @@ struct SetItem: ParsableCommand {
     @OptionGroup var input: SecretOptions
 
     func run() throws {
-        try SetItem.store(vault, selection, details, part, input) { vault, item in try vault.set(item) }
+        try SetItem.store(vault, selection, details, part, input) { vault, item in
+            // A mark is a part of the key, and an item that gets another one is the same item.
+            let twins = details.synchronizable == nil ? [] : try vault.allMatching(selection.twin)
+            guard let record = twins.first?.record, twins.count == 1 else {
+                try vault.set(item)
+                return
+            }
+            var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
+            for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
+            for (name, field) in item.fields { changes.fields[name] = .some(field) }
+            try vault.update(record, with: changes)
+        }
     }
 
     /// Makes the item of the options and hands it to the verb.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
         _ input: SecretOptions,
-        beforePrompt: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
+        before: (any OpenVault) throws -> Void = { _ in }, _ verb: (any OpenVault, Item) throws -> Void
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
@@ -65,7 +71,7 @@ struct SetItem: ParsableCommand {
         // first.
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
-            if early == nil { try beforePrompt(vault) }
+            if early == nil || details.synchronizable != nil { try before(vault) }
             let (secret, fields) = part.parts(try early ?? input.secret())
             try verb(
                 vault,
