@@ -178,11 +178,31 @@ private struct JSONParser {
         throw failure("a string does not end")
     }
 
+    /// Whether it is a number of RFC 8259, 6: no digit before or behind a point is left out, and no zero leads.
     static func isNumber(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty, range.count <= 64 else { return false }
-        let text = String(decoding: bytes.array(range), as: UTF8.self)
-        return text.utf8.allSatisfy { "0123456789+-.eE".utf8.contains($0) } && Double(text) != nil
-            && !text.hasPrefix("+")
+        guard range.count <= 64 else { return false }
+        var index = range.lowerBound
+        func isOne(of characters: StaticString) -> Bool {
+            index < range.upperBound && "\(characters)".utf8.contains(bytes[index])
+        }
+        /// Steps over digits, of which there is one or more.
+        func digits() -> Bool {
+            let start = index
+            while isOne(of: "0123456789") { index += 1 }
+            return index > start
+        }
+        if isOne(of: "-") { index += 1 }
+        if isOne(of: "0") { index += 1 } else if !digits() { return false }
+        if isOne(of: ".") {
+            index += 1
+            guard digits() else { return false }
+        }
+        if isOne(of: "eE") {
+            index += 1
+            if isOne(of: "+-") { index += 1 }
+            guard digits() else { return false }
+        }
+        return index == range.upperBound
     }
 
     /// What the escape at a backslash means, and how many bytes it has. Nil: nothing.

@@ -21,6 +21,16 @@ struct JSONTests {
         #expect(flaw { _ = try JSONValue(Document(text: text)) } == expected)
     }
 
+    @Test(arguments: ["1.", "-.5", ".5", "01", "-01", "+1", "1e", "1.e5", "1e+", "--1", "0x1", "1 2", "Infinity"])
+    func `a number that only looks like one is none`(_ text: String) {
+        #expect(flaw { _ = try JSONValue(Document(text: "[\(text)]")) } != nil)
+    }
+
+    @Test(arguments: ["0", "-0", "10", "0.50", "-12.5e-3", "1E+2", "0e0"])
+    func `a number is taken as it is written`(_ text: String) throws {
+        #expect(try JSONValue(Document(text: "[\(text)]")).elements.map(\.text) == [text])
+    }
+
     @Test func `strings mean what they say`() throws {
         let text =
             #"{"a": "x\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800y", "b": [1, -2.5e3, true, null, ""], "é": {"c": 7}}"#
