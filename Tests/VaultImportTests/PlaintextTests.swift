@@ -70,6 +70,42 @@ struct PlaintextTests {
         #expect(docker.imported.skipped.count == 1)
     }
 
+    @Test func `nothing is taken out of docker's file that the item has not`() throws {
+        let text =
+            #"{"auths": {"r": {"auth": "YWRhOnB3", "identitytoken": "tok"}, "#
+            + #""s": {"auth": "!!!", "identitytoken": "tok"}}}"#
+        let document = try Document(text: text)
+        let found = try Plaintext.docker.logins(document)
+        #expect(found.imported.logins.map(\.texts) == [["auth": "ada:pw"], [:]] && found.imported.skipped.count == 1)
+        #expect(
+            try Plaintext.removing(found.ranges.flatMap { $0 }, from: document)?.text
+                == #"{"auths": {"r": {"auth": "", "identitytoken": ""}, "s": {"auth": "!!!", "identitytoken": ""}}}"#)
+    }
+
+    @Test(arguments: [
+        ("\"gho_1\"", "gho_1"), ("'gho_1'", "gho_1"), ("gho_1 # of ada's", "gho_1"), ("\"gho_1\"  # c", "gho_1"),
+        ("gho_1", "gho_1"),
+    ])
+    func `quotes and comments are no part of gh's token`(_ written: String, _ token: String) throws {
+        let text = "\"github.com\":\n    user: 'ada'\n    oauth_token: \(written)\n"
+        let found = try Plaintext.gh.logins(Document(text: text)).imported
+        #expect(found.logins.map { $0.password?.text } == [token] && found.logins.map(\.user) == ["ada"])
+        #expect(found.logins[0].named["service"] == "gh:github.com")
+    }
+
+    @Test(arguments: ["\"a\\x41\"", "'a''b'", "|", "\"open", "&x a", "a b"])
+    func `a token that is written in another way stays in the file`(_ written: String) throws {
+        let text = "h:\n    oauth_token: \(written)\n"
+        #expect(
+            flaw { _ = try Plaintext.gh.logins(Document(text: text)) }
+                == "line 2: this is no token, plain or between quotes")
+    }
+
+    @Test func `an empty token is none`() throws {
+        let found = try Plaintext.gh.logins(Document(text: "h:\n    oauth_token: \"\"\n    user: ada\n"))
+        #expect(found.imported.logins.isEmpty && found.imported.skipped.count == 1)
+    }
+
     @Test func `blank lines, comments, macros and escapes are as their programs have them`() throws {
         let netrc = "machine a\nmacdef x\n y\n\nlogin ada password \"p\\\\q\\\"r\"\n"
         let document = try Document(text: netrc)

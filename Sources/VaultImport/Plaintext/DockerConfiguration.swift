@@ -14,16 +14,27 @@ enum DockerConfiguration {
             var login = Login(id: server, place: place)
             let auth = value["auth"]?.stringRange.flatMap { $0.isEmpty ? nil : $0 }
             if let token = value["identitytoken"], let range = token.stringRange, !range.isEmpty {
-                // As docker's helpers name the user of a token; what stands beside it has no password then.
+                // As docker's helpers name the user of a token.
                 login.user = "<token>"
                 login.password = try token.secret()
-                found.append(finished(login, server), [range, auth].compactMap { $0 })
+                guard let auth else {
+                    found.append(finished(login, server), [range])
+                    continue
+                }
+                // Nothing is taken out that the item has not: docker itself leaves no password beside a token.
+                let beside = try read(document, auth)
+                if beside == nil { found.imported.skip(place, "what stands beside its token is no user and password") }
+                if let beside, !beside.password.isEmpty { login.addField("auth", beside.whole) }
+                found.append(finished(login, server), beside == nil ? [range] : [range, auth])
             } else if let auth {
-                try read(document, auth, place, &login)
-                guard login.password?.isEmpty == false else {
+                guard let read = try read(document, auth) else {
+                    throw .malformed(place, "this is no user and password in base64")
+                }
+                guard !read.password.isEmpty else {
                     found.imported.skip(place, "it has no password")
                     continue
                 }
+                (login.user, login.password) = (read.user, read.password)
                 found.append(finished(login, server), [auth])
             } else if !value.members.isEmpty {
                 found.imported.skip(place, "it has no password")
@@ -32,18 +43,20 @@ enum DockerConfiguration {
         return found
     }
 
+    /// Nil: it is no user and password in base64.
     private static func read(
-        _ document: Document, _ range: Range<Int>, _ place: String, _ login: inout Login
-    ) throws(ImportError) {
+        _ document: Document, _ range: Range<Int>
+    ) throws(ImportError) -> (user: String, password: Secret, whole: Secret)? {
         let decoded = try document.bytes.withBytes { bytes throws(ImportError) in
             try Secret.decoding(base64: bytes.extracting(range))
         }
         let split = decoded?.withBytes { $0.firstIndex(of: UInt8(ascii: ":"), in: 0..<$0.count) } ?? nil
-        guard let decoded, let split else { throw .malformed(place, "this is no user and password in base64") }
-        login.user = decoded.withBytes { String(decoding: $0.array(0..<split), as: UTF8.self) }
-        login.password = try secured { () throws(CryptoError) in
+        guard let decoded, let split else { return nil }
+        let user = decoded.withBytes { String(decoding: $0.array(0..<split), as: UTF8.self) }
+        let password = try secured { () throws(CryptoError) in
             Secret(try decoded.bytes.copy(of: split + 1..<decoded.count))
         }
+        return (user, password, decoded)
     }
 
     private static func finished(_ login: Login, _ server: String) -> Login {

@@ -137,16 +137,22 @@ enum GitHubHosts {
             guard let split else { throw .malformed(place, "this is not NAME: VALUE") }
             let indent = text.lowerBound - line.lowerBound
             while let last = blocks.last, last.indent >= indent { blocks.removeLast() }
-            let name = document.text(text.lowerBound..<split)
-            let value = document.bytes.withBytes { $0.trimmed(split + 1..<text.upperBound) }
-            if value.isEmpty {
+            let name = document.text(scalar(text.lowerBound..<split, document) ?? text.lowerBound..<split)
+            let written = document.bytes.withBytes { $0.trimmed(split + 1..<text.upperBound) }
+            let value = scalar(written, document)
+            if value?.isEmpty == true, written.isEmpty || name != "oauth_token" {
                 blocks.append((indent, name))
                 continue
             }
             guard let host = blocks.first?.name else { continue }
             switch name {
-            case "user": users[host] = document.text(value)
+            case "user": users[host] = value.map(document.text) ?? ""
             case "oauth_token":
+                guard let value else { throw .malformed(place, "this is no token, plain or between quotes") }
+                guard !value.isEmpty else {
+                    found.imported.skip(place, "it has no token")
+                    continue
+                }
                 let user = blocks.count >= 3 && blocks[1].name == "users" ? blocks[2].name : nil
                 tokens.append((host, user, value, whole, place))
             default: break
@@ -174,6 +180,37 @@ enum GitHubHosts {
             found.append(login, [token.line])
         }
         return found
+    }
+}
+
+extension GitHubHosts {
+    /// The text of a scalar of YAML, plain or between quotes, without the comment behind it. Nil: escapes, or further
+    /// lines, say it.
+    private static func scalar(_ written: Range<Int>, _ document: Document) -> Range<Int>? {
+        document.bytes.withBytes { bytes in
+            guard !written.isEmpty else { return written }
+            let first = bytes[written.lowerBound]
+            guard first != UInt8(ascii: "#") else { return written.lowerBound..<written.lowerBound }
+            let rest: Range<Int>
+            let value: Range<Int>
+            if "\"'".utf8.contains(first) {
+                guard let end = bytes.firstIndex(of: first, in: written.lowerBound + 1..<written.upperBound) else {
+                    return nil
+                }
+                (value, rest) = (written.lowerBound + 1..<end, end + 1..<written.upperBound)
+                guard first == UInt8(ascii: "'") || !value.contains(where: { bytes[$0] == UInt8(ascii: "\\") }) else {
+                    return nil
+                }
+            } else {
+                guard !"|>&*!%@`{[#,]}?".utf8.contains(first) else { return nil }
+                let end = written.first { bytes[$0] == 0x20 || bytes[$0] == 0x09 } ?? written.upperBound
+                (value, rest) = (written.lowerBound..<end, end..<written.upperBound)
+            }
+            let comment = bytes.trimmed(rest)
+            let hasBlank = comment.lowerBound > rest.lowerBound
+            guard comment.isEmpty || hasBlank && bytes[comment.lowerBound] == UInt8(ascii: "#") else { return nil }
+            return value
+        }
     }
 }
 
