@@ -44,7 +44,7 @@ enum ImportFormat: String, FormatName {
     }
 
     /// Whether what was read stays behind with everything in clear.
-    var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis].contains(self) }
+    var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis, .env].contains(self) }
 }
 
 /// The passphrase of a file that is imported or exported, which is not the vault's.

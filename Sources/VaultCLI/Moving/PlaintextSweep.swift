@@ -128,28 +128,52 @@ struct PlaintextSweep {
             }
             // A link leads to the file that has the text.
             let target = try LinkTarget.of(source.path)
-            // The old bytes are overwritten where they lie, unless the file has other names: it is theirs as well.
-            let old = unsafe clinux_openat(AT_FDCWD, target, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0)
-            defer { if old >= 0 { close(Int32(old)) } }
-            var status = stat()
-            let isKnown = unsafe fstat(Int32(old), &status) == 0
-            let isAlone = isKnown && status.st_nlink == 1
+            let old = try ReplacedFile(target)
             if let rest {
                 try rest.withBytes { try OutputFile(target).replace(with: $0, durably: true) }
             } else {
                 guard unsafe unlink(target) == 0 else { throw failure(source.path) }
             }
-            if isAlone {
-                Scratch.overwrite(Int32(old), Int(status.st_size))
-            } else {
-                Output.warn("'\(source.path.printable)' has other names, which still have what was taken out")
-            }
+            if let flaw = old.overwrite() { Output.warn("'\(source.path.printable)' \(flaw)") }
         } catch { throw .outside(error) }
     }
 
     private func failure(_ path: String) -> CommandError {
         CommandError(
             .inputOutput, "cannot change '\(path.printable)': \(Errno(rawValue: errno).description.lowercased())")
+    }
+}
+
+/// A file that is about to lose its name: its bytes are overwritten then where they lie.
+private struct ReplacedFile: ~Copyable {
+    private let descriptor: Int32
+    private let status: stat
+
+    init(_ path: String) throws {
+        let opened = unsafe clinux_openat(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+        guard opened >= 0 else { throw CommandError(.inputOutput, "cannot open '\(path.printable)'") }
+        var status = stat()
+        guard unsafe fstat(Int32(opened), &status) == 0 else {
+            close(Int32(opened))
+            throw CommandError(.inputOutput, "cannot look at '\(path.printable)'")
+        }
+        (descriptor, self.status) = (Int32(opened), status)
+    }
+
+    deinit { close(descriptor) }
+
+    /// - Returns: why the bytes are still there, as the rest of a sentence about the file.
+    func overwrite() -> String? {
+        // They are another name's as well.
+        guard status.st_nlink == 1 else { return "has other names, which still have what was taken out" }
+        // A file that nobody may write, such as one of mode 0400, is its owner's to make writable. The name is gone:
+        // only this descriptor leads to it.
+        _ = fchmod(descriptor, 0o600)
+        let opened = unsafe clinux_openat(AT_FDCWD, "/proc/self/fd/\(descriptor)", O_WRONLY | O_CLOEXEC, 0)
+        guard opened >= 0 else { return "is gone, but its old bytes could not be overwritten" }
+        defer { close(Int32(opened)) }
+        Scratch.overwrite(Int32(opened), Int(status.st_size))
+        return nil
     }
 }
 
