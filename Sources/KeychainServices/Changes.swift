@@ -46,6 +46,8 @@ struct Changes {
     func changes(of itemClass: ItemClass?) throws(VaultError) -> ItemChanges {
         let secret = try Secret.toStore(data, else: reference)
         var changes = ItemChanges(attributes: attributes, secret: secret)
+        // Its type is looked at; the date is the vault's.
+        if case .date = attributes[.modificationDate] { changes.attributes[.modificationDate] = nil }
         if let secret, itemClass == .key {
             let key = SecKey.privateKey(secret, isRSA: true) ?? SecKey.privateKey(secret, isRSA: false)
             changes.userAttributes[SecKey.publicAttribute] = .some(key?.publicText)

@@ -18,6 +18,10 @@ extension Request {
         var attributes = attributes
         // Apple's systems take silence, and "either", for no.
         if attributes[.synchronizable] ?? "syna" == "syna" { attributes[.synchronizable] = false }
+        // An added item is new, whatever its dictionary says.
+        for date in [Attribute.creationDate, .modificationDate] {
+            if case .date = attributes[date] { attributes[date] = nil }
+        }
         guard let identity = reference?.identity, isOfIdentities else {
             // Without a class there is a flaw, and nothing is made of the item.
             let key = ItemKey(itemClass ?? .genericPassword, attributes)

@@ -98,7 +98,7 @@ final class ItemEngine<Records: RecordSource> {
         let value = try value(of: item, in: &parsed)
         if let grave = twins.own { return try revive(grave, as: parsed, value, source, in: &session) }
         try removeForeign(twins.foreign, in: &session)
-        return try insert(parsed, value, source, in: &session)
+        return try insert(parsed, value, source, dates(of: item), in: &session)
     }
 
     /// Adds, or updates the item with the same primary key.
@@ -135,18 +135,30 @@ final class ItemEngine<Records: RecordSource> {
 
     private func insert(
         _ parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
+        _ dates: (created: Double, modified: Double),
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        let now = records.now
         var parsed = parsed
         try stampFirst(&parsed)
         let record = Record(
             kind: .put, itemClass: parsed.itemClass, protection: parsed.protection, id: session.makeItemID(),
             version: 1,
-            valueVersion: 0, ordinal: session.nextOrdinal, created: now, modified: now, value: nil,
+            valueVersion: 0, ordinal: session.nextOrdinal, created: dates.created, modified: dates.modified, value: nil,
             deviceID: try deviceID(for: parsed.protection, in: session),
             attributes: parsed.encoded)
         return Item(try session.stage(record, value), source)
+    }
+
+    /// Of a new item: those that it has from elsewhere, as far as they are past, else now.
+    private func dates(of item: Item) -> (created: Double, modified: Double) {
+        let now = records.now
+        func past(_ attribute: Attribute) -> Double? {
+            guard case .date(let date)? = item[attribute] else { return nil }
+            let seconds = date.timeIntervalSinceReferenceDate
+            return seconds <= now ? seconds : nil
+        }
+        let created = past(.creationDate) ?? now
+        return (created, max(past(.modificationDate) ?? now, created))
     }
 
     /// An item that comes back keeps the identity of the one that was deleted.
@@ -200,6 +212,12 @@ final class ItemEngine<Records: RecordSource> {
         var new = old
         new.version += 1
         new.modified = modificationDate(after: old)
+        // An item may bring a date from elsewhere; the one that it was found with is no change.
+        if case .date(let date)? = changes.attributes[.modificationDate],
+            old.modified < date.timeIntervalSinceReferenceDate, date.timeIntervalSinceReferenceDate < new.modified
+        {
+            new.modified = date.timeIntervalSinceReferenceDate
+        }
         if case .date(let date)? = changes.attributes[.creationDate] {
             new.created = date.timeIntervalSinceReferenceDate
         }

@@ -82,7 +82,7 @@ struct ParsedItem {
                     throw .parameter(.attributeValue(attribute.name))
                 }
                 values[attribute.tag] = encoded
-            // The engine's own clock sets the dates; a digest of the secret is never kept.
+            // The dates are the record's; a digest of the secret is never kept.
             case .creationDate, .modificationDate, .sha1: break
             // What is absent anyway is not stored.
             case .multiUser, .syncViewHint, .tokenID:

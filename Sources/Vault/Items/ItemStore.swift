@@ -21,7 +21,7 @@ extension SecretSource {
 /// cannot tell which it has.
 public protocol ItemStore: SecretSource {
     /// Adds an item. One that does not say whether it is synchronizable is the one of its key that is there, either
-    /// way.
+    /// way. A creation date and a modification date that it has are kept, unless they lie ahead.
     ///
     /// - Returns: the item as it was stored, with its defaults.
     /// - Throws: `.duplicateItem` when one with the same primary key exists; nothing changes.

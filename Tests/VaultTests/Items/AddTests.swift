@@ -74,12 +74,23 @@ struct AddTests {
         #expect(certificate[.accessible] == "dk")
     }
 
-    @Test func `the dates of a new item are the vault's and not the caller's`() throws {
+    @Test func `a new item keeps the dates that it brings, unless they lie ahead`() throws {
         let test = try TestVault()
-        let old = AttributeValue.date(Date(timeIntervalSinceReferenceDate: 1))
-        let item = try test.vault.add(Item.generic("s", "a", "x", [.creationDate: old, .modificationDate: old]))
-        #expect(item[.creationDate] != old)
-        #expect(item[.creationDate] == item[.modificationDate])
+        let dates = [1, 2, 1e12].map { AttributeValue.date(Date(timeIntervalSinceReferenceDate: $0)) }
+        let item = try test.vault.add(
+            Item.generic("s", "a", "x", [.creationDate: dates[0], .modificationDate: dates[1]]))
+        #expect(item[.creationDate] == dates[0] && item[.modificationDate] == dates[1])
+        let ahead = try test.vault.add(
+            Item.generic("s", "b", "x", [.creationDate: dates[2], .modificationDate: dates[2]]))
+        #expect(ahead[.creationDate] != dates[2] && ahead[.creationDate] == ahead[.modificationDate])
+        // A change is of the day on which the vault hears of it, unless it says an earlier one that comes after.
+        let key = ItemKey.genericPassword(service: "s", account: "a")
+        let third = AttributeValue.date(Date(timeIntervalSinceReferenceDate: 3))
+        for (given, isKept) in [(third, true), (dates[1], false), (dates[2], false)] {
+            try test.vault.update(
+                matching: Query(key), with: ItemChanges(attributes: [.modificationDate: given], secret: "y"))
+            #expect(try (test.vault.first(key)?[.modificationDate] == given) == isKept)
+        }
     }
 
     @Test func `yes and no become numbers`() throws {
