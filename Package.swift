@@ -84,7 +84,8 @@ let package = Package(
             dependencies: ["VaultBus", "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
-            name: "VaultImport", dependencies: ["VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
+            name: "VaultImport",
+            dependencies: ["VaultDoors", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
             swiftSettings: settings),
         .target(
             name: "VaultSync", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", system],
@@ -154,7 +155,9 @@ let package = Package(
             exclude: ["SecretService/hostile.py", "SSH/Samples"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultImportTests",
-            dependencies: ["VaultImport", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system],
+            dependencies: [
+                "VaultImport", "VaultDoors", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "TestSupport", system,
+            ],
             exclude: ["secrets.py"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultSyncTests",

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import TestSupport
 import Testing
 import Vault
 import VaultCrypto
 
+import VaultDoors
 @testable import VaultImport
 
 /// JSON that stays in locked memory, and the products that write it.
@@ -48,11 +50,17 @@ struct JSONTests {
         }
         #expect(imported.logins.map(\.id) == ["i1", "i2", "i3"] && imported.skipped.count == 2)
         let login = imported.logins[0]
-        #expect(login.folder == "Web/Mail" && login.password?.text == "pä\"ss" && login.olderVersions == 1)
-        #expect(login.texts == ["otp": "JBSWY3DP", "pin": "1234", "passkey": #"[{"credentialId": "x"}]"#])
-        #expect(login.named == ["plain": "v", "link": "linked:100", "favorite": "true", "folder": "mine"])
+        #expect(login.folder == "Web/Mail" && login.password?.text == "pä\"ss" && login.olderVersions == 2)
+        #expect(
+            login.texts == ["otp": "JBSWY3DP", "pin": "1234", "passkey.key": "S0VZ", "passkey.user-handle": "VUg"])
+        #expect(
+            login.named.filter { !$0.key.hasPrefix("passkey.") } == [
+                "plain": "v", "link": "linked:100", "favorite": "true", "folder": "mine", "reprompt": "true",
+                "on": "true", "text": "true", "url.match": "host", "url.2.match": "never",
+            ])
+        #expect(login.named["passkey.rp"] == "example.com" && login.named["passkey.credential"] == "x")
         #expect(imported.logins[1].password?.text == "the note" && imported.logins[1].kind == "secure note")
-        #expect(imported.logins[2].password?.text == #"{"number": "4111", "code": "123"}"#)
+        #expect(imported.logins[2].password == nil && imported.logins[2].texts == ["number": "4111", "code": "123"])
         let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try imported.stored(in: vault, of: "bitwarden").counts == "added 3, skipped 2")
         let item = try #require(
@@ -67,6 +75,110 @@ struct JSONTests {
         let again = try Bitwarden.logins(Document(written)) { throw ImportError.wrongPassphrase }
         #expect(try again.stored(in: vault, of: "bitwarden").counts == "unchanged 3")
         #expect(entries.leftOut.isEmpty)
+        // The parts that are no attributes or fields are as they were, too.
+        let items = try [JSONValue(Document(text: ImportSamples.bitwarden)), JSONValue(Document(written))].map { root in
+            try #require(root["items"]?.elements.first { $0["id"]?.text == "i1" })
+        }
+        func texts(_ value: JSONValue?, _ names: [String]) -> [[String?]] {
+            (value?.elements ?? []).map { element in names.map { element[$0]?.text } }
+        }
+        let passkeys = items.map { $0["login"]?["fido2Credentials"]?.elements.first?.members ?? [] }
+        #expect(passkeys[0].map { $0.key } == passkeys[1].map { $0.key } && passkeys[0].count == 13)
+        #expect(passkeys[0].map { $0.value.text } == passkeys[1].map { $0.value.text })
+        #expect(
+            texts(items[0]["login"]?["uris"], ["uri", "match"]) == texts(items[1]["login"]?["uris"], ["uri", "match"]))
+        let kinds = items.map {
+            Dictionary(uniqueKeysWithValues: texts($0["fields"], ["name", "type"]).map { ($0[0], $0[1]) })
+        }
+        #expect(kinds[0] == kinds[1] && kinds[0]["on"] == "2" && items[1]["reprompt"]?.integer == 1)
+    }
+
+    @Test func `dates and older passwords come with their entries`() throws {
+        let imported = try Bitwarden.logins(Document(text: ImportSamples.bitwarden)) {
+            throw ImportError.wrongPassphrase
+        }
+        let vault = try Vault.inMemory()
+        try vault.setHistoryLimit(5)
+        var plan = try ImportPlan(imported, of: "bitwarden", in: vault, group: "default", replaces: false, history: 5)
+        try plan.carryOut { _ in }
+        #expect(plan.report.olderPasswords == 2 && plan.report.olderVersions == 0)
+        var query = Query(.internetPassword, server: "example.com")
+        query.returnsSecrets = true
+        let versions = try vault.versions(matching: query)
+        #expect(versions.map { $0.item.secret?.text } == ["pä\"ss", "second", "first"])
+        let dates = versions.compactMap { $0.item.record?.modified.formatted(.iso8601) }
+        #expect(dates == ["2024-01-02T03:04:05Z", "2021-05-06T07:08:09Z", "2020-01-02T03:04:05Z"])
+        #expect(versions.allSatisfy { $0.item.record?.created.formatted(.iso8601) == "2020-01-02T03:04:05Z" })
+        // Looked at once more, nothing changes; without being asked for, nothing older comes.
+        #expect(try imported.stored(in: vault, of: "bitwarden").counts == "unchanged 3, skipped 2")
+        let other = try Vault.inMemory()
+        try other.setHistoryLimit(5)
+        #expect(try imported.stored(in: other, of: "bitwarden").olderVersions == 2)
+        #expect(try other.versions(matching: query).count == 1)
+    }
+
+    @Test func `an ssh key is served by the door, and goes out as one`() throws {
+        let samples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "VaultDoorsTests/SSH/Samples/")
+        let file = try String(contentsOf: samples.appending(path: "ed25519"), encoding: .utf8)
+        let text = """
+            {"encrypted": false, "items": [
+              {"id": "k", "type": 5, "name": "laptop", "reprompt": 1, "notes": null,
+               "sshKey": {"privateKey": "\(file.replacing("\n", with: "\\n"))", "publicKey": "", "keyFingerprint": ""}},
+              {"id": "l", "type": 5, "name": "odd", "sshKey": {"privateKey": "x", "publicKey": "y"}}]}
+            """
+        let imported = try Bitwarden.logins(Document(text: text)) { throw ImportError.wrongPassphrase }
+        #expect(imported.logins[1].texts == ["privateKey": "x", "publicKey": "y"])
+        let vault = try Vault.inMemory()
+        try imported.stored(in: vault, of: "bitwarden")
+        let listed = try SSHItems(vault).listed()
+        #expect(listed.map(\.comment) == ["laptop"] && listed.map(\.isConfirmed) == [true])
+        for item in try vault.all() {
+            try vault.update(try #require(item.record), with: ItemChanges(attributes: [.synchronizable: true]))
+        }
+        #expect(try SSHItems(vault).listed().map(\.fingerprint) == listed.map(\.fingerprint))
+        let line = try String(contentsOf: samples.appending(path: "ed25519.pub"), encoding: .utf8)
+        #expect(listed[0].lines == [line.split(separator: " ").prefix(2).joined(separator: " ")])
+        var entries = try ExportedEntries(try vault.all())
+        let written = try BitwardenExport.text(&entries)
+        let key = try JSONValue(Document(written))["items"]?.elements.first { $0["id"]?.text == "k" }
+        #expect(try key?["type"]?.integer == 5 && key?["sshKey"]?["privateKey"]?.secret()?.text == file)
+        #expect(key?["sshKey"]?["publicKey"]?.text == listed[0].lines[0] && key?["fields"]?.elements.isEmpty == true)
+        let again = try Bitwarden.logins(Document(written)) { throw ImportError.wrongPassphrase }
+        #expect(try again.stored(in: vault, of: "bitwarden").counts == "unchanged 2")
+    }
+
+    @Test func `the service of a generic item goes out where its title is another`() throws {
+        let vault = try Vault.inMemory()
+        for project in ["shop", "blog"] {
+            try EnvironmentVariables.logins(Document(text: "DB_PASSWORD=\(project)\n"), service: project)
+                .stored(in: vault, of: "env")
+        }
+        var entries = try ExportedEntries(try vault.all())
+        let again = try Bitwarden.logins(Document(BitwardenExport.text(&entries))) { throw ImportError.wrongPassphrase }
+        #expect(
+            again.logins.map { "\($0.named["service"] ?? "") \($0.password?.text ?? "")" } == [
+                "shop shop", "blog blog",
+            ])
+        #expect(entries.leftOut.isEmpty)
+        let xml = try KeePassExport.text(&entries).text
+        #expect(xml.contains("<Value>shop</Value>") && xml.contains("<Value>blog</Value>"))
+    }
+
+    @Test func `what no format has is counted by its kind`() throws {
+        let vault = try Vault.inMemory()
+        try vault.add(Item(ItemKey(.certificate, [.issuer: .data([1]), .serialNumber: .data([1])]), secret: "c"))
+        try vault.add(Item(ItemKey(.key, [.applicationTag: "t"]), secret: "k"))
+        try vault.add(Item(ItemKey(.internetPassword, [.server: "h", .securityDomain: "d"]), secret: "p"))
+        try vault.add(
+            Item(
+                .genericPassword(service: "s"), userAttributes: [ImportNames.contentType: "application/octet-stream"],
+                secret: "g"))
+        let items = try ItemClass.allCases.flatMap { try vault.allMatching(Query($0)) }
+        var entries = try ExportedEntries(items)
+        _ = try BitwardenExport.text(&entries)
+        #expect(entries.leftOut == ["certificates": 1, "keys": 1, "security domains": 1, "content types": 1])
+        #expect(entries.entries.count == 2)
     }
 
     @Test(arguments: [
@@ -159,6 +271,8 @@ struct JSONTests {
         #expect(login.attachments.map(\.name) == ["a.txt"] && imported.skipped.count == 2 && login.folder == "Personal")
         #expect(imported.logins[1].password?.text == "the note" && imported.logins[2].kind == "card")
         #expect(imported.logins[3].password?.text == "only" && imported.logins[4].kind == "ssh key")
+        #expect(imported.logins[2].texts == ["number": "4111"] && imported.logins[2].password == nil)
+        #expect(imported.logins[4].texts == ["private key privateKey": "x"])
         #expect(
             flaw { _ = try OnePassword.logins(Document(text: "{}")) { _ in .absent } }
                 == "this is no export of 1Password's: it has no accounts")

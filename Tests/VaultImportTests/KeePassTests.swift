@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import TestSupport
 import Testing
 import Vault
@@ -55,7 +56,12 @@ struct KeePassTests {
             + ImportSamples.string("plain", "v")
             + ImportSamples.string("otp", "otpauth://totp/x?secret=A")
             + "<Binary><Key>a.bin</Key><Value Ref=\"0\"/></Binary><Binary><Key>missing</Key><Value Ref=\"7\"/></Binary>"
-            + "<History><Entry><UUID>u1</UUID>" + ImportSamples.string("Password", "old") + "</Entry></History></Entry>"
+            + "<Times><CreationTime>2020-01-02T03:04:05Z</CreationTime>"
+            + "<LastModificationTime>2024-01-02T03:04:05Z</LastModificationTime></Times>"
+            + "<History><Entry><UUID>u1</UUID>" + ImportSamples.string("Password", "old")
+            + "<Times><LastModificationTime>2021-01-02T03:04:05Z</LastModificationTime></Times></Entry>"
+            + "<Entry>" + ImportSamples.string("Title", "of the past") + ImportSamples.string("Password", "old")
+            + "</Entry></History></Entry>"
         let meta = "<Binaries><Binary ID=\"0\" Compressed=\"False\">AAEC</Binary></Binaries>"
         let reader = try Self.parsed(ImportSamples.file(entry, meta: meta), part: part)
         let login = try #require(reader.imported.logins.first)
@@ -67,7 +73,12 @@ struct KeePassTests {
         #expect(login.texts == ["pin": "1234", "otp": "otpauth://totp/x?secret=A"])
         #expect(login.named == ["plain": "v", "tags": "a;b", "expires": "2026-11-22T20:37:06Z"])
         #expect(login.attachments.map(\.name) == ["a.bin"] && login.attachments[0].content.exposed == [0, 1, 2])
-        #expect(login.olderVersions == 1 && reader.missing.map(\.name) == ["missing"])
+        #expect(login.olderPasswords.map { $0.password.text } == ["old"])
+        #expect(
+            [login.created, login.olderPasswords.first?.since, login.modified].map { $0?.formatted(.iso8601) } == [
+                "2020-01-02T03:04:05Z", "2021-01-02T03:04:05Z", "2024-01-02T03:04:05Z",
+            ])
+        #expect(login.olderVersions == 2 && reader.missing.map(\.name) == ["missing"])
     }
 
     @Test func `what is in the recycle bin stays there`() throws {

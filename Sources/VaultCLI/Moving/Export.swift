@@ -119,12 +119,18 @@ struct Export: ParsableCommand {
         let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass -> [Item] in
             try vault.allMatching(Query(itemClass))
         }
+        // No format has them, which is said.
+        let others = try [ItemClass.certificate, .key].flatMap { itemClass -> [Item] in
+            var query = Query(itemClass)
+            (query.presence, query.leavesOutLocked) = (.leftOut, true)
+            return try vault.allMatching(query)
+        }
         guard !items.isEmpty else { throw CommandError(.notFound, "there is nothing to export") }
         if !yes {
             let how = format.isClear ? "IN CLEAR" : "encrypted"
             try Confirmation.ask("Write \(items.count.grouped) items \(how) to '\(file.printable)'?")
         }
-        var entries = try Progress.during("opening") { report in try ExportedEntries(items, progress: report) }
+        var entries = try Progress.during("opening") { report in try ExportedEntries(items + others, progress: report) }
         switch format {
         case .csv:
             guard let layout = CSVLayout.named(layout) else { return }

@@ -38,6 +38,9 @@ struct Import: ParsableCommand {
     @Option(help: "The access group.")
     var group: String?
 
+    @Option(help: ArgumentHelp("Bring so many older passwords of each new item, the newest.", valueName: "number"))
+    var history = 0
+
     @Flag(help: "Replace what differs.")
     var replace = false
 
@@ -65,6 +68,10 @@ struct Import: ParsableCommand {
         }
         guard format != .secretService || file == nil else {
             throw ValidationError("'secret-service' takes no file: it asks the keyring of the session")
+        }
+        guard (0...1000).contains(history) else { throw ValidationError("--history takes 0 to 1000") }
+        guard history == 0 || [.kdbx, .bitwarden, .onePassword].contains(format) else {
+            throw ValidationError("--history goes with kdbx, bitwarden and 1pux")
         }
         guard files == nil || !(dryRun || json) else {
             throw ValidationError("--dry-run and --json go with a format")
@@ -103,7 +110,7 @@ struct Import: ParsableCommand {
         let report = try access.withVault { vault in
             try Import.store(
                 logins, of: name, from: name == "firefox" ? nil : source.origin, in: vault, groups.first,
-                replaces: replace, isDryRun: dryRun)
+                replaces: replace, isDryRun: dryRun, history: history)
         }
         let output = ImportOutput(report: report, source: name, isDryRun: dryRun)
         try output.write(asJSON: json)
@@ -115,12 +122,19 @@ struct Import: ParsableCommand {
     /// Decides what becomes of the logins, and does it unless the caller only looks.
     static func store(
         _ logins: ImportedLogins, of source: String, from origin: String?, in vault: any OpenVault, _ group: String?,
-        replaces: Bool, isDryRun: Bool
+        replaces: Bool, isDryRun: Bool, history: Int = 0
     ) throws -> ImportReport {
         do {
             var plan = try ImportPlan(
-                logins, of: source, from: origin, in: vault, group: group, replaces: replaces)
-            if !isDryRun { try Progress.during("storing") { report in try plan.carryOut(report) } }
+                logins, of: source, from: origin, in: vault, group: group, replaces: replaces, history: history)
+            guard !isDryRun else { return plan.report }
+            try Progress.during("storing") { report in try plan.carryOut(report) }
+            if let longest = plan.report.longestHistory {
+                let kept = try olderVersions(ofItemFrom: longest.source, in: vault)
+                if kept < longest.count {
+                    Output.warn("the vault keeps \(kept) older versions of an item: 'vault history --keep' sets it")
+                }
+            }
             return plan.report
         } catch ImportError.outside(let error as VaultError) where error == .duplicateItem {
             throw CommandError(
@@ -129,6 +143,17 @@ struct Import: ParsableCommand {
         } catch let error as ImportError {
             throw CommandError(error, of: source)
         }
+    }
+}
+
+extension Import {
+    private static func olderVersions(ofItemFrom source: String, in vault: any OpenVault) throws(VaultError) -> Int {
+        for itemClass in [ItemClass.genericPassword, .internetPassword] {
+            let query = Query(itemClass, userAttributes: [ImportNames.source: source])
+            guard try vault.contains(query) else { continue }
+            return try vault.versions(matching: query).count - 1
+        }
+        return 0
     }
 }
 

@@ -10,7 +10,7 @@ struct ImportOutput: Encodable {
     let isDryRun: Bool
 
     private enum Key: String, CodingKey {
-        case source, dryRun, counts, olderVersions, entries, place, service, account, outcome, reason
+        case source, dryRun, counts, olderVersions, olderPasswords, entries, place, service, account, outcome, reason
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -22,6 +22,7 @@ struct ImportOutput: Encodable {
                 uniqueKeysWithValues: ImportReport.Outcome.allCases.map { ($0.rawValue, report.count($0)) }),
             forKey: .counts)
         try container.encode(report.olderVersions, forKey: .olderVersions)
+        try container.encode(report.olderPasswords, forKey: .olderPasswords)
         var list = container.nestedUnkeyedContainer(forKey: .entries)
         for line in report.lines {
             var entry = list.nestedContainer(keyedBy: Key.self)
@@ -55,8 +56,13 @@ struct ImportOutput: Encodable {
         let counts = ImportReport.Outcome.allCases.map { "\($0.rawValue) \(report.count($0).grouped)" }
         Output.note((isDryRun ? "would be: " : "") + counts.joined(separator: ", "))
         if report.count(.differs) > 0 { Output.note("--replace takes over what differs") }
+        if report.olderPasswords > 0 {
+            Output.note("older passwords of new items: \(report.olderPasswords.grouped)")
+        }
         if report.olderVersions > 0 {
-            Output.note("older versions of entries, which stay where they are: \(report.olderVersions.grouped)")
+            let count =
+                report.olderVersions == 1 ? "one older version" : "\(report.olderVersions.grouped) older versions"
+            Output.note("left \(count) of entries behind; --history 5 brings up to 5 older passwords of each new item")
         }
     }
 }

@@ -42,6 +42,31 @@ package struct SSHItems: Sendable {
         }
     }
 
+    /// The parts that the item of a key has beside its file.
+    package struct Described: Sendable {
+        package let fingerprint: String
+        package let attributes: [(name: String, value: String)]
+    }
+
+    /// - Parameter isConfirmed: whether a person is asked before each use.
+    /// - Returns: nil: it is no file of a private key that the door could use, or it has a passphrase.
+    package static func described(file: Secret, isConfirmed: Bool) -> Described? {
+        guard let key = try? file.withBytes({ bytes throws(SSHRefusal) in try SSHPrivateKey.read(file: bytes) }),
+            let fingerprint = try? key.publicKey.fingerprint()
+        else { return nil }
+        return Described(
+            fingerprint: fingerprint, attributes: attributes(of: key.publicKey, isConfirmed: isConfirmed))
+    }
+
+    private static func attributes(
+        of key: SSHPublicKey, isConfirmed: Bool
+    ) -> [(name: String, value: String)] {
+        [
+            (Name.type, key.type), (Name.publicKey, line(.plain(key))),
+            (Name.confirm, isConfirmed ? "true" : "false"),
+        ]
+    }
+
     // MARK: As an agent has them
 
     func keys() throws(VaultError) -> [StoredSSHKey] { try found().map(\.key) }
@@ -62,9 +87,9 @@ package struct SSHItems: Sendable {
         guard let fingerprint = try? new.key.publicKey.fingerprint() else { throw .storage(.resourceUnavailable) }
         let key = ItemKey.genericPassword(service: SSHItems.service, account: fingerprint)
         var attributes = try store.first(key)?.userAttributes ?? [:]
-        attributes[Name.type] = new.key.publicKey.type
-        attributes[Name.publicKey] = SSHItems.line(.plain(new.key.publicKey))
-        attributes[Name.confirm] = new.isConfirmed ? "true" : "false"
+        for (name, value) in SSHItems.attributes(of: new.key.publicKey, isConfirmed: new.isConfirmed) {
+            attributes[name] = value
+        }
         if let certificate = new.certificate { attributes[Name.certificate] = SSHItems.line(.certificate(certificate)) }
         let item = Item(
             key, attributes: new.comment.isEmpty ? [:] : [.label: .string(new.comment)], userAttributes: attributes,

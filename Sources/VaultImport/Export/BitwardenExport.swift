@@ -31,10 +31,8 @@ package enum BitwardenExport {
                 entries.leaveOutWhole("logins with a secret that is no text")
                 continue
             }
-            try write(entry, &json)
+            try write(entry, &json, &entries)
             entries.leaveOut("attachments", entry.attachments.count)
-            let isKnown = entry.kind == nil || ["secure note", "card", "identity", "ssh key"].contains(entry.kind)
-            entries.leaveOut("descriptions", isKnown ? 0 : 1)
         }
         try json.end("]")
         try json.end("}")
@@ -49,31 +47,121 @@ package enum BitwardenExport {
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
     }
 
-    private static func write(_ entry: ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
+    /// The members of a kind that has no password, as Bitwarden names them; each was a field.
+    private static let members = [
+        "card": ["cardholderName", "brand", "number", "expMonth", "expYear", "code"],
+        "identity": [
+            "title", "firstName", "middleName", "lastName", "address1", "address2", "address3", "city", "state",
+            "postalCode", "country", "company", "email", "phone", "ssn", "username", "passportNumber", "licenseNumber",
+        ],
+        "ssh key": ["privateKey", "publicKey", "keyFingerprint"],
+    ]
+
+    private enum Kind: Int {
+        case login = 1
+        case note, card, identity, key
+    }
+
+    private static func write(
+        _ given: ExportEntry, _ json: inout JSONWriter, _ entries: inout ExportedEntries
+    ) throws(CryptoError) {
+        var entry = given
+        let kind = fittingKind(of: entry)
+        entries.leaveOut("descriptions", kind == .login && entry.kind != nil ? 1 : 0)
         try json.begin("{")
         try json.member("id", entry.id(in: "bitwarden") ?? entry.id.uuidString.lowercased())
         if !entry.folder.isEmpty { try json.member("folderId", folderID(entry.folder)) }
         try json.member("name", entry.title)
-        let kinds = ["secure note": 2, "card": 3, "identity": 4, "ssh key": 5]
-        let isOwn = entry.id(in: "bitwarden") != nil
-        let kind = fittingKind(kinds[entry.kind ?? ""] ?? 1, entry, isOwn: isOwn)
-        try json.member("type", raw: String(kind))
-        try json.member("notes", kind == 2 ? entry.password : entry.notes)
-        let isFavorite = entry.attributes.contains { $0.name == "favorite" && ["true", "1"].contains($0.value) }
-        try json.member("favorite", raw: isFavorite ? "true" : "false")
+        try json.member("type", raw: String(kind.rawValue))
+        try json.member("notes", kind == .note ? entry.password : entry.notes)
+        try json.member("favorite", raw: isMarked("favorite", &entry) ? "true" : "false")
+        let isConfirmed = kind == .key && entry.attributes.contains { $0 == ("ssh.confirm", "true") }
+        try json.member("reprompt", raw: isMarked("reprompt", &entry) || isConfirmed ? "1" : "0")
+        try json.member("creationDate", entry.created.formatted(.iso8601))
+        try json.member("revisionDate", entry.modified.formatted(.iso8601))
         switch kind {
-        case 2:
+        case .login: try writeLogin(&entry, &json)
+        case .note:
             try json.name("secureNote")
             try json.begin("{")
             try json.member("type", raw: "0")
             try json.end("}")
-        // As they came.
-        case 3...5: try json.member(["card", "identity", "sshKey"][kind - 3], raw: entry.password)
-        default: try writeLogin(entry, &json)
+        case .card: try writeMembers("card", of: "card", &entry, &json)
+        case .identity: try writeMembers("identity", of: "identity", &entry, &json)
+        case .key where isServed(entry): try writeKey(&entry, &json, &entries)
+        case .key: try writeMembers("sshKey", of: "ssh key", &entry, &json)
         }
+        try writeFields(entry, &json)
+        try json.end("}")
+    }
+
+    private static func isMarked(_ name: String, _ entry: inout ExportEntry) -> Bool {
+        guard let index = entry.attributes.firstIndex(where: { $0.name == name && ["true", "1"].contains($0.value) })
+        else { return false }
+        entry.attributes.remove(at: index)
+        return true
+    }
+
+    /// The kind that loses no part of an entry: its own, else a login.
+    private static func fittingKind(of entry: ExportEntry) -> Kind {
+        let isLogin = !entry.urls.isEmpty || entry.otp != nil
+        if isServed(entry) { return .key }
+        switch entry.kind {
+        case "secure note": return isLogin || !entry.user.isEmpty || entry.notes != nil ? .login : .note
+        case let name? where members[name] != nil:
+            let isFound = entry.fields.contains { members[name]?.contains($0.name) ?? false }
+            // Earlier imports kept the whole as it came, in the password.
+            let isWhole = entry.id(in: "bitwarden") != nil && entry.password.map(isObject) ?? false
+            guard !isLogin, isWhole || isFound && entry.user.isEmpty && entry.password?.isEmpty ?? true else {
+                return .login
+            }
+            return name == "card" ? .card : name == "identity" ? .identity : .key
+        default: return .login
+        }
+    }
+
+    /// Whether it is a key that the door for ssh has.
+    private static func isServed(_ entry: ExportEntry) -> Bool {
+        entry.user.hasPrefix("SHA256:") && entry.attributes.contains { $0.name == "ssh.public" }
+    }
+
+    private static func isObject(_ secret: Secret) -> Bool {
+        guard let document = try? Document(secret) else { return false }
+        return (try? JSONValue(document))?.isObject ?? false
+    }
+
+    private static func writeMembers(
+        _ name: String, of kind: String, _ entry: inout ExportEntry, _ json: inout JSONWriter
+    ) throws(CryptoError) {
+        if let whole = entry.password, !whole.isEmpty { return try json.member(name, raw: whole) }
+        try json.name(name)
+        try json.begin("{")
+        for member in members[kind] ?? [] {
+            let index = entry.fields.firstIndex { $0.name == member }
+            try json.member(member, index.map { entry.fields.remove(at: $0).secret })
+        }
+        try json.end("}")
+    }
+
+    /// An ssh key, as the door has it.
+    private static func writeKey(
+        _ entry: inout ExportEntry, _ json: inout JSONWriter, _ entries: inout ExportedEntries
+    ) throws(CryptoError) {
+        func attribute(_ name: String) -> String? { entry.attributes.first { $0.name == name }?.value }
+        try json.name("sshKey")
+        try json.begin("{")
+        try json.member("privateKey", entry.password)
+        try json.member("publicKey", attribute("ssh.public") ?? "")
+        try json.member("keyFingerprint", entry.user)
+        try json.end("}")
+        entries.leaveOut("certificates of ssh keys", attribute("ssh.certificate") == nil ? 0 : 1)
+        entry.attributes.removeAll { $0.name.hasPrefix("ssh.") || $0 == ("service", "ssh") }
+    }
+
+    private static func writeFields(_ entry: ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
         try json.name("fields")
         try json.begin("[")
-        for (name, value) in entry.attributes where name != "favorite" {
+        for (name, value) in entry.attributes {
             let isLink = value.hasPrefix("linked:") && Int(value.dropFirst(7)) != nil
             try json.begin("{")
             try json.member("name", name)
@@ -82,10 +170,10 @@ package enum BitwardenExport {
             } else {
                 try json.member("value", value)
             }
-            try json.member("type", raw: isLink ? "3" : "0")
+            try json.member("type", raw: isLink ? "3" : entry.booleans.contains(name) ? "2" : "0")
             try json.end("}")
         }
-        for (name, secret) in entry.fields where name != "passkey" || !isOwn || kind != 1 || !isArray(secret) {
+        for (name, secret) in entry.fields {
             try json.begin("{")
             try json.member("name", name)
             try json.member("value", secret)
@@ -93,49 +181,54 @@ package enum BitwardenExport {
             try json.end("}")
         }
         try json.end("]")
-        try json.end("}")
     }
 
-    /// What an entry can be without losing a part: as what it came, else a login.
-    private static func fittingKind(_ kind: Int, _ entry: ExportEntry, isOwn: Bool) -> Int {
-        switch kind {
-        case 2:
-            let hasMore = !entry.user.isEmpty || !entry.urls.isEmpty || entry.otp != nil || entry.notes != nil
-            return hasMore ? 1 : 2
-        case 3...5:
-            guard isOwn, let secret = entry.password, let document = try? Document(secret),
-                let value = try? JSONValue(document), value.isObject
-            else { return 1 }
-            return kind
-        default: return 1
-        }
-    }
-
-    private static func isArray(_ secret: Secret) -> Bool {
-        guard let document = try? Document(secret) else { return false }
-        return (try? JSONValue(document))?.isArray ?? false
-    }
-
-    private static func writeLogin(_ entry: ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
+    private static func writeLogin(_ entry: inout ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
         try json.name("login")
         try json.begin("{")
         try json.name("uris")
         try json.begin("[")
-        for url in entry.urls {
+        for (index, url) in entry.urls.enumerated() {
             try json.begin("{")
             try json.member("uri", url)
+            let place = entry.attributes.firstIndex { $0.name == ImportNames.match(of: index + 1) }
+            let match = place.flatMap { Bitwarden.matches.firstIndex(of: entry.attributes[$0].value) }
+            if let place, let match {
+                try json.member("match", raw: String(match))
+                entry.attributes.remove(at: place)
+            }
             try json.end("}")
         }
         try json.end("]")
         try json.member("username", entry.user)
         try json.member("password", entry.password)
         try json.member("totp", entry.otp)
-        if let passkey = entry.fields.first(where: { $0.name == "passkey" }), entry.id(in: "bitwarden") != nil,
-            isArray(passkey.secret)
-        {
-            try json.member("fido2Credentials", raw: passkey.secret)
-        }
+        try writePasskeys(&entry, &json)
         try json.end("}")
+    }
+
+    private static func writePasskeys(_ entry: inout ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
+        // Earlier imports kept them as they came, in one field.
+        let isOwn = entry.id(in: "bitwarden") != nil
+        if isOwn, let index = entry.fields.firstIndex(where: { $0.name == "passkey" && isArray($0.secret) }) {
+            try json.member("fido2Credentials", raw: entry.fields.remove(at: index).secret)
+            return
+        }
+        let passkeys = try Passkey.take(from: &entry)
+        guard !passkeys.isEmpty else { return }
+        try json.name("fido2Credentials")
+        try json.begin("[")
+        for passkey in passkeys {
+            try json.begin("{")
+            for (member, value) in passkey { try json.member(member, value) }
+            try json.end("}")
+        }
+        try json.end("]")
+    }
+
+    private static func isArray(_ secret: Secret) -> Bool {
+        guard let document = try? Document(secret) else { return false }
+        return (try? JSONValue(document))?.isArray ?? false
     }
 }
 

@@ -39,12 +39,16 @@ package enum CSVExport {
         case .title: entry.title
         case .url: entry.urls.first ?? ""
         case .user: entry.user
-        case .folder: entry.folder
+        case .folder: product == "lastpass" ? entry.folder.replacing("/", with: "\\") : entry.folder
+        case .created: product == "firefox" ? milliseconds(entry.created) : entry.created.formatted(.iso8601)
+        case .modified: product == "firefox" ? milliseconds(entry.modified) : entry.modified.formatted(.iso8601)
         case .id: entry.id(in: product) ?? "{\(entry.id.uuidString.lowercased())}"
         case .attribute(let name): entry.attributes.first { $0.name == name }?.value ?? ""
         case .password, .otp, .notes, .field, .ignored: ""
         }
     }
+
+    private static func milliseconds(_ date: Date) -> String { String(Int64(date.timeIntervalSince1970 * 1000)) }
 
     /// What the columns have no room for.
     private static func count(

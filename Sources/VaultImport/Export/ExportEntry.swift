@@ -20,6 +20,8 @@ package struct ExportEntry: Sendable {
     package var otp: Secret?
     package var fields: [(name: String, secret: Secret)] = []
     package var attributes: [(name: String, value: String)] = []
+    /// The attributes that are truths in the format that they came from.
+    package var booleans: Set<String> = []
     package var attachments: [(name: String, content: Secret)] = []
     package let created: Date
     package let modified: Date
@@ -67,7 +69,18 @@ package struct ExportEntry: Sendable {
             }
         }
         // A name that programs look for, where the title says something else.
-        if !isInternet, title != service, source == nil { attributes.append(("service", service)) }
+        if !isInternet, title != service, !attributes.contains(where: { $0 == ("service", service) }) {
+            attributes.append(("service", service))
+        }
+        booleans = Set((user[ImportNames.booleans] ?? "").split(separator: "\n").map(String.init))
+    }
+}
+
+extension Item {
+    /// Whether it has one that an import has not made up.
+    fileprivate var hasSecurityDomain: Bool {
+        guard itemClass == .internetPassword else { return false }
+        return !(userAttributes[ImportNames.originalKey] ?? self[.securityDomain]?.text ?? "").isEmpty
     }
 }
 
@@ -95,7 +108,7 @@ package struct ExportedEntries: Sendable {
     package private(set) var leftOut: [String: Int] = [:]
 
     /// - Parameters:
-    ///   - items: those of the classes of passwords; what belongs to the device or to services stays.
+    ///   - items: what is no password is left out; what belongs to the device or to services stays.
     ///   - progress: takes how much is opened, from 0 to 1.
     package init(_ items: [Item], progress: (Double) -> Void = { _ in }) throws(ImportError) {
         let staying: Set<String> = ["device-identifiers", "systemd"]
@@ -103,6 +116,12 @@ package struct ExportedEntries: Sendable {
         var places: [String: Int] = [:]
         for (index, item) in items.enumerated() {
             guard !staying.contains(item[.accessGroup]?.text ?? "") else { continue }
+            if let what = ExportedEntries.unsayable(item.itemClass) {
+                leaveOut(what)
+                continue
+            }
+            leaveOut("security domains", item.hasSecurityDomain ? 1 : 0)
+            leaveOut("content types", item.userAttributes[ImportNames.contentType] == nil ? 0 : 1)
             let source = item.userAttributes[ImportNames.source]
             if let (parent, name) = ExportedEntries.attachment(item, source) {
                 attachments.append((parent, name, item))
@@ -126,6 +145,15 @@ package struct ExportedEntries: Sendable {
                     entries.append(entry)
                 }
             } catch { throw .outside(error) }
+        }
+    }
+
+    /// The name of the items of a class, if no format has them.
+    private static func unsayable(_ itemClass: ItemClass) -> String? {
+        switch itemClass {
+        case .genericPassword, .internetPassword: nil
+        case .certificate: "certificates"
+        case .key: "keys"
         }
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 package import VaultCrypto
+internal import VaultDoors
 
 /// Bitwarden's JSON export: plain, or protected by a passphrase of its own.
 package enum Bitwarden {
@@ -39,7 +41,7 @@ package enum Bitwarden {
             login.folder =
                 (item["folderId"] ?? item["collectionIds"]?.elements.first)?.text
                 .flatMap { folders[$0] } ?? ""
-            login.olderVersions = item["passwordHistory"]?.elements.count ?? 0
+            (login.created, login.modified) = (item["creationDate"]?.date, item["revisionDate"]?.date)
             guard item["deletedDate"] == nil else {
                 imported.skip(place, "it is in the bin")
                 continue
@@ -50,35 +52,81 @@ package enum Bitwarden {
                 login.kind = "secure note"
                 login.address = .service(login.title.isEmpty ? "note" : login.title)
                 login.password = try item["notes"]?.secret()
-            case 3: try keep(item, "card", &login)
-            case 4: try keep(item, "identity", &login)
-            case 5: try keep(item, "sshKey", &login)
+            case 3: try readMembers(item, "card", &login)
+            case 4: try readMembers(item, "identity", &login)
+            case 5: try readKey(item, &login)
             default:
                 imported.skip(place, "a kind that is not known: \(type)")
                 continue
             }
             if type != 2 { login.notes = item["notes"]?.text ?? "" }
             try readFields(item, &login)
-            if item["favorite"]?.boolean == true { login.addAttribute("favorite", "true") }
+            for name in flags where item[name]?.boolean == true || item[name]?.integer ?? 0 > 0 {
+                login.addAttribute(name, "true")
+            }
             imported.logins.append(login)
         }
         return imported
     }
 
+    /// Members that say yes or no; `reprompt` has Bitwarden ask for its password again.
+    static let flags = ["favorite", "reprompt"]
+
+    /// How a URL is compared with a page's, by Bitwarden's numbers.
+    static let matches = ["domain", "host", "start", "exact", "regex", "never"]
+
     private static func read(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
+        try readHistory(item, &login)
         guard let parts = item["login"] else { return }
-        login.urls = parts["uris"]?.elements.compactMap { $0["uri"]?.text }.filter { !$0.isEmpty } ?? []
+        for uri in parts["uris"]?.elements ?? [] {
+            guard let text = uri["uri"]?.text, !text.isEmpty else { continue }
+            login.urls.append(text)
+            if let match = uri["match"]?.integer, matches.indices.contains(match) {
+                login.addAttribute(ImportNames.match(of: login.urls.count), matches[match])
+            }
+        }
         login.user = parts["username"]?.text ?? ""
         login.password = try parts["password"]?.secret()
         login.addField(ImportNames.otp, try parts["totp"]?.secret())
-        if let keys = parts["fido2Credentials"], !keys.elements.isEmpty { login.addField("passkey", try keys.source()) }
+        for (index, passkey) in (parts["fido2Credentials"]?.elements ?? []).enumerated() {
+            try Passkey.read(passkey, number: index + 1, &login)
+        }
     }
 
-    /// What has no place in an item of its own stays as it came.
-    private static func keep(_ item: JSONValue, _ kind: String, _ login: inout Login) throws(ImportError) {
-        login.kind = kind == "sshKey" ? "ssh key" : kind
-        login.address = .service(login.title.isEmpty ? kind : login.title)
-        login.password = try item[kind]?.source()
+    /// Its entries say until when they were the password, the last one first.
+    private static func readHistory(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
+        let entries = item["passwordHistory"]?.elements ?? []
+        login.olderVersions = entries.count
+        var since = login.created
+        for entry in entries.sorted(by: { ($0["lastUsedDate"]?.text ?? "") < ($1["lastUsedDate"]?.text ?? "") }) {
+            guard let password = try entry["password"]?.secret() else { continue }
+            login.olderPasswords.append(Login.OlderPassword(password: password, since: since))
+            since = entry["lastUsedDate"]?.date
+        }
+    }
+
+    /// Entries with several secrets, none of them a password: a field each, by Bitwarden's names.
+    private static func readMembers(_ item: JSONValue, _ name: String, _ login: inout Login) throws(ImportError) {
+        login.kind = kinds[name] ?? name
+        login.address = .service(login.title.isEmpty ? kinds[name] ?? name : login.title)
+        for (name, value) in item[name]?.members ?? [] {
+            login.addField(name, try value.isObject || value.isArray ? value.source() : value.secret())
+        }
+    }
+
+    /// The names of kinds where they are others than the members'.
+    private static let kinds = ["sshKey": "ssh key"]
+
+    /// An item as `vault ssh-add` makes it, where the key can be used.
+    private static func readKey(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
+        let isConfirmed = item["reprompt"]?.integer ?? 0 > 0
+        guard let file = try item["sshKey"]?["privateKey"]?.secret(),
+            let key = SSHItems.described(file: file, isConfirmed: isConfirmed)
+        else { return try readMembers(item, "sshKey", &login) }
+        login.kind = kinds["sshKey"]
+        login.address = .service(SSHItems.service)
+        (login.user, login.password) = (key.fingerprint, file)
+        login.attributes += key.attributes
     }
 
     private static func readFields(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
@@ -86,6 +134,10 @@ package enum Bitwarden {
             let name = field["name"]?.text ?? "field"
             switch field["type"]?.integer {
             case 1: login.addField(name, try field["value"]?.secret())
+            case 2:
+                guard let value = field["value"]?.text, !value.isEmpty else { break }
+                login.booleans.insert(name)
+                login.addAttribute(name, value)
             // A link to another part of the entry, which is a number.
             case 3: login.addAttribute(name, field["linkedId"]?.text.map { "linked:\($0)" })
             default: login.addAttribute(name, field["value"]?.text)

@@ -4,6 +4,8 @@
 package struct CSVLayout: Sendable {
     package enum Column: Equatable, Sendable {
         case title, url, user, password, notes, otp, folder, id
+        /// A time in milliseconds since 1970, or as RFC 3339 has it.
+        case created, modified
         /// An attribute of this name.
         case attribute(String)
         /// A secret of this name.
@@ -29,8 +31,8 @@ package struct CSVLayout: Sendable {
             "firefox", telling: ["url", "username", "password", "httprealm", "formactionorigin"],
             [
                 ("url", .url), ("username", .user), ("password", .password), ("httpRealm", .attribute("httpRealm")),
-                ("formActionOrigin", .attribute("formActionOrigin")), ("guid", .id), ("timeCreated", .ignored),
-                ("timeLastUsed", .ignored), ("timePasswordChanged", .ignored),
+                ("formActionOrigin", .attribute("formActionOrigin")), ("guid", .id), ("timeCreated", .created),
+                ("timeLastUsed", .ignored), ("timePasswordChanged", .modified),
             ]),
         CSVLayout(
             "lastpass", telling: ["url", "username", "password", "extra", "name", "grouping"],
@@ -49,15 +51,16 @@ package struct CSVLayout: Sendable {
             "bitwarden", telling: ["type", "name", "login_uri", "login_username", "login_password"],
             [
                 ("folder", .folder), ("favorite", .attribute("favorite")), ("type", .ignored), ("name", .title),
-                ("notes", .notes), ("fields", .field("fields")), ("reprompt", .ignored), ("login_uri", .url),
+                ("notes", .notes), ("fields", .field("fields")), ("reprompt", .attribute("reprompt")),
+                ("login_uri", .url),
                 ("login_username", .user), ("login_password", .password), ("login_totp", .otp),
             ]),
         CSVLayout(
             "keepassxc", telling: ["group", "title", "username", "password", "url", "notes"],
             [
                 ("Group", .folder), ("Title", .title), ("Username", .user), ("Password", .password), ("URL", .url),
-                ("Notes", .notes), ("TOTP", .otp), ("Icon", .ignored), ("Last Modified", .ignored),
-                ("Created", .ignored),
+                ("Notes", .notes), ("TOTP", .otp), ("Icon", .ignored), ("Last Modified", .modified),
+                ("Created", .created),
             ]),
         CSVLayout(
             "apple", telling: ["title", "url", "username", "password", "notes", "otpauth"],

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
@@ -23,7 +24,9 @@ package enum CSVLogins {
                 throw .line(row.line, "\(row.cells.count) fields, and the header has \(names.count)")
             }
             var login = Login(id: "", place: "line \(row.line)")
-            for (column, cell) in zip(columns, row.cells) { try read(cell, column, reader, &login) }
+            for (column, cell) in zip(columns, row.cells) {
+                try read(cell, column, of: layout.product, reader, &login)
+            }
             if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
             if login.id.isEmpty {
                 // No password is in it, so it stays the same when that changes. The title tells apart what is else the
@@ -42,7 +45,8 @@ package enum CSVLogins {
     }
 
     private static func read(
-        _ cell: CSVReader.Cell, _ column: CSVLayout.Column, _ reader: CSVReader, _ login: inout Login
+        _ cell: CSVReader.Cell, _ column: CSVLayout.Column, of product: String, _ reader: CSVReader,
+        _ login: inout Login
     ) throws(ImportError) {
         switch column {
         case .title: login.title = reader.text(cell)
@@ -53,12 +57,23 @@ package enum CSVLogins {
         case .password: login.password = try reader.secret(cell)
         case .notes: login.notes = reader.text(cell)
         case .otp: login.addField(ImportNames.otp, try reader.secret(cell))
-        case .folder: login.folder = reader.text(cell)
+        case .folder:
+            // LastPass has a backslash between folders.
+            let folder = reader.text(cell)
+            login.folder = product == "lastpass" ? folder.replacing("\\", with: "/") : folder
         case .id: login.id = reader.text(cell)
+        case .created: login.created = date(reader.text(cell))
+        case .modified: login.modified = date(reader.text(cell))
+        case .attribute("reprompt"): if reader.text(cell) == "1" { login.addAttribute("reprompt", "true") }
         case .attribute(let name): login.addAttribute(name, reader.text(cell))
         case .field(let name): login.addField(name, try reader.secret(cell))
         case .ignored: break
         }
+    }
+
+    private static func date(_ text: String) -> Date? {
+        guard let milliseconds = Int64(text) else { return try? Date(text, strategy: .iso8601) }
+        return milliseconds > 0 ? Date(timeIntervalSince1970: Double(milliseconds) / 1000) : nil
     }
 
     /// LastPass keeps notes as logins of a page that is none.

@@ -24,6 +24,8 @@ final class KeePassXML {
     private var groups: [(name: String, id: String)] = []
     private var entry: Entry?
     private var historyDepth = 0
+    /// The older version that is read.
+    private var older: (password: Secret?, since: Date?) = (nil, nil)
     private var binaryID = ""
     private var isCompressed = false
     private var binaries: [String: Binary] = [:]
@@ -45,6 +47,8 @@ final class KeePassXML {
         case times = "Times"
         case expires = "Expires"
         case expiry = "ExpiryTime"
+        case creation = "CreationTime"
+        case modification = "LastModificationTime"
         case key = "Key"
         case value = "Value"
         case name = "Name"
@@ -156,7 +160,9 @@ final class KeePassXML {
             throw .malformed(place, "a group or an entry in an entry")
         case .group where entry == nil: groups.append(("", ""))
         case .history where entry != nil: historyDepth += 1
-        case .entry where historyDepth > 0: entry?.login.olderVersions += 1
+        case .entry where historyDepth > 0:
+            entry?.login.olderVersions += 1
+            older = (nil, nil)
         case .entry:
             entryCount += 1
             entry = Entry(login: Login(id: "", place: place))
@@ -171,8 +177,8 @@ final class KeePassXML {
     }
 
     private func append(_ bytes: Span<UInt8>) throws(ImportError) {
-        // Older versions stay where they are.
-        guard historyDepth == 0 else { return }
+        // Of older versions nothing is wanted but passwords and dates.
+        guard historyDepth == 0 || [.key, .value, .modification].contains(path.last) else { return }
         // Attachments are in base64.
         guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
         try secured { () throws(CryptoError) in try text.append(bytes) }
@@ -191,8 +197,8 @@ final class KeePassXML {
         let (tag, parent) = (path[path.count - 1], parent)
         path.removeLast()
         guard historyDepth == 0 else {
-            if tag == .history { historyDepth -= 1 }
-            return
+            try endOlder(tag, parent)
+            return text.clear()
         }
         switch (tag, parent) {
         case (.recycleBin, .meta): recycleBin = plainContent
@@ -207,6 +213,8 @@ final class KeePassXML {
         case (.tags, .entry): entry?.login.addAttribute("tags", plainContent)
         case (.expires, .times): entry?.expires = plainContent == "True"
         case (.expiry, .times): entry?.expiry = plainContent
+        case (.creation, .times): entry?.login.created = KeePassTime.date(plainContent)
+        case (.modification, .times): entry?.login.modified = KeePassTime.date(plainContent)
         case (.key, _): key = plainContent
         case (.value, .string): set(key, try content())
         case (.value, .binary): entry?.attachments.append((key, reference))
@@ -214,6 +222,22 @@ final class KeePassXML {
         default: break
         }
         text.clear()
+    }
+
+    /// The end of an element in the history of an entry, which KeePass writes the oldest version first.
+    private func endOlder(_ tag: Tag, _ parent: Tag) throws(ImportError) {
+        switch (tag, parent) {
+        case (.history, _): historyDepth -= 1
+        case (.key, _): key = plainContent
+        case (.value, .string) where key == "Password": older.password = try content()
+        case (.modification, .times): older.since = KeePassTime.date(plainContent)
+        case (.entry, .history):
+            guard let password = older.password, !password.isEmpty,
+                entry?.login.olderPasswords.last?.password.isEqual(to: password) != true
+            else { break }
+            entry?.login.olderPasswords.append(Login.OlderPassword(password: password, since: older.since))
+        default: break
+        }
     }
 
     private func set(_ key: String, _ value: Secret) {
@@ -240,6 +264,10 @@ final class KeePassXML {
             return imported.skip(entry.login.place, "it is in the recycle bin")
         }
         if entry.login.id.isEmpty { entry.login.id = String(entryCount) }
+        // A version of which only other parts were changed has the password that is current.
+        if let current = entry.login.password, entry.login.olderPasswords.last?.password.isEqual(to: current) == true {
+            entry.login.olderPasswords.removeLast()
+        }
         if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
         try addSeed(to: &entry)
         // Below the one that every database has.
@@ -310,6 +338,8 @@ final class KeePassXML {
 /// A time of KeePass: RFC 3339 in KDBX 3, seconds of our era in base64 in KDBX 4.
 enum KeePassTime {
     private static let secondsBefore1970: Int64 = 62_135_596_800
+
+    static func date(_ text: String) -> Date? { try? Date(KeePassTime.text(text), strategy: .iso8601) }
 
     static func text(_ text: String) -> String {
         guard !text.contains(":"), let bytes = Data(base64Encoded: text), bytes.count == 8 else { return text }

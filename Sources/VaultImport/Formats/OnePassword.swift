@@ -85,8 +85,8 @@ package struct OnePassword {
         "113": "medical record", "114": "ssh key", "115": "crypto wallet",
     ]
 
-    /// Those of which the whole is kept as it came; the others have a password or a note.
-    private static let keptWhole: Set<String> = ["002", "004", "101", "103", "104", "106", "108", "113", "114", "115"]
+    /// Those that have no page: their service is their title.
+    private static let pageless: Set<String> = ["002", "004", "101", "103", "104", "106", "108", "113", "114", "115"]
 
     private static func read(_ item: JSONValue, _ overview: JSONValue, _ login: inout Login) throws(ImportError) {
         let details = item["details"]
@@ -99,7 +99,8 @@ package struct OnePassword {
         login.addAttribute("tags", tags.joined(separator: ","))
         if item["state"]?.text == "archived" { login.addAttribute("archived", "true") }
         if let favorite = item["favIndex"]?.integer, favorite > 0 { login.addAttribute("favorite", "true") }
-        login.olderVersions = details?["passwordHistory"]?.elements.count ?? 0
+        (login.created, login.modified) = (item["createdAt"]?.time, item["updatedAt"]?.time)
+        try readHistory(details, &login)
         login.kind = kinds[category]
         if category == "003" {
             login.address = .service(login.title.isEmpty ? "note" : login.title)
@@ -107,10 +108,8 @@ package struct OnePassword {
         } else {
             login.notes = details?["notesPlain"]?.text ?? ""
         }
-        if keptWhole.contains(category) {
+        if pageless.contains(category) {
             login.address = .service(login.title.isEmpty ? login.kind ?? "item" : login.title)
-            login.password = try details?.source()
-            return
         }
         for field in details?["loginFields"]?.elements ?? [] {
             switch field["designation"]?.text {
@@ -140,8 +139,24 @@ package struct OnePassword {
             login.addAttribute(title, value.text)
         case "email": login.addAttribute(title, value.text ?? value["email_address"]?.text)
         case "file": break
-        // Others are secrets as far as can be told, such as the number of a card.
-        default: login.addField(title, try value.isObject ? value.source() : value.secret())
+        // Others are secrets as far as can be told, such as the number of a card; an address has several parts.
+        case _ where value.isObject:
+            for (name, part) in value.members where !part.isObject {
+                login.addField("\(title) \(name)", try part.secret())
+            }
+        default: login.addField(title, try value.secret())
+        }
+    }
+
+    /// Its entries say until when they were the password.
+    private static func readHistory(_ details: JSONValue?, _ login: inout Login) throws(ImportError) {
+        let entries = details?["passwordHistory"]?.elements ?? []
+        login.olderVersions = entries.count
+        var since = login.created
+        for entry in entries.sorted(by: { ($0["time"]?.integer ?? 0) < ($1["time"]?.integer ?? 0) }) {
+            guard let password = try entry["value"]?.secret() else { continue }
+            login.olderPasswords.append(Login.OlderPassword(password: password, since: since))
+            since = entry["time"]?.time
         }
     }
 

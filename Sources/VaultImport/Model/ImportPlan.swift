@@ -15,13 +15,29 @@ package struct ImportPlan {
         case replacement(Item)
     }
 
+    private struct Addition {
+        let item: Item
+        /// The oldest first.
+        let older: [Login.OlderPassword]
+
+        /// The item with an older password, or its own behind them. Nil: it has not so many.
+        func version(_ number: Int) -> Item? {
+            guard number < older.count else { return number == older.count ? item : nil }
+            var version = item
+            version.secret = older[number].password
+            version[.modificationDate] = older[number].since.map(AttributeValue.date) ?? item[.creationDate]
+            return version
+        }
+    }
+
     private let format: String
     private let store: any ItemStore
     private let group: String?
     private let replaces: Bool
+    private let history: Int
     private let origin: Fingerprint.Origin?
     package private(set) var report = ImportReport()
-    private var additions: [Item] = []
+    private var additions: [Addition] = []
     private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
     /// Items that were imported, by what they say of their source.
     private var imported: [String: Item] = [:]
@@ -39,10 +55,12 @@ package struct ImportPlan {
     ///     those of another file.
     ///   - group: where items are added.
     ///   - replaces: whether the source is right where it differs.
+    ///   - history: how many older passwords come with an item that is added.
     package init(
         _ logins: ImportedLogins, of format: String, from origin: String? = nil, in store: any ItemStore,
-        group: String?, replaces: Bool
+        group: String?, replaces: Bool, history: Int = 0
     ) throws(ImportError) {
+        self.history = history
         self.origin = origin.map { Fingerprint.Origin($0) }
         (self.format, self.store, self.group, self.replaces) = (format, store, group, replaces)
         try look()
@@ -63,7 +81,9 @@ package struct ImportPlan {
         var done = 0
         while done < additions.count {
             let part = additions[done..<min(done + ImportPlan.batch, additions.count)]
-            try outside { try store.store(Array(part), replacing: false) }
+            for number in 0...(part.map(\.older.count).max() ?? 0) {
+                try outside { try store.store(part.compactMap { $0.version(number) }, replacing: number > 0) }
+            }
             done += part.count
             progress(Double(done) / count)
         }
@@ -114,7 +134,12 @@ package struct ImportPlan {
             note(login, .skipped, flaw)
             return
         }
-        for item in items { try plan(item, of: login) }
+        var login = login
+        for item in items {
+            try plan(item, of: login)
+            // Its attachments have none.
+            login.olderPasswords = []
+        }
     }
 
     private mutating func plan(_ item: Item, of login: Login) throws(ImportError) {
@@ -257,7 +282,13 @@ package struct ImportPlan {
 
     private mutating func add(_ item: Item, _ login: Login) {
         keys[ImportKey(item)] = .some(nil)
-        additions.append(item)
+        let older = item.secret == nil ? [] : Array(login.olderPasswords.suffix(history))
+        report.olderVersions -= older.count
+        report.olderPasswords += older.count
+        if older.count > report.longestHistory?.count ?? 0 {
+            report.longestHistory = (item.userAttributes[ImportNames.source] ?? "", older.count)
+        }
+        additions.append(Addition(item: item, older: older))
         note(login, item, .added)
     }
 

@@ -24,6 +24,10 @@ package struct ImportReport: Sendable {
     package var lines: [Line] = []
     /// Older versions of entries, which stay where they are.
     package var olderVersions = 0
+    /// Older passwords, which become older versions of the items.
+    package var olderPasswords = 0
+    /// The item of which most of them came. Nil: none came.
+    package var longestHistory: (source: String, count: Int)?
 
     package func count(_ outcome: Outcome) -> Int { lines.count { $0.outcome == outcome } }
 }

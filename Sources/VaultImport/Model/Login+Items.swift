@@ -32,6 +32,10 @@ extension Login {
         let isLarge =
             given.reduce(notes.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 16 }
             > Login.attributesLimit
+        if !booleans.isEmpty {
+            let marked = given.filter { booleans.contains($0.name) && ["true", "false"].contains($0.value) }
+            if !marked.isEmpty { user[ImportNames.booleans] = marked.map(\.name).joined(separator: "\n") }
+        }
         for (name, value) in given {
             // A URL may have a password in it.
             let isSecret = name.hasPrefix(ImportNames.url) && Login.hasPassword(value)
@@ -48,6 +52,10 @@ extension Login {
             attributes[.comment] = .string(notes)
         }
         attributes[.itemDescription] = kind.map(AttributeValue.string)
+        var dates: [Attribute: AttributeValue] = [:]
+        dates[.creationDate] = created.map(AttributeValue.date)
+        dates[.modificationDate] = modified.map(AttributeValue.date)
+        attributes.merge(dates) { $1 }
         for (name, secret) in fields { secrets[names.taking(name)] = secret }
         guard secrets.values.reduce(password?.count ?? 0, { $0 + $1.count }) <= Layout.valueLimit - 64 else {
             throw .malformed(place, "its secrets have more than 16 MiB together")
@@ -63,7 +71,7 @@ extension Login {
             + attachments.map { attachment in
                 Item(
                     .genericPassword(service: service + "/attachment", account: attachment.name),
-                    attributes: [.label: .string(attachment.name)],
+                    attributes: dates.merging([.label: .string(attachment.name)]) { $1 },
                     userAttributes: [ImportNames.source: "\(source)/\(attachment.name)"], secret: attachment.content)
             }
     }

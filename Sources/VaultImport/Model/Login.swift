@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import FoundationEssentials
 package import Vault
 package import VaultCrypto
 
@@ -19,6 +20,12 @@ package struct Login: Sendable {
         package var content: Secret
         /// Whether the content is packed by gzip, and still has to be opened.
         package var isCompressed = false
+    }
+
+    package struct OlderPassword: Sendable {
+        package var password: Secret
+        /// When it became the password.
+        package var since: Date?
     }
 
     /// What tells it from the others of its source, the next time too.
@@ -45,8 +52,15 @@ package struct Login: Sendable {
     /// What the password is, as its program said (RFC 2045, 5.1); nil: a text.
     package var contentType: String?
     package var attachments: [Attachment] = []
-    /// Older versions at the source, which stay there.
+    /// The attributes that are truths at the source, and no texts.
+    package var booleans: Set<String> = []
+    /// When it was made, and last changed, at the source.
+    package var created: Date?
+    package var modified: Date?
+    /// How many older versions the source has.
     package var olderVersions = 0
+    /// The passwords of those that had another one, the oldest first.
+    package var olderPasswords: [OlderPassword] = []
 
     package init(id: String, place: String) { (self.id, self.place) = (id, place) }
 
@@ -81,12 +95,16 @@ package enum ImportNames {
     /// The service of a generic password, or the domain of an internet password, that was changed because another
     /// entry has the same key.
     package static let originalKey = "vault.key"
+    /// The names of the attributes that are truths where they came from, a line each.
+    static let booleans = "vault.boolean"
     /// What the secret is, if it is no text; it belongs to the item as its user's attributes do.
     package static let contentType = "vault.content-type"
     package static let folder = "folder"
     /// The first URL as it was written, where server, protocol, port and path do not say all of it.
     package static let url = "url"
     package static let otp = "otp"
+    /// How the URL of this number is compared with a page's, as Bitwarden has it: `url.match`, `url.2.match` and on.
+    static func match(of number: Int) -> String { (number == 1 ? url : furtherURL(number)) + ".match" }
     /// Before the name of a custom attribute that would pass for one of these.
     package static let custom = "custom."
 

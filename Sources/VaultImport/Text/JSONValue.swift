@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
 package import VaultCrypto
 internal import VaultFormat
 
@@ -52,6 +53,16 @@ package struct JSONValue {
         default: nil
         }
     }
+
+    /// A string that is a time (RFC 3339).
+    var date: Date? {
+        guard let text else { return nil }
+        return (try? Date(text, strategy: .iso8601))
+            ?? (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
+    }
+
+    /// A number that is a time, in seconds since 1970.
+    var time: Date? { integer.flatMap { $0 > 0 ? Date(timeIntervalSince1970: Double($0)) : nil } }
 
     /// A string, as a secret; a number or a truth as it is written. Nil for what is neither, and for an empty string.
     package func secret() throws(ImportError) -> Secret? {
