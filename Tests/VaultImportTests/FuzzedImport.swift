@@ -38,6 +38,8 @@ enum FuzzedImport: UInt8, CaseIterable {
 
     static func holds(_ input: [UInt8]) -> Bool {
         guard let first = input.first, let text = try? Secret(bytes: Array(input.dropFirst())) else { return true }
+        // Every file may be guessed at, whatever it is.
+        _ = FormatGuess.format(of: text)
         let kind = allCases[Int(first) % allCases.count]
         do { return try kind.holds(text) } catch { return error is ImportError }
     }

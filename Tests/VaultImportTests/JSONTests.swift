@@ -182,6 +182,22 @@ struct JSONTests {
     }
 
     @Test(arguments: [
+        ("url,username,password\n", "this is not JSON"), ("", "this is not JSON"), ("  \n<html>", "this is not JSON"),
+    ])
+    func `a file that is not JSON is told of as such`(_ text: String, _ expected: String) {
+        #expect(flaw { _ = try Bitwarden.logins(Document(text: text)) { try Secret(text: "") } } == expected)
+        #expect(flaw { _ = try Aegis.logins(Document(text: text)) { try Secret(text: "") } } == expected)
+    }
+
+    @Test func `a file says what it is, or nothing is guessed`() throws {
+        func guess(_ text: String) throws -> String? { FormatGuess.format(of: try Secret(text: text)) }
+        #expect(try guess(ImportSamples.bitwarden) == "bitwarden" && guess("otpauth://totp/x?secret=A\n") == "otpauth")
+        #expect(try guess("name,url,username,password\n") == "csv" && guess("\u{feff} {\"auths\": {}}") == "docker")
+        #expect(try guess(#"{"version": 1, "header": {}, "db": {}}"#) == "aegis" && guess("PK\u{3}\u{4}") == "1pux")
+        for text in ["", "{", "[]", "{}", "a,b\n", "text", "A=1\n", "otpauth:/"] { #expect(try guess(text) == nil) }
+    }
+
+    @Test(arguments: [
         (#"{"encrypted": true, "items": []}"#, "the export is encrypted for its account, and only Bitwarden reads it"),
         (#"{"accounts": []}"#, "this is no JSON of Bitwarden's: it has no items"),
         ("[]", "this is no JSON of Bitwarden's: it has no items"),

@@ -11,6 +11,8 @@ struct Import: ParsableCommand {
             vault import FORMAT [FILE], where FORMAT is one of:
             \(ImportFormat.list)
 
+            vault import FILE finds the format out where the file tells it.
+
             Each item remembers where it came from: a second run adds nothing, takes over what changed there, and says \
             what changed on both sides. Nothing is written in clear on the way, and nothing at all when the file makes \
             no sense.
@@ -55,7 +57,19 @@ struct Import: ParsableCommand {
 
     @OptionGroup var passphrase: FilePassphraseOptions
 
-    private func format() throws -> ImportFormat? { try Suggestion.format(formatName, of: "import") }
+    /// The format that was named, or that of the one file that was named.
+    private func format() throws -> ImportFormat? {
+        guard let path = loneFile else { return try Suggestion.format(formatName, of: "import") }
+        guard let format = try ImportGuess.format(of: path) else {
+            throw CommandError.usage(
+                "cannot tell what '\(path.printable)' is",
+                hint: "'vault help import' lists the formats to name before it")
+        }
+        return format
+    }
+
+    /// The file that stands in the place of a format.
+    private var loneFile: String? { formatName.flatMap { file == nil && ImportGuess.isFile($0) ? $0 : nil } }
 
     func validate() throws {
         // A name that is none is told of when the command runs, with what may have been meant.
@@ -93,6 +107,8 @@ struct Import: ParsableCommand {
             ).run(vault)
         }
         guard let format = try format() else { return }
+        let file = file ?? loneFile
+        if let loneFile { Output.note("'\(loneFile.printable)' is read as \(format.rawValue)") }
         guard file != "-" || vault.passphrase.passphraseFd != 0 else {
             throw CommandError.usage("standard input cannot be both the file and the passphrase")
         }

@@ -11,7 +11,7 @@ package enum Aegis {
     package static func logins(
         _ document: Document, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
-        let root = try JSONValue(document)
+        let root = try JSONValue(ofExport: document)
         guard let database = root["db"], root["header"] != nil else {
             throw .otherFormat("this is no export of Aegis': it has no database", hint: nil)
         }

@@ -9,7 +9,7 @@ package enum Bitwarden {
     package static func logins(
         _ document: Document, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
-        let root = try JSONValue(document)
+        let root = try JSONValue(ofExport: document)
         guard root["encrypted"]?.boolean == true else { return try logins(root) }
         guard root["passwordProtected"]?.boolean == true else {
             throw .otherFormat(

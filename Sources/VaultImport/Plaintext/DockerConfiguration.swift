@@ -6,7 +6,7 @@ internal import VaultFormat
 /// the Secret Service, so that it finds them.
 enum DockerConfiguration {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
-        let root = try JSONValue(document)
+        let root = try JSONValue(ofExport: document)
         guard root.isObject else { throw .otherFormat("this is no configuration of docker's", hint: nil) }
         var found = Plaintext.Found()
         for (index, (server, value)) in (root["auths"]?.members ?? []).enumerated() {

@@ -21,6 +21,18 @@ package struct JSONValue {
         } catch { throw .line(document.line(at: error.offset), error.text) }
     }
 
+    /// The JSON of a product's export.
+    ///
+    /// - Throws: `.otherFormat` for a file that is none, with what it may be.
+    init(ofExport document: Document) throws(ImportError) {
+        guard let first = document.first, "{[".utf8.contains(first) else {
+            let format = FormatGuess.format(of: document.content)
+            throw .otherFormat(
+                "this is not JSON", hint: format.map { "it seems to be \($0): 'vault import \($0) FILE'" })
+        }
+        try self.init(document)
+    }
+
     /// A member of an object, which is no null.
     package subscript(key: String) -> JSONValue? { node[key].map { JSONValue(document, $0) } }
 
