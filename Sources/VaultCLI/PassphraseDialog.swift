@@ -8,8 +8,8 @@ internal import VaultDoors
 /// Asks for a passphrase where the process has no terminal: in a window, or at the terminal that `$GPG_TTY` names.
 final class PassphraseDialog {
     private let path: FilePath
-    /// Who wants to know, for the person who is asked.
-    private let asker: String
+    /// Lines that say for which process, for the person who is asked.
+    private let asker: [String]
     private let prompter: Prompter
     private let stop: PromptStop?
     private var pinentry: Pinentry?
@@ -19,16 +19,19 @@ final class PassphraseDialog {
     init?(asksFor path: FilePath, _ command: String = "vault unlock") {
         let place = PromptPlace(ProcessEnvironment.variable)
         guard place.isSomewhere else { return nil }
-        (self.path, asker, stop) = (path, "for '\(command)' (process \(getpid()))", nil)
+        (self.path, asker, stop) = (path, ["for '\(command)' (process \(getpid()))"], nil)
         prompter = PassphraseDialog.prompter(place)
     }
 
     /// For a client of a door.
     ///
-    /// - Parameter stop: ends the question.
-    init(_ path: FilePath, at place: PromptPlace, _ client: DoorClient, until stop: PromptStop) {
-        let program = client.program.isEmpty ? "a program" : "'\(client.program.prefix(48))'"
-        (self.path, asker, self.stop) = (path, "for \(program) (process \(client.process))", stop)
+    /// - Parameters:
+    ///   - isForwarded: whether a program on another machine may want it.
+    ///   - stop: ends the question.
+    init(
+        _ path: FilePath, at place: PromptPlace, _ client: DoorClient, isForwarded: Bool = false, until stop: PromptStop
+    ) {
+        (self.path, asker, self.stop) = (path, PromptQuestion.askerLines(client, isForwarded: isForwarded), stop)
         prompter = PassphraseDialog.prompter(place)
     }
 
@@ -37,7 +40,7 @@ final class PassphraseDialog {
     }
 
     func ask() throws -> Passphrase {
-        var question = PromptQuestion(["Unlock the vault \(path.string)", asker])
+        var question = PromptQuestion(["Unlock the vault \(path.string)"] + asker)
         question.error = error
         return try Passphrase(try answer(question))
     }
@@ -45,9 +48,9 @@ final class PassphraseDialog {
     /// Asks for a passphrase of a vault that is to be made, until it is not soon guessed.
     func askNew() throws -> Passphrase {
         for _ in 0..<3 {
-            var question = PromptQuestion([
-                "A new vault is to be made: \(path.string)", asker, "A forgotten passphrase cannot be recovered.",
-            ])
+            var question = PromptQuestion(
+                ["A new vault is to be made: \(path.string)"] + asker
+                    + ["A forgotten passphrase cannot be recovered."])
             question.prompt = "New passphrase:"
             question.error = error
             question.isNew = true

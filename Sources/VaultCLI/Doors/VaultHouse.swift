@@ -40,10 +40,12 @@ final class VaultHouse: DoorHouse {
 
     // MARK: Asking
 
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome {
         outcome {
             let locked = try LockedVault(at: path)
-            try unlock(locked, PassphraseDialog(locked.givenPath, at: place.withLock { $0 }, client, until: stop), stop)
+            let dialog = PassphraseDialog(
+                locked.givenPath, at: place.withLock { $0 }, client, isForwarded: isForwarded, until: stop)
+            try unlock(locked, dialog, stop)
         }
     }
 

@@ -132,7 +132,8 @@ extension BrowserDoor {
         _ page: WebPage, _ found: [Match], _ association: BrowserAssociation
     ) -> PromptQuestion {
         let hosts = Set(found.map(\.place.host)).filter { $0 != page.host }.map(\.text).sorted()
-        var lines = ["Let the browser '\(house.browser.prefix(48))' (\(association.id.prefix(60))) have the logins of"]
+        let browser = PromptQuestion.quoted(house.browser)
+        var lines = ["Let the browser \(browser) (\(association.id.prefix(60))) have the logins of"]
         lines += BrowserQuestions.lines(page.text)
         if let first = hosts.first {
             lines.append("which are kept for\(hosts.count == 1 ? "" : " \(hosts.count) hosts, among them")")

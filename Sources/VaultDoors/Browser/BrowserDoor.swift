@@ -89,7 +89,7 @@ final class BrowserDoor: Sendable {
         let idKey = message.text("idKey") == nil ? key : message.data("idKey")
         guard let idKey, idKey.count == BoxKeyPair.publicKeyLength else { throw .notAssociated }
         let question = PromptQuestion([
-            "Let the browser '\(house.browser.prefix(48))' use this vault?",
+            "Let the browser \(PromptQuestion.quoted(house.browser)) use this vault?",
             "Its extension KeePassXC-Browser may then save logins, and asks once for each site whose logins it wants.",
             "'vault browser' lists the browsers that may, and takes that back.",
         ])

@@ -123,14 +123,11 @@ package final class PresenceDoor: Sendable {
     static func lines(_ question: PersonQuestion) -> [String] {
         // The agent may not see what it runs, in a user namespace of its own.
         let known = question.program.isEmpty ? DoorClient.program(of: question.process) : question.program
-        let program = known.isEmpty ? "A program" : "'\(unquoted(String(known.prefix(48))))'"
+        let program = known.isEmpty ? "A program" : PromptQuestion.quoted(known)
         var lines = ["\(program) (process \(question.process)) wants something for which you are asked each time."]
-        if !question.reason.isEmpty { lines.append("It says: \u{201C}\(unquoted(question.reason))\u{201D}") }
+        if !question.reason.isEmpty {
+            lines.append("It says: " + PromptQuestion.saying(question.reason, longest: PersonQuestion.longestReason))
+        }
         return lines
-    }
-
-    /// The text without what would end a quotation: what follows would seem to be the door's own words.
-    private static func unquoted(_ text: String) -> String {
-        String(text.map { "\u{201C}\u{201D}\u{201E}\"'".contains($0) ? "`" : $0 })
     }
 }

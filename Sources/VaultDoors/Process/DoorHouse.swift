@@ -87,7 +87,9 @@ package protocol DoorHouse: Sendable {
 
     /// Asks for the passphrase and unlocks the agent, which is started if there is none. Waits for its turn, and for a
     /// person.
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
+    ///
+    /// - Parameter isForwarded: whether a program on another machine may want it, which the person is told.
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome
 
     /// Asks for a new passphrase and makes the vault.
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
@@ -103,4 +105,9 @@ package protocol DoorHouse: Sendable {
 
 extension DoorHouse {
     package func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? { try agent(for: client, in: nil) }
+
+    /// For a process of this machine's own.
+    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+        unlock(for: client, isForwarded: false, until: stop)
+    }
 }

@@ -14,20 +14,6 @@ package enum PromptError: Error, Equatable, Sendable {
     case failed(String)
 }
 
-/// What a person is asked.
-package struct PromptQuestion: Sendable {
-    package var title = "vault"
-    /// Lines. Names in them are escaped for the place where they go.
-    package var description: [String]
-    package var prompt = "Passphrase:"
-    /// What was wrong with the last answer.
-    package var error: String?
-    /// Whether the answer is new, and has to be typed twice.
-    package var isNew = false
-
-    package init(_ description: [String]) { self.description = description }
-}
-
 /// A program that asks a person in a window or at a terminal, in a conversation by libassuan's lines.
 ///
 /// Not thread-safe. It is hostile as far as it can be: what it says is bounded, and so is the time that it gets.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Dispatch
 internal import Synchronization
 internal import VaultCrypto
 internal import VaultFormat
@@ -14,31 +13,20 @@ final class SSHAgent: Sendable {
     static let longestFrame = 256 << 10
     private static let mostKeys = 1024
     private static let longestComment = 4096
-    /// How long nobody is asked for the passphrase of the vault again.
-    private static let patience = Duration.seconds(30)
 
     private struct State {
         /// In the order in which they came.
         var keys: [MemorySSHKey] = []
         var lock = SSHLock()
-        /// When a person was asked for the passphrase of the vault.
-        var asked: ContinuousClock.Instant?
-        /// What a person is being asked.
-        var question: PromptStop?
-        var isClosing = false
     }
 
     private let state = Mutex(State())
     private let keyring: (any SSHKeyring)?
-    private let person: any SSHPerson
+    private let questions: SSHQuestions
     private let keepsKeys: Bool
     private let clock: SSHClock
     /// Hears when the next key has to go; nil: none has to.
     private let nextEnd: @Sendable (ContinuousClock.Instant?) -> Void
-    /// For those who wait for a person: each has a thread, and the threads of a process have an end.
-    private let places = DispatchSemaphore(value: 16)
-    /// Held by the one who asks.
-    private let asking = DispatchSemaphore(value: 1)
 
     /// - Parameters:
     ///   - keyring: nil: keys are in memory alone.
@@ -47,7 +35,7 @@ final class SSHAgent: Sendable {
         _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
         nextEnd: @escaping @Sendable (ContinuousClock.Instant?) -> Void = { _ in }
     ) {
-        (self.keyring, self.person, self.keepsKeys) = (keyring, person, keepsKeys)
+        (self.keyring, self.keepsKeys, questions) = (keyring, keepsKeys, SSHQuestions(person, clock))
         (self.clock, self.nextEnd) = (clock, nextEnd)
     }
 
@@ -71,9 +59,11 @@ final class SSHAgent: Sendable {
         var reader = SSHReader(frame)
         do throws(SSHRefusal) {
             let type = try reader.byte(frame)
-            if state.withLock({ $0.lock.isLocked }), type != 23 {
+            if state.withLock({ $0.lock.isLocked }), ![23, 27].contains(type) {
                 return type == 11 ? identities([]) : Answer.failure
             }
+            // Another machine may use keys. It closes the agent to nobody, and opens it to nobody.
+            guard ![9, 19, 22, 23].contains(type) || !session.isForwarded else { throw .denied }
             switch type {
             case 11:
                 try reader.finish()
@@ -86,6 +76,7 @@ final class SSHAgent: Sendable {
                 try reader.finish()
                 if type == 19 { removeAll() }
             case 22, 23: try setLocked(type == 22, &reader, frame)
+            // Also while the agent is locked: without it a line of another machine would be one of this machine later.
             case 27: return answerExtension(&reader, frame, &session)
             default: return Answer.failure
             }
@@ -148,7 +139,7 @@ final class SSHAgent: Sendable {
                 }
             }
             if own.constraints.isConfirmed {
-                try confirm(own.name.key, String(decoding: own.comment, as: UTF8.self), session, line)
+                try questions.confirm(own.name.key, String(decoding: own.comment, as: UTF8.self), session, line)
                 // It may have been removed, or its time be over, while a person was asked.
                 removeEnded()
                 guard state.withLock({ state in !state.lock.isLocked && state.keys.contains { $0 === own } }) else {
@@ -177,28 +168,13 @@ final class SSHAgent: Sendable {
         }
         var found = try find(line)
         if found.key.isConfirmed {
-            try confirm(name.key, found.key.comment, session, line)
+            try questions.confirm(name.key, found.key.comment, session, line)
             // The vault may have been locked while a person was asked.
             found = try find(nil)
         }
         let key = try found.file.withBytes { file throws(SSHRefusal) in try SSHPrivateKey.read(file: file) }
         guard key.publicKey == name.key else { throw .untrue }
         return try key.sign(message, flags)
-    }
-
-    private func confirm(
-        _ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine
-    ) throws(SSHRefusal) {
-        let fingerprint = try SSHPrivateKey.secured { () throws(CryptoError) in try key.fingerprint() }
-        let client = session.client
-        let program = client.program.isEmpty ? "a program" : "'\(client.program.prefix(48))'"
-        var question = [
-            "Use the ssh key \(comment)", fingerprint, "for \(program) (process \(client.process))?",
-        ]
-        if session.isForwarded { question.append("The request comes from another machine.") }
-        let asked = question
-        let outcome = ask(line) { stop in self.person.confirm(asked, for: client, until: stop) }
-        guard outcome == .done else { throw .denied }
     }
 
     // MARK: Adding and removing
@@ -356,45 +332,12 @@ final class SSHAgent: Sendable {
     }
 
     private func unlock(_ session: SSHSession, _ line: SSHLine) -> Bool {
-        let outcome = ask(line) { stop in
-            // Another connection's question may have been answered while this one waited for its turn.
-            if (try? self.keyring?.keys(for: session.client)) != nil { return .done }
-            let now = self.clock.now()
-            let isAllowed = self.state.withLock { $0.asked.map { now >= $0 + SSHAgent.patience } ?? true }
-            guard isAllowed else { return .dismissed }
-            defer {
-                let now = self.clock.now()
-                self.state.withLock { $0.asked = now }
-            }
-            return self.person.unlock(for: session.client, until: stop)
-        }
-        return outcome == .done
+        questions.unlock(session, line) { (try? self.keyring?.keys(for: session.client)) != nil }
     }
 
-    /// Asks a person, one question at a time.
-    private func ask(_ line: SSHLine, _ question: (PromptStop) -> PromptOutcome) -> PromptOutcome {
-        guard places.wait(timeout: .now()) == .success else { return .unavailable }
-        defer { places.signal() }
-        asking.wait()
-        defer { asking.signal() }
-        return line.watched { stop in
-            let isClosing = state.withLock { state in
-                state.question = stop
-                return state.isClosing
-            }
-            defer { state.withLock { $0.question = nil } }
-            return isClosing ? .dismissed : question(stop)
-        }
-    }
-
-    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    /// Nobody is asked any more, and keys in memory are wiped.
     func close() {
-        let question = state.withLock { state in
-            state.isClosing = true
-            return state.question
-        }
-        question?.stop()
-        if asking.wait(timeout: .now() + 2) == .success { asking.signal() }
+        questions.close()
         change { $0 = [] }
     }
 }

@@ -95,9 +95,9 @@ package final class SSHDoor: Sendable {
 private struct HousePerson: SSHPerson {
     let house: any DoorHouse
 
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome {
         guard house.hasVault, house.canAsk else { return .unavailable }
-        return house.unlock(for: client, until: stop)
+        return house.unlock(for: client, isForwarded: isForwarded, until: stop)
     }
 
     func confirm(_ question: [String], for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
@@ -107,7 +107,7 @@ private struct HousePerson: SSHPerson {
 
 /// Nobody: the vault is open.
 private struct NoPerson: SSHPerson {
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome { .unavailable }
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome { .unavailable }
 
     func confirm(_ question: [String], for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
         .unavailable

@@ -41,7 +41,9 @@ protocol SSHKeyring: Sendable {
 /// The person whose keys they are.
 protocol SSHPerson: Sendable {
     /// Has the vault unlocked.
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
+    ///
+    /// - Parameter isForwarded: whether a program on another machine may want it.
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome
 
     /// Asks whether a key may be used.
     ///

@@ -144,7 +144,7 @@ struct SSHAgentTests {
         #expect(line.ask(request) == SSHSamples.failure)
         #expect(
             world.asked.first == [
-                "Use the ssh key mine", try SSHSamples.name("ed25519.pub").key.fingerprint(),
+                "Use the ssh key 'mine'", try SSHSamples.name("ed25519.pub").key.fingerprint(),
                 "for 'ssh' (process 7)?",
             ])
         #expect(world.asked.count == 3)
@@ -171,7 +171,7 @@ struct SSHAgentTests {
         #expect(try line.comments().isEmpty)
         for request in [
             try SSHSamples.signing("ed25519.pub"), try SSHSamples.adding("ecdsa256"), [19], [9],
-            try SSHSamples.removing("ed25519.pub"), SSHSamples.locking(true, "q"), try SSHSamples.binding("host.pub"),
+            try SSHSamples.removing("ed25519.pub"), SSHSamples.locking(true, "q"),
         ] { #expect(line.ask(request) == SSHSamples.failure) }
         #expect(line.ask(SSHSamples.locking(false, "P")) == SSHSamples.failure)
         #expect(line.ask(SSHSamples.locking(false, "")) == SSHSamples.failure)

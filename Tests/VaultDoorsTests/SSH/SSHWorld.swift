@@ -285,8 +285,8 @@ final class TestPerson: SSHPerson {
         return outcome
     }
 
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
-        let outcome = answer([])
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome {
+        let outcome = answer(Array(PromptQuestion.askerLines(client, isForwarded: isForwarded).dropFirst()))
         if outcome == .done { keyring.isLocked = false }
         return outcome
     }
@@ -316,7 +316,7 @@ final class SSHWorld: Sendable {
 
     var waits: [Duration] { person.waits }
 
-    /// What a person was asked; an empty question is for the passphrase.
+    /// What a person was asked; without the lines that all have in common, a question is for the passphrase.
     var asked: [[String]] { person.asked }
 
     /// What a person says, one after the other; then nobody is there.

@@ -139,7 +139,7 @@ final class TestHouse: DoorHouse {
         try client.unlock(with: .passphrase(passphrase))
     }
 
-    func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
+    func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome {
         answer(client, stop) { try unlockNow() }
     }
 

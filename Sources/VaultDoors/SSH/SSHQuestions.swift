@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+internal import VaultCrypto
+
+/// What an agent asks its person: one question at a time, each for a client that waits for the answer.
+final class SSHQuestions: Sendable {
+    /// How long nobody is asked for the passphrase of the vault again.
+    private static let patience = Duration.seconds(30)
+
+    private struct State {
+        /// When a person was asked for the passphrase of the vault.
+        var asked: ContinuousClock.Instant?
+        /// What a person is being asked.
+        var question: PromptStop?
+        var isClosing = false
+    }
+
+    private let state = Mutex(State())
+    private let person: any SSHPerson
+    private let clock: SSHClock
+    /// For clients that wait for a person: each has a thread, and the threads of a process have an end.
+    private let places = DispatchSemaphore(value: 16)
+    /// Held by the question that is being asked.
+    private let asking = DispatchSemaphore(value: 1)
+
+    init(_ person: any SSHPerson, _ clock: SSHClock) { (self.person, self.clock) = (person, clock) }
+
+    /// Asks whether a key may be used.
+    ///
+    /// - Throws: `.denied` for every answer but yes.
+    func confirm(
+        _ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine
+    ) throws(SSHRefusal) {
+        let fingerprint = try SSHPrivateKey.secured { () throws(CryptoError) in try key.fingerprint() }
+        let client = session.client
+        let question =
+            ["Use the ssh key \(PromptQuestion.quoted(comment, longest: 100))", fingerprint]
+            + PromptQuestion.askerLines(client, isForwarded: session.isForwarded, end: "?")
+        let outcome = ask(line) { stop in self.person.confirm(question, for: client, until: stop) }
+        guard outcome == .done else { throw .denied }
+    }
+
+    /// Has the vault unlocked.
+    ///
+    /// - Parameter isUnlocked: looks whether it is: another connection's question may have been answered while this one
+    ///   waited for its turn.
+    func unlock(_ session: SSHSession, _ line: SSHLine, unless isUnlocked: () -> Bool) -> Bool {
+        let outcome = ask(line) { stop in
+            if isUnlocked() { return .done }
+            let now = self.clock.now()
+            let isAllowed = self.state.withLock { $0.asked.map { now >= $0 + SSHQuestions.patience } ?? true }
+            guard isAllowed else { return .dismissed }
+            defer {
+                let now = self.clock.now()
+                self.state.withLock { $0.asked = now }
+            }
+            return self.person.unlock(for: session.client, isForwarded: session.isForwarded, until: stop)
+        }
+        return outcome == .done
+    }
+
+    private func ask(_ line: SSHLine, _ question: (PromptStop) -> PromptOutcome) -> PromptOutcome {
+        guard places.wait(timeout: .now()) == .success else { return .unavailable }
+        defer { places.signal() }
+        asking.wait()
+        defer { asking.signal() }
+        return line.watched { stop in
+            let isClosing = state.withLock { state in
+                state.question = stop
+                return state.isClosing
+            }
+            defer { state.withLock { $0.question = nil } }
+            return isClosing ? .dismissed : question(stop)
+        }
+    }
+
+    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    func close() {
+        let question = state.withLock { state in
+            state.isClosing = true
+            return state.question
+        }
+        question?.stop()
+        if asking.wait(timeout: .now() + 2) == .success { asking.signal() }
+    }
+}
