@@ -44,8 +44,20 @@ public final class AgentClient: OpenVault {
     ///     them do, on every connection that the client makes, and nothing more when that process has ended.
     /// - Throws: `.agent(.otherVault)`; `.agent(.refused)` when another user listens there, or the process to speak for
     ///   has ended or is another user's; `.agent(.busy)`.
-    public init?(
+    public convenience init?(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?,
+        purpose: Purpose = .reveal, behalf: Behalf? = nil
+    ) throws(VaultError) {
+        try self.init(
+            at: address, vault: vault, accessGroups: accessGroups, givesWay: false, purpose: purpose, behalf: behalf)
+    }
+
+    /// As ``init(at:vault:accessGroups:purpose:behalf:)``.
+    ///
+    /// - Parameter givesWay: whether the groups are what the program is about, and nobody has named them: those that
+    ///   the agent has for it count instead.
+    package init?(
+        at address: FilePath? = AgentAddress.ofProcess, vault: FilePath?, accessGroups: AccessGroups?, givesWay: Bool,
         purpose: Purpose = .reveal, behalf: Behalf? = nil
     ) throws(VaultError) {
         guard let address else { return nil }
@@ -54,10 +66,10 @@ public final class AgentClient: OpenVault {
         var greeting = Greeting(vault: vault?.string ?? "", groups: named?.list, purpose: purpose)
         if let behalf {
             hello = BehalfHelloRequest(greeting, behalf)
-        } else if named != nil {
+        } else if named != nil, !givesWay {
             hello = HelloRequest(greeting)
         } else {
-            greeting.groups = AccessGroups.ofProcess.list
+            greeting.groups = (named ?? .ofProcess).list
             hello = ProgramHelloRequest(greeting)
         }
         guard var connection = try AgentConnection.open(address) else { return nil }

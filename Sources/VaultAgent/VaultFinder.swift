@@ -42,23 +42,29 @@ package struct VaultFinder {
     /// - Parameters:
     ///   - isNamed: whether what unlocks was named for this very call. It is meant, and no agent is looked for.
     ///   - groups: those of the caller; nil: those of the process, for which a policy of the agent's may have others.
+    ///   - givesWay: whether a policy may have others for these as well.
     ///   - doWithout: hears why an agent is there and cannot be asked; throws where nothing else will do.
     package init(
-        _ vault: LockedVault, isNamed: Bool = false, groups: AccessGroups?, purpose: AgentClient.Purpose = .reveal,
-        doWithout: (VaultError) throws(VaultError) -> Void
+        _ vault: LockedVault, isNamed: Bool = false, groups: AccessGroups?, givesWay: Bool = false,
+        purpose: AgentClient.Purpose = .reveal, doWithout: (VaultError) throws(VaultError) -> Void
     ) throws(VaultError) {
         self.vault = vault
         self.isNamed = isNamed
-        client = isNamed ? nil : try VaultFinder.agent(of: vault.path, groups, purpose, doWithout: doWithout)
+        client =
+            isNamed
+            ? nil
+            : try VaultFinder.agent(of: vault.path, groups, givesWay: givesWay, purpose, doWithout: doWithout)
     }
 
     /// - Parameter vault: nil: whichever the agent has.
     /// - Returns: nil when no agent has the vault, or none that may be asked.
     package static func agent(
-        of vault: FilePath?, _ groups: AccessGroups?, _ purpose: AgentClient.Purpose = .reveal,
+        of vault: FilePath?, _ groups: AccessGroups?, givesWay: Bool = false, _ purpose: AgentClient.Purpose = .reveal,
         doWithout: (VaultError) throws(VaultError) -> Void
     ) throws(VaultError) -> AgentClient? {
-        do throws(VaultError) { return try AgentClient(vault: vault, accessGroups: groups, purpose: purpose) } catch {
+        do throws(VaultError) {
+            return try AgentClient(vault: vault, accessGroups: groups, givesWay: givesWay, purpose: purpose)
+        } catch {
             guard case .agent(let flaw) = error else { throw error }
             if flaw != .otherVault { try doWithout(error) }
             return nil

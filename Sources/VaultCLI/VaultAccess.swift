@@ -26,9 +26,13 @@ struct VaultAccess {
 
     /// Finds the vault, and a way to open it, before a person is asked for anything.
     ///
-    /// - Parameter onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a
-    ///   second time.
-    init(_ options: VaultOptions, groups: AccessGroups, purpose: AgentClient.Purpose, onlyReads: Bool) throws {
+    /// - Parameters:
+    ///   - givesWay: whether a rule for this command may have other groups than these.
+    ///   - onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
+    init(
+        _ options: VaultOptions, groups: AccessGroups, givesWay: Bool = false, purpose: AgentClient.Purpose,
+        onlyReads: Bool
+    ) throws {
         locked = try options.locked()
         self.options = options
         unlocking = options.unlocking
@@ -36,7 +40,8 @@ struct VaultAccess {
         self.onlyReads = onlyReads
         let target = UnlockTarget(locked, isAgentOfUse: true)
         let finder = try VaultFinder(
-            locked, isNamed: unlocking.isNamed, groups: groups, purpose: purpose, doWithout: VaultAccess.warn)
+            locked, isNamed: unlocking.isNamed, groups: groups, givesWay: givesWay, purpose: purpose,
+            doWithout: VaultAccess.warn)
         let chosen = finder.way {
             VaultFinder.Means(
                 hasSource: options.unlocking.hasSource, canAskMachine: target.canAskMachine,

@@ -105,6 +105,18 @@ struct VaultOptions: ParsableArguments {
     ) throws -> VaultAccess {
         try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads && !asksFirst)
     }
+
+    /// As ``access(_:for:onlyReads:asksFirst:)``, for what the user's own programs take without looking: in its group
+    /// an application in a sandbox stores what it likes, such as a credential for the user's tools.
+    ///
+    /// - Parameter named: the groups that a person has named; nil: those that a rule has for this command, else
+    ///   `default`.
+    func trustedAccess(
+        _ named: AccessGroups? = .ofEnvironment, onlyReads: Bool = false
+    ) throws -> VaultAccess {
+        try VaultAccess(
+            self, groups: named ?? .standard, givesWay: named == nil, purpose: .reveal, onlyReads: onlyReads)
+    }
 }
 
 /// The class of the items that a command is about.

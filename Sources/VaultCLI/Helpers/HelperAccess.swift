@@ -42,25 +42,25 @@ enum HelperAccess {
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said
     }
 
-    /// Runs a body on the vault. While that is locked a person is asked: at the terminal if there is one, else by
-    /// pinentry.
+    /// Runs a body on the groups of the vault that the user's own programs trust. While it is locked a person is asked:
+    /// at the terminal if there is one, else by pinentry.
     ///
     /// - Throws: code 4 when nobody can be asked.
     static func withVault<R>(
         _ options: VaultOptions, for command: String, onlyReads: Bool, _ body: (any OpenVault) throws -> R
     ) throws -> R {
         do {
-            return try options.access(.named(nil), onlyReads: onlyReads).withVault(body)
+            return try options.trustedAccess(onlyReads: onlyReads).withVault(body)
         } catch let error as CommandError where error.status == .locked {
             let locked = try options.locked()
             guard Terminal() == nil, !options.unlocking.hasSource,
                 let dialog = PassphraseDialog(asksFor: locked.givenPath, command)
             else { throw error }
             let client = try AgentLauncher.agent(of: locked)
-            return try options.naming(locked) {
+            try options.naming(locked) {
                 try VaultAccess.unlock(client, options.unlocking, locked, dialog: dialog)
-                return try body(client)
             }
+            return try options.trustedAccess(onlyReads: onlyReads).withVault(body)
         }
     }
 

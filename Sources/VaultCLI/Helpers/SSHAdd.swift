@@ -49,7 +49,7 @@ struct SSHAdd: ParsableCommand {
         }
         let prints = delete ? files.filter { $0.hasPrefix("SHA256:") } : []
         let rest = files.filter { !prints.contains($0) }
-        let access = try vault.access(.ofCommand)
+        let access = try vault.trustedAccess(nil)
         try access.withVault { vault in
             try SSHAdd.delete(prints, from: vault)
             guard !rest.isEmpty || files.isEmpty else { return }
@@ -59,7 +59,7 @@ struct SSHAdd: ParsableCommand {
 
     private func printKeys() throws {
         guard files.isEmpty else { throw CommandError.usage("-l and -L take no file") }
-        let access = try vault.access(.ofCommand, onlyReads: true)
+        let access = try vault.trustedAccess(nil, onlyReads: true)
         let keys = try access.withVault { try SSHItems($0).listed() }
         let lines = keys.flatMap { key in
             list

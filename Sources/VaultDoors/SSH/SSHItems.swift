@@ -17,8 +17,10 @@ package struct SSHItems: Sendable {
     }
 
     private let store: any ItemStore
+    private let group: String?
 
-    package init(_ store: any ItemStore) { self.store = store }
+    /// - Parameter group: where the keys are; nil: in any group of the store.
+    package init(_ store: any ItemStore, in group: String? = nil) { (self.store, self.group) = (store, group) }
 
     /// A key as it is listed.
     package struct Listed: Sendable {
@@ -73,7 +75,7 @@ package struct SSHItems: Sendable {
 
     func key(_ key: SSHPublicKey) throws(VaultError) -> (key: StoredSSHKey, file: Secret)? {
         guard let fingerprint = try? key.fingerprint() else { return nil }
-        var query = Query(.genericPassword(service: SSHItems.service, account: fingerprint))
+        var query = query(account: fingerprint)
         query.returnsSecrets = true
         for item in try store.allMatching(query) {
             if let found = SSHItems.key(item), found.publicKey == key, let file = try item.openedSecret() {
@@ -86,15 +88,14 @@ package struct SSHItems: Sendable {
     func keep(_ new: NewSSHKey, file: Secret) throws(VaultError) {
         guard let fingerprint = try? new.key.publicKey.fingerprint() else { throw .storage(.resourceUnavailable) }
         let key = ItemKey.genericPassword(service: SSHItems.service, account: fingerprint)
-        var attributes = try store.first(key)?.userAttributes ?? [:]
+        var attributes = try store.first(query(account: fingerprint))?.userAttributes ?? [:]
         for (name, value) in SSHItems.attributes(of: new.key.publicKey, isConfirmed: new.isConfirmed) {
             attributes[name] = value
         }
         if let certificate = new.certificate { attributes[Name.certificate] = SSHItems.line(.certificate(certificate)) }
-        let item = Item(
-            key, attributes: new.comment.isEmpty ? [:] : [.label: .string(new.comment)], userAttributes: attributes,
-            secret: file)
-        try store.set(item)
+        var own: [Attribute: AttributeValue] = new.comment.isEmpty ? [:] : [.label: .string(new.comment)]
+        own[.accessGroup] = group.map(AttributeValue.string)
+        try store.set(Item(key, attributes: own, userAttributes: attributes, secret: file))
     }
 
     /// - Returns: whether there was one, and the certificate that went with its key.
@@ -119,10 +120,16 @@ package struct SSHItems: Sendable {
         return changes
     }
 
+    private func query(account: String? = nil) -> Query {
+        var query = Query(.genericPassword, service: SSHItems.service, account: account, limit: .all)
+        query.attributes[.accessGroup] = group.map(AttributeValue.string)
+        return query
+    }
+
     private func found() throws(VaultError) -> [(item: Item, key: StoredSSHKey)] {
         var found: [(Item, StoredSSHKey)] = []
         var known: Set<SSHPublicKey> = []
-        for item in try store.allMatching(Query(.genericPassword, service: SSHItems.service, limit: .all)) {
+        for item in try store.allMatching(query()) {
             // Two groups may have the same key.
             if let key = SSHItems.key(item), known.insert(key.publicKey).inserted { found.append((item, key)) }
         }

@@ -46,7 +46,12 @@ final class VaultSSHKeyring: SSHKeyring {
         do throws(VaultError) { return try body(items) } catch { throw refusal(error, client) }
     }
 
-    private func items(for client: DoorClient) throws(SSHRefusal) -> SSHItems { SSHItems(try agent(for: client)) }
+    /// In the user's own group, and for a client that is confined to other groups in those: in its group, every
+    /// application could store a key that the user's programs would then offer to each host.
+    private func items(for client: DoorClient) throws(SSHRefusal) -> SSHItems {
+        let agent = try agent(for: client)
+        return SSHItems(agent, in: client.sandbox == nil && agent.greeting.groups == nil ? "default" : nil)
+    }
 
     private func agent(for client: DoorClient) throws(SSHRefusal) -> AgentClient {
         if let known = agents.withLock({ $0.first { $0.client == client }?.agent }) { return known }

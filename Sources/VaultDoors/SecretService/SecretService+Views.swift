@@ -144,13 +144,15 @@ extension SecretService {
             for var query in attributes.queries(itemClass) {
                 if let group { query.attributes[.accessGroup] = .string(group) }
                 for item in try await items(query, view, &isAll) where known.insert(item.id).inserted {
-                    guard item.attributes.matches(attributes) else { continue }
+                    guard item.attributes.matches(attributes), group != nil || view.trusts(item) else { continue }
                     view.keep(item, as: moment)
                     found.append(item)
                 }
             }
         }
-        return (found, isAll)
+        // Programs take the first one.
+        let own = found.filter { $0.collection == .group(view.home) }
+        return (own + found.filter { $0.collection != .group(view.home) }, isAll)
     }
 
     /// What a query finds. The agent says itself whether something else that matches is locked: what is asked of it

@@ -82,6 +82,13 @@ final class VaultView {
         return list
     }
 
+    /// Whether a search of all collections finds an item. What an application has stored in its own one, with the
+    /// attributes of another program's perhaps, is not for programs outside its sandbox, unless they look in there.
+    func trusts(_ item: ServedItem) -> Bool {
+        guard !isConfined, case .group(let group) = item.collection else { return true }
+        return !ProcessTable.isApplication(group)
+    }
+
     func close() {
         isClosed = true
         forget()
