@@ -12,7 +12,7 @@ final class Question {
     /// On whose behalf it is asked.
     private(set) var clients: Set<DoorClient> = []
     private var holders: Set<Holder> = []
-    private var waiting: [Int: CheckedContinuation<PromptOutcome?, Never>] = [:]
+    private var waiting: [Int: (program: ServiceProgram, end: CheckedContinuation<PromptOutcome?, Never>)] = [:]
     private var number = 0
 
     func join(_ holder: Holder, _ client: DoorClient) {
@@ -26,15 +26,24 @@ final class Question {
         stop.stop()
     }
 
-    func wait(_ continuation: CheckedContinuation<PromptOutcome?, Never>) -> Int {
+    func wait(_ continuation: CheckedContinuation<PromptOutcome?, Never>, _ program: ServiceProgram) -> Int {
         number += 1
-        waiting[number] = continuation
+        waiting[number] = (program, continuation)
         return number
+    }
+
+    /// The program waits for one answer less: for the one that it has waited for the longest.
+    ///
+    /// - Returns: whether it waits for any.
+    func giveUpOne(of program: ServiceProgram) -> Bool {
+        guard let oldest = waiting.filter({ $0.value.program == program }).keys.min() else { return false }
+        answer(oldest, nil)
+        return true
     }
 
     /// - Parameter outcome: nil: not yet.
     func answer(_ number: Int, _ outcome: PromptOutcome?) {
-        waiting.removeValue(forKey: number)?.resume(returning: outcome)
+        waiting.removeValue(forKey: number)?.end.resume(returning: outcome)
     }
 
     func end(_ outcome: PromptOutcome) {

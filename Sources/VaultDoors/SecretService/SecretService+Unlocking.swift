@@ -5,8 +5,6 @@ internal import VaultAgent
 internal import VaultBus
 
 extension SecretService {
-    /// The most searches of a client, and of all, that stand for what they would find.
-    private static let mostSearches = (ofOne: 256, ofAll: 4096)
     /// The most objects of one call: a prompt keeps them.
     private static let mostObjects = 16 << 10
     /// How long a prompt may take, and how long a process that was told no does not ask again.
@@ -175,7 +173,7 @@ extension SecretService {
         }
         // One that nobody wants to know any more has an answer that is meant for nobody.
         while let asked = self.question, asked.stop.isStopped {
-            _ = await withCheckedContinuation { _ = asked.wait($0) }
+            _ = await withCheckedContinuation { _ = asked.wait($0, ServiceProgram(client.process)) }
         }
         let question: Question
         if let asked = self.question {
@@ -199,7 +197,7 @@ extension SecretService {
             }
         }
         return await withCheckedContinuation { continuation in
-            giveUp(question, question.wait(continuation), after: patience)
+            giveUp(question, question.wait(continuation, ServiceProgram(client.process)), after: patience)
         }
     }
 
@@ -224,26 +222,5 @@ extension SecretService {
             for client in question.clients { dismissals[client] = .now }
         }
         question.end(outcome)
-    }
-
-    /// What stands for a search until the vault is unlocked.
-    func standIn(
-        for attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
-    ) throws(ServiceRefusal) -> ServiceObject {
-        guard clients[client.name] != nil else { throw .denied }
-        let group: String? = if case .group(let name)? = collection { name } else { nil }
-        let known = searches.first {
-            $0.value.owner == client.name && $0.value.attributes == attributes && $0.value.group == group
-        }
-        let home = CollectionName.group(group ?? viewAtOnce(for: client)?.home ?? "default")
-        if let known { return .search(home, known.key) }
-        let own = searches.filter { $0.value.owner == client.name }.keys.sorted()
-        if own.count >= SecretService.mostSearches.ofOne, let oldest = own.first { searches[oldest] = nil }
-        guard searches.count < SecretService.mostSearches.ofAll else {
-            throw .tooMany("there are too many searches of a locked vault")
-        }
-        let number = nextNumber()
-        searches[number] = LockedSearch(owner: client.name, attributes: attributes, group: group)
-        return .search(home, number)
     }
 }

@@ -66,16 +66,14 @@ package actor SecretService {
     var memories: [MemoryKey: SessionCollection] = [:]
     /// Memories whose lists are to be sent.
     var memoryLists: Set<MemoryKey> = []
-    /// How many searches of each client wait for a person.
-    var waiting: [String: Int] = [:]
+    /// How many searches of each program wait for a person.
+    var waiting: [ServiceProgram: Int] = [:]
     var question: Question?
     var lists = ListTimer()
     /// When a person has told a process no.
     var dismissals: [DoorClient: ContinuousClock.Instant] = [:]
     private var number = 0
 
-    /// The most sessions and prompts, and as many searches that wait for a person, of one client and of all.
-    static let limits = (ofOne: 64, ofAll: 1024)
     /// The most calls that are answered at the same time: each keeps its message, which may have 16 MiB.
     private static let mostCalls = 64
     /// The most calls that gather secrets of many items at the same time: each may have 60 MiB of them.
@@ -169,24 +167,6 @@ package actor SecretService {
             if gathering.waiting.isEmpty { gathering.count -= 1 } else { gathering.waiting.removeFirst().resume() }
         }
         return try await body()
-    }
-
-    /// Waits for a person, which is not to keep other calls from their answers.
-    func waitAside<R: Sendable>(_ client: ServiceClient, _ body: () async -> R) async -> R {
-        waiting[client.name, default: 0] += 1
-        underWay -= 1
-        let result = await body()
-        underWay += 1
-        let rest = (waiting[client.name] ?? 1) - 1
-        waiting[client.name] = rest > 0 ? rest : nil
-        return result
-    }
-
-    /// - Throws: `.tooMany` when a client, or all of them, have enough that waits for a person.
-    func checkWaiting(_ client: ServiceClient) throws(ServiceRefusal) {
-        guard waiting[client.name, default: 0] < SecretService.limits.ofOne,
-            waiting.values.reduce(0, +) < SecretService.limits.ofAll
-        else { throw .tooMany("too much waits already") }
     }
 
     private func end() {
@@ -312,15 +292,6 @@ package actor SecretService {
         if !clients.values.contains(where: { $0.process == client.process }) {
             views.removeValue(forKey: client.process)?.close()
             viewsByUse.removeAll { $0 == client.process }
-        }
-    }
-
-    /// - Throws: `.tooMany`; `.denied` for a client that has gone: nothing would ever end what it has.
-    func checkLimits(_ client: ServiceClient) throws(ServiceRefusal) {
-        guard clients[client.name] != nil else { throw .denied }
-        let own = sessions.values.count { $0.owner == client.name } + prompts.values.count { $0.owner == client.name }
-        guard own < SecretService.limits.ofOne, sessions.count + prompts.count < SecretService.limits.ofAll else {
-            throw .tooMany("there are too many sessions and prompts")
         }
     }
 }

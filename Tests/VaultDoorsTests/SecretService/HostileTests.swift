@@ -11,15 +11,6 @@ import VaultCrypto
 @testable import VaultDoors
 
 extension SecretService {
-    /// Takes a connection for one from a sandbox.
-    fileprivate func pretend(_ name: String, isIn sandbox: String) {
-        clients[name] = ServiceClient(
-            name: name,
-            process: DoorClient(
-                process: getpid(), startTime: ProcessTable.startTime(of: getpid()) ?? 0, program: "app",
-                sandbox: sandbox))
-    }
-
     fileprivate var isIdle: Bool { underWay == 0 }
     fileprivate var leftOver: [Int] { [prompts.count, searches.count, sessions.count] }
     fileprivate var isAsking: Bool { question != nil }
@@ -33,45 +24,11 @@ private final class WeakQuestion: @unchecked Sendable {
 }
 
 extension ServiceWorld {
-    /// What the service has, read where it may be read.
-    func look<R: Sendable>(_ body: @escaping @Sendable (SecretService) async -> R) throws -> R {
-        let service = try #require(service)
-        let (box, done) = (Box<R>(), DispatchSemaphore(value: 0))
-        Task(executorPreference: AsideExecutor()) {
-            let value = await body(service)
-            box.value.withLock { $0 = value }
-            done.signal()
-        }
-        done.wait()
-        return try #require(box.value.withLock { $0 })
-    }
-
-    func sandboxed(_ application: String) throws -> BusClient {
-        let client = try client()
-        let name = try #require(client.connection.uniqueName)
-        try look { await $0.pretend(name, isIn: application) }
-        return client
-    }
-
     /// Waits until the bus, and the service after it, know that a connection has gone.
     fileprivate func hasGone(_ name: String, _ other: BusClient) throws {
         while try BusNames(on: other.connection).owner(of: name) != nil {}
         try other.call("DBus.Introspectable", "Introspect")
     }
-}
-
-/// Runs tasks on a thread of its own: those that all tasks share may be taken for long by other tests.
-private final class AsideExecutor: TaskExecutor {
-    private let queue = DispatchQueue(label: "aside")
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-}
-
-private final class Box<Value: Sendable>: Sendable {
-    let value = Mutex<Value?>(nil)
 }
 
 /// Programs that want what is not theirs, want it to go wrong, or want it all.

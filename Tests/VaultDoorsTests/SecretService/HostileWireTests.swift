@@ -101,7 +101,7 @@ extension DoorWorld {
     @Test func `a hundred programs at once with sessions of both kinds read what is theirs`() async throws {
         try await aside {
             let world = try ServiceWorld()
-            let clients = try (0..<100).map { _ in try world.client() }
+            let clients = try (0..<100).map { try world.program($0) }
             for (number, client) in clients.enumerated() { try client.create(["n": "\(number)"], "secret \(number)") }
             for client in clients {
                 for algorithm in ["plain", ServiceSession.encryptedName, "rot13"] {

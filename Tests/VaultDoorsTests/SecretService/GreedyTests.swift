@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import VaultBus
+
+@testable import VaultDoors
+
+extension SecretService {
+    /// Gives a connection what it could get by as many calls.
+    fileprivate func fill(_ name: String, sessions: Int = 0, prompts: Int = 0, searches: Int = 0) {
+        for _ in 0..<sessions { self.sessions[nextNumber()] = .plain(of: name) }
+        for _ in 0..<prompts { self.prompts[nextNumber()] = ServicePrompt(owner: name, purpose: .unlock([])) }
+        for number in 0..<searches {
+            guard let attributes = try? ItemAttributes(["k": "\(number)"]) else { continue }
+            self.searches[nextNumber()] = LockedSearch(owner: name, attributes: attributes, group: nil)
+        }
+    }
+
+    fileprivate var counts: [Int] { [sessions.count, prompts.count, searches.count] }
+    fileprivate var promptOwners: Int { Set(prompts.values.map(\.owner)).count }
+
+    /// Whether a client may wait for a person beside a program that does so as often as all together may, and which of
+    /// its waits ends for that; nil: it may not.
+    fileprivate func waits(_ name: String, beside program: ServiceProgram, of count: Int) async -> Bool? {
+        guard let client = clients[name] else { return nil }
+        let asked = Question()
+        (question, waiting) = (asked, [program: count])
+        defer { (question, waiting) = (nil, [:]) }
+        var isRefused = false
+        let outcome = await withCheckedContinuation { continuation in
+            let number = asked.wait(continuation, program)
+            do throws(ServiceRefusal) { try checkWaiting(client) } catch { isRefused = true }
+            // Nothing, if its end was that.
+            asked.answer(number, .failed)
+        }
+        return isRefused ? nil : outcome == nil
+    }
+}
+
+/// Programs that take all that there is, beside one that wants a little.
+@Suite(.enabled(if: PrivateBus.isThere)) struct GreedyTests {
+    private static let (one, all) = SecretService.limits
+
+    private func greedy(_ world: ServiceWorld, _ count: Int) throws -> [BusClient] {
+        try (0..<count).map { try world.sandboxed("org.example.Greedy\($0)") }
+    }
+
+    private func name(_ client: BusClient) throws -> String { try #require(client.connection.uniqueName) }
+
+    @Test func `all sessions that there are keep no other program from one`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let (client, other) = (try world.client(), try world.client())
+            let path = try client.create(["k": "v"])
+            let greedy = try greedy(world, Self.all / Self.one)
+            // What a client has open ends with it.
+            defer { withExtendedLifetime((greedy, other)) {} }
+            for each in greedy {
+                let name = try name(each)
+                try world.look { await $0.fill(name, sessions: Self.one) }
+            }
+            #expect(try !other.plainSession().isEmpty)
+            #expect(try client.secret(path).text == "s3cret")
+            #expect(try client.secret(path, session: client.plainSession()).text == "s3cret")
+            // One for each of the four of this program, and no more.
+            #expect(try world.look { await $0.counts }[0] == Self.all + 1)
+        }
+    }
+
+    @Test func `all prompts that there are keep no person from unlocking`() async throws {
+        try await aside {
+            let world = try ServiceWorld(isUnlocked: false)
+            world.house.isAsked(to: .types)
+            let greedy = try greedy(world, Self.all / Self.one)
+            for each in greedy {
+                let name = try name(each)
+                try world.look { await $0.fill(name, prompts: Self.one) }
+            }
+            let client = try world.client()
+            let prompt = try client.unlock([BusClient.login]).prompt
+            #expect(try !client.complete(prompt).isDismissed)
+            #expect(try world.look { await $0.counts }[1] == Self.all - 1)
+            #expect(try world.look { await $0.promptOwners } == greedy.count)
+        }
+    }
+
+    @Test func `all searches that stand for a locked vault keep no other program from one`() async throws {
+        try await aside {
+            let world = try ServiceWorld(isUnlocked: false)
+            let greedy = try greedy(world, 16)
+            let client = try world.client()
+            defer { withExtendedLifetime((greedy, client)) {} }
+            for each in greedy {
+                let name = try name(each)
+                try world.look { await $0.fill(name, searches: 256) }
+            }
+            #expect(try client.search(["k": "v"]).locked.count == 1)
+            #expect(try world.look { await $0.counts }[2] == 4096)
+        }
+    }
+
+    @Test func `all searches that wait for a person keep no other program from waiting`() async throws {
+        try await aside {
+            let world = try ServiceWorld()
+            let client = try world.client()
+            _ = try client.plainSession()
+            let name = try name(client)
+            let greedy = ServiceProgram.application("org.example.Greedy")
+            #expect(try world.look { await $0.waits(name, beside: greedy, of: Self.all) } == true)
+            #expect(try world.look { await $0.waits(name, beside: greedy, of: Self.all - 1) } == false)
+            // A program of which nothing ends has no place to give.
+            let own = try world.look { service in
+                await service.clients[name].map { ServiceProgram($0.process) }
+            }
+            let program = try #require(own)
+            #expect(try world.look { await $0.waits(name, beside: program, of: Self.one) } == nil)
+        }
+    }
+}
