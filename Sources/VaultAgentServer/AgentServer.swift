@@ -14,7 +14,7 @@ public final class AgentServer: Sendable {
     let settings: AgentSettings
     let answers: Answers
     let turns: Turns
-    let questions = Questions()
+    let questions: Questions
     let pool = NIOThreadPool(numberOfThreads: 8)
     let unlocking = DispatchQueue(label: "unlocking")
     private let keeper: VaultKeeper
@@ -44,6 +44,7 @@ public final class AgentServer: Sendable {
         let clock = settings.environment.clock
         let policy = try AccessPolicy(settings.policy)
         settings.report(missing: policy.missingExecutables)
+        questions = Questions(clock: settings.clock)
         state = Mutex(State(policy: policy))
         answers = Answers(
             keeper: keeper,

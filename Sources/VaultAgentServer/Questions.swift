@@ -16,6 +16,8 @@ final class Questions: Sendable {
     private struct Asked {
         let question: PersonQuestion
         let client: ObjectIdentifier
+        /// Of its process.
+        let names: [Refusals.Name]
         /// Nil: it was not given to one yet.
         var door: ObjectIdentifier?
         /// Those that have said that they cannot ask.
@@ -28,9 +30,13 @@ final class Questions: Sendable {
         /// In the order of their offers.
         var doors: [Door] = []
         var asked: Asked?
+        var refusals = Refusals()
     }
 
     private let state = Mutex(State())
+    private let clock: any AgentClock
+
+    init(clock: any AgentClock) { self.clock = clock }
 
     /// Whether a door has offered to ask.
     var canAsk: Bool { state.withLock { !$0.doors.isEmpty } }
@@ -59,30 +65,41 @@ final class Questions: Sendable {
 
     // MARK: Clients
 
+    /// - Throws: `.cancelled` while a person is not asked for this process, or for its unit.
+    func check(_ names: [Refusals.Name]) throws(VaultError) {
+        let now = clock.now
+        guard !state.withLock({ $0.refusals.isResting(names, at: now) }) else { throw .cancelled }
+    }
+
     /// Has a person asked.
     ///
-    /// - Parameter end: called once, on any thread, unless the question is withdrawn: with `.presenceRequired` when no
-    ///   door can ask.
+    /// - Parameters:
+    ///   - names: of the client's process, which rests when the person says no or nothing.
+    ///   - end: called once, on any thread, unless the question is withdrawn: with `.presenceRequired` when no door can
+    ///     ask.
     func ask(
-        _ question: PersonQuestion, for client: ObjectIdentifier,
+        _ question: PersonQuestion, for client: ObjectIdentifier, _ names: [Refusals.Name],
         end: @escaping @Sendable (Result<Void, VaultError>) -> Void
     ) {
         // One whose turn has been taken from it must not stand in the way: its door stops asking.
         let (former, next) = state.withLock { state in
             let former = state.asked
             let door = former.flatMap { former in state.doors.first { $0.id == former.door } }
-            state.asked = Asked(question: question, client: client, end: end)
+            state.asked = Asked(question: question, client: client, names: names, end: end)
             return ({ former.map { door?.tell(.withdrawn($0.question.id)) } }, Questions.pass(on: &state))
         }
         _ = former()
         next?()
     }
 
-    /// The client does not want to know any more.
+    /// The client does not want to know any more. A person who was being asked has not said yes: to ask and to go
+    /// would show as many windows as to be told no.
     func withdraw(for client: ObjectIdentifier) {
+        let now = clock.now
         let tell = state.withLock { state -> (@Sendable () -> Void)? in
             guard let asked = state.asked, asked.client == client else { return nil }
             state.asked = nil
+            state.refusals.note(asked.names, at: now)
             let door = state.doors.first { $0.id == asked.door }
             return { door?.tell(.withdrawn(asked.question.id)) }
         }
@@ -118,9 +135,15 @@ final class Questions: Sendable {
     }
 
     func end(_ id: QuestionID, _ result: Result<Void, VaultError>) {
+        let now = clock.now
         let end = state.withLock { state -> (@Sendable (Result<Void, VaultError>) -> Void)? in
             guard let asked = state.asked, asked.question.id == id else { return nil }
             state.asked = nil
+            switch result {
+            case .success: state.refusals.forget(asked.names)
+            case .failure(.cancelled), .failure(.agent(.unanswered)): state.refusals.note(asked.names, at: now)
+            case .failure: break
+            }
             return asked.end
         }
         end?(result)

@@ -17,26 +17,40 @@ extension Session {
         // A client that goes takes its question with it, which is noticed by reading alone.
         readOrNot(context)
         guard server.questions.canAsk else { return end(.failure(.presenceRequired), caller, number, context) }
+        // Of the client, which the kernel names: for which process it speaks it says itself.
+        let names = process.names
+        do throws(VaultError) { try server.questions.check(names) } catch {
+            return end(.failure(error), caller, number, context)
+        }
         let question = server.question(from: caller, reason: request.reason ?? "")
         let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
         let loop = context.eventLoop
-        let isTaken = server.turns.wait(ObjectIdentifier(self), isForUnlocking: false) {
-            loop.execute { here.value.session.ask(question, caller, number, here.value.context) }
-        }
-        if !isTaken { end(.failure(.agent(.busy)), caller, number, context) }
+        server.turns.wait(
+            Turns.Waiting(client: ObjectIdentifier(self), process: process.id, isForUnlocking: false) {
+                loop.execute { here.value.session.ask(question, names, caller, number, here.value.context) }
+            } refuse: {
+                loop.execute {
+                    here.value.session.end(.failure(.agent(.busy)), caller, number, here.value.context)
+                }
+            })
     }
 
     private func ask(
-        _ question: PersonQuestion, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+        _ question: PersonQuestion, _ names: [Refusals.Name], _ caller: Caller, _ number: UInt32,
+        _ context: ChannelHandlerContext
     ) {
         guard case .asking = phase else { return }
+        // The person may have said no to another connection of the process while this one waited.
+        do throws(VaultError) { try server.questions.check(names) } catch {
+            return end(.failure(error), caller, number, context)
+        }
         let patience = TimeAmount.nanoseconds(Int64(server.settings.patienceForPerson / .nanoseconds(1)))
         answerEnd = context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             self.server.questions.withdraw(for: ObjectIdentifier(self))
             self.end(.failure(.agent(.unanswered)), caller, number, context)
         }
         let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        server.questions.ask(question, for: ObjectIdentifier(self)) { [loop = context.eventLoop] result in
+        server.questions.ask(question, for: ObjectIdentifier(self), names) { [loop = context.eventLoop] result in
             loop.execute { here.value.session.end(result, caller, number, here.value.context) }
         }
     }

@@ -196,10 +196,13 @@ final class Session: ChannelInboundHandler {
         case is StatusRequest: reply([StatusReply(server.status(for: caller))], number, context)
         case is TurnRequest:
             let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-            let isTaken = server.turns.wait(ObjectIdentifier(self)) { [loop = context.eventLoop] in
-                loop.execute { here.value.session.hasTurn(number, here.value.context) }
-            }
-            if !isTaken { reply([FailureReply(.agent(.busy))], number, context) }
+            let loop = context.eventLoop
+            server.turns.wait(
+                Turns.Waiting(client: ObjectIdentifier(self), process: process.id) {
+                    loop.execute { here.value.session.hasTurn(number, here.value.context) }
+                } refuse: {
+                    loop.execute { here.value.session.hasNoTurn(number, here.value.context) }
+                })
         case is StopRequest:
             try? server.answers.audit?.note(.stop, by: caller)
             reply([DoneReply()], number, context)
@@ -232,6 +235,11 @@ final class Session: ChannelInboundHandler {
             }
         }
         reply([StatusReply(status)], number, context)
+    }
+
+    private func hasNoTurn(_ number: UInt32, _ context: ChannelHandlerContext) {
+        guard case .busy = phase else { return }
+        reply([FailureReply(.agent(.busy))], number, context)
     }
 
     /// Keeps the parts of a store until the last of them is there. What is too much is read all the same, and then

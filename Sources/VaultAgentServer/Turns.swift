@@ -2,49 +2,56 @@
 internal import Synchronization
 
 /// One prompt at a time, however many ask: the client that has the turn asks a person, and the others wait until that
-/// came to something.
+/// came to something. A process that asks on many connections keeps no other process from its turn: after one of its
+/// own come those of the others, and of the places to wait at it gives up those that others need.
 final class Turns: Sendable {
     private struct State {
         var holder: Waiting?
         var waiting: [Waiting] = []
     }
 
-    private struct Waiting {
+    /// A client that wants a turn.
+    struct Waiting: Sendable {
         let client: ObjectIdentifier
+        let process: Int32
         /// Whether it wants nothing once the vault is unlocked.
-        let isForUnlocking: Bool
+        var isForUnlocking = true
+        /// Its turn has come.
         let begin: @Sendable () -> Void
+        /// It has no place to wait at, or none any more.
+        let refuse: @Sendable () -> Void
     }
 
     private let state = Mutex(State())
     private let isNeeded: @Sendable () -> Bool
     /// The most that wait; a connection that waits is one that others cannot have.
-    private static let mostWaiting = AgentServer.mostClients / 2
+    static let mostWaiting = AgentServer.mostClients / 2
 
     /// - Parameter isNeeded: whether there is anything to ask for.
     init(isNeeded: @escaping @Sendable () -> Bool) { self.isNeeded = isNeeded }
 
-    /// Calls `begin` when the client has the turn, or, for one that wants the vault unlocked, when nobody needs that
-    /// any more.
-    ///
-    /// - Returns: false when too many wait already.
-    func wait(
-        _ client: ObjectIdentifier, isForUnlocking: Bool = true, _ begin: @escaping @Sendable () -> Void
-    ) -> Bool {
-        let isNeeded = !isForUnlocking || isNeeded()
-        let own = Waiting(client: client, isForUnlocking: isForUnlocking, begin: begin)
-        let isNow: Bool? = state.withLock { state in
-            if !isNeeded { return true }
-            guard state.holder == nil || state.holder?.client == client else {
-                guard state.waiting.count < Turns.mostWaiting else { return nil }
-                state.waiting.append(own)
-                return false
+    /// Begins when the client has the turn, or, for one that wants the vault unlocked, when nobody needs that any more.
+    func wait(_ new: Waiting) {
+        let isNeeded = !new.isForUnlocking || isNeeded()
+        let next = state.withLock { state -> (@Sendable () -> Void)? in
+            if !isNeeded { return new.begin }
+            guard state.holder == nil || state.holder?.client == new.client else {
+                state.waiting.append(new)
+                guard state.waiting.count > Turns.mostWaiting else { return nil }
+                return Turns.removeOne(from: &state.waiting).refuse
             }
-            state.holder = own
-            return true
+            state.holder = new
+            return new.begin
         }
-        if isNow == true { begin() }
-        return isNow != nil
+        next?()
+    }
+
+    /// The newest of the process that has most.
+    private static func removeOne(from waiting: inout [Waiting]) -> Waiting {
+        let counts = waiting.reduce(into: [Int32: Int]()) { $0[$1.process, default: 0] += 1 }
+        let most = counts.values.max()
+        let index = waiting.lastIndex { counts[$0.process] == most } ?? waiting.index(before: waiting.endIndex)
+        return waiting.remove(at: index)
     }
 
     /// The vault was unlocked: nobody has to ask for that.
@@ -69,6 +76,9 @@ final class Turns: Sendable {
 
     /// The one whose turn it is now; none: nobody waits.
     private static func pass(on state: inout State) -> [Waiting] {
+        let former = state.holder?.process
+        // Behind those of all others, in the order in which they came.
+        state.waiting = state.waiting.filter { $0.process != former } + state.waiting.filter { $0.process == former }
         state.holder = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
         return state.holder.map { [$0] } ?? []
     }

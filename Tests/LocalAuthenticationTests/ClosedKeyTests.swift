@@ -57,7 +57,11 @@ struct ClosedKeyTests {
             try check(try Self.failure(made) == nil && Self.failure(found) == nil && door.count == 2)
             next.withLock { $0 = .dismissed }
             try check(try Self.failure(found) == -128 && door.count == 3)
+            // At once nobody is asked again.
+            try check(try Self.failure(found) == -128 && door.count == 3)
+            world.rest()
             try check(SecKeyCopyExternalRepresentation(found, nil) == nil && door.count == 4)
+            world.rest()
             let wrong = try Passphrase.of("wrong")
             next.withLock { $0 = .passphrase(wrong) }
             try check(try Self.failure(found) == -25293)
@@ -130,6 +134,7 @@ struct ClosedKeyTests {
                 SecItemAdd(["v_Ref": key, "atag": "copy"] as CFDictionary, nil)
             }
             try check(store(made) == -128 && door.count == 1)
+            world.rest()
             let wrong = try Passphrase.of("wrong")
             next.withLock { $0 = .passphrase(wrong) }
             try check(store(made) == -25293 && door.count == 2)

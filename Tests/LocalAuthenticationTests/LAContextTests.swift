@@ -83,6 +83,7 @@ struct LAContextTests {
             for (_, code) in answers {
                 try check(await evaluated(LAContext()) == code)
                 next.drop()
+                world.rest()
             }
         }
     }

@@ -16,6 +16,7 @@ final class World {
     private let directory: TemporaryDirectory
     let passphrase: Passphrase
     private let server = Running()
+    private let clock = Clock()
     private var socket: AgentSocket?
     private var door: Door?
 
@@ -70,13 +71,26 @@ final class World {
     func makeVault() throws { try Vault.create(at: path, passphrase: passphrase, cost: .weakest).close() }
 
     func startAgent() throws {
-        let server = try AgentServer(AgentSettings(vault: path, version: "test"))
+        var settings = AgentSettings(vault: path, version: "test")
+        settings.clock = clock
+        let server = try AgentServer(settings)
         // That of an agent before it.
         self.socket = nil
         let socket = try AgentSocket.make(address)
         try server.start(on: socket.descriptor)
         self.server.agent.withLock { $0 = server }
         self.socket = consume socket
+    }
+
+    /// Time passes for the agent, until a person who has said no may be asked again.
+    func rest() { clock.passed.withLock { $0 += .seconds(125) } }
+
+    private final class Clock: AgentClock {
+        let passed = Mutex(Duration.zero)
+
+        var now: Duration { BootClock().now + passed.withLock { $0 } }
+
+        func sleep(for duration: Duration) { passed.withLock { $0 += duration } }
     }
 
     /// Ends the agent; to be called from any thread but its own.

@@ -91,6 +91,7 @@ struct PresenceTests {
         let asker = ask(try agent.client())
         try door.answer(try door.question(), answer)
         #expect(throws: error) { try asker.get() }
+        agent.clock.pass(.seconds(30))
         // The turn has been given back.
         let next = ask(try agent.client())
         try door.answer(try door.question(), .passphrase(agent.passphrase))
@@ -178,7 +179,7 @@ struct PresenceTests {
     }
 
     @Test func `eight doors are enough, and a question in another's place ends the asking of that one`() {
-        let questions = Questions()
+        let questions = Questions(clock: HeldClock())
         let heard = Mutex<[QuestionEvent]>([])
         let doors = (0..<9).map { _ in NSObject() }
         let isTaken = doors.map { door in
@@ -190,7 +191,7 @@ struct PresenceTests {
         let askers = [NSObject(), NSObject()]
         for (id, asker) in zip(ids, askers) {
             let question = PersonQuestion(id, process: 9, program: "", reason: "")
-            questions.ask(question, for: ObjectIdentifier(asker)) { _ in }
+            questions.ask(question, for: ObjectIdentifier(asker), []) { _ in }
         }
         let events = heard.withLock { $0 }
         guard events.count == 3, case .asked(let first) = events[0], case .withdrawn(let gone) = events[1],
@@ -203,13 +204,13 @@ struct PresenceTests {
     }
 
     @Test func `a question is its door's process's alone`() throws {
-        let questions = Questions()
+        let questions = Questions(clock: HeldClock())
         let (one, two, asker) = (NSObject(), NSObject(), NSObject())
         let id = QuestionID.random(SeededRandom("q"))
         _ = questions.add(.init(id: ObjectIdentifier(one), process: 1) { _ in })
         _ = questions.add(.init(id: ObjectIdentifier(two), process: 2) { _ in })
         let question = PersonQuestion(id, process: 9, program: "", reason: "")
-        questions.ask(question, for: ObjectIdentifier(asker)) { _ in }
+        questions.ask(question, for: ObjectIdentifier(asker), []) { _ in }
         try questions.check(id, from: 1)
         for process: Int32 in [2, 3] {
             #expect(throws: VaultError.agent(.refused)) { try questions.check(id, from: process) }
@@ -308,6 +309,7 @@ struct PresenceTests {
             let asker = ask(try agent.client(), "the-reason")
             try door.answer(try door.question(), answer)
             _ = try? asker.get()
+            agent.clock.pass(.seconds(30))
         }
         let directory = agent.directory.path.appending("log").string
         let name = try #require(
