@@ -18,12 +18,4 @@ enum BrowserAction: String, CaseIterable {
 
     /// As the answer names it in its box.
     var answerName: String { self == .getDatabaseHash ? "hash" : rawValue }
-
-    /// Whether an association has to have proved itself on the channel before.
-    var needsAssociation: Bool {
-        switch self {
-        case .changePublicKeys, .getDatabaseHash, .associate, .testAssociate, .lockDatabase, .requestAutotype: false
-        case .getLogins, .setLogin, .generatePassword, .getDatabaseGroups, .createNewGroup, .getTOTP: true
-        }
-    }
 }

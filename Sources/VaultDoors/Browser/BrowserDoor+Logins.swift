@@ -228,8 +228,10 @@ extension BrowserDoor {
     ) throws(BrowserError) {
         guard let uuid = request.message.text("uuid") else { throw .noUUID }
         let login = try BrowserDoor.stored { () throws(VaultError) in try context.store.login(uuid) }
-        guard let login, let code = try code(of: login) else { throw .noUUID }
+        guard let login else { throw .noUUID }
+        // What it is made of is not even decrypted for an association that may not have it.
         guard association.mayHave(login, suffixes) else { throw .denied }
+        guard let code = try code(of: login) else { throw .noUUID }
         try answer.member("totp", code)
     }
 

@@ -14,6 +14,7 @@ final class TestBrowserHouse: BrowserHouse {
         var answer = PromptOutcome.done
         var questions: [PromptQuestion] = []
         var isUnlocked = true
+        var store: (any ItemStore)?
         var opensWhenAsked = false
         var unlockQuestions = 0
         var whenAsked: (@Sendable () -> Void)?
@@ -36,7 +37,10 @@ final class TestBrowserHouse: BrowserHouse {
 
     var vaultID: [UInt8]? { [UInt8](repeating: 5, count: 16) }
 
-    func openStore() -> (any ItemStore)? { state.withLock { $0.isUnlocked } ? vault : nil }
+    func openStore() -> (any ItemStore)? { state.withLock { $0.isUnlocked ? $0.store ?? vault : nil } }
+
+    /// Answers from another store than the vault.
+    func serves(_ store: any ItemStore) { state.withLock { $0.store = store } }
 
     func unlock() -> PromptOutcome {
         state.withLock { state in
