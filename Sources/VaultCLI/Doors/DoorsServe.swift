@@ -127,6 +127,8 @@ extension CommandError {
             self.init(
                 .busy, "\(owner) (process \(process)) has the name \(name)",
                 hint: "see 'vault doors status'; 'vault doors enable' tells the session to start this one instead")
+        case .noDescriptors:
+            self.init(.resources, "the process has too many files open", hint: "raise its limit: see 'ulimit -n'")
         case .failed: self.init(.failure, "the doors could not be opened")
         }
     }

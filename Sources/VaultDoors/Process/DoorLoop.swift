@@ -32,13 +32,15 @@ final class DoorLoop: SerialExecutor {
     private let waiting = Mutex(Waiting())
     private let bell: (ring: Int32, hear: Int32)
 
-    init(label: String) {
-        queue = DispatchQueue(label: label)
+    /// Nil: there are no descriptors for it. Without them its thread would not hear of any work.
+    init?(label: String) {
         var ends: [Int32] = [-1, -1]
-        unsafe ends.withUnsafeMutableBufferPointer { ends in
+        let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
             // It has room for both.
-            if let first = ends.baseAddress { _ = unsafe clinux_pipe(first) }
+            unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
         }
+        guard result == 0 else { return nil }
+        queue = DispatchQueue(label: label)
         bell = (ends[1], ends[0])
     }
 

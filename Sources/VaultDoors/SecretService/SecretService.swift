@@ -15,6 +15,8 @@ package enum DoorError: Error, Equatable, Sendable {
     case busLost
     /// Another process has the name.
     case nameTaken(name: String, process: Int32, program: String)
+    /// The process has as many files open as it may.
+    case noDescriptors
     case failed
 }
 
@@ -89,7 +91,8 @@ package actor SecretService {
         ended: @escaping @Sendable (DoorError) -> Void
     ) throws(DoorError) -> SecretService {
         let service: SecretService
-        do throws(BusError) { service = try SecretService(address, house, ended) } catch {
+        guard let loop = DoorLoop(label: "vault.door") else { throw .noDescriptors }
+        do throws(BusError) { service = try SecretService(loop, address, house, ended) } catch {
             throw error == .noLibrary ? .noLibrary : .noBus
         }
         let begun: Result<Void, DoorError> = service.loop.queue.sync {
@@ -105,9 +108,9 @@ package actor SecretService {
     deinit { loop.end() }
 
     private init(
-        _ address: String?, _ house: any DoorHouse, _ ended: @escaping @Sendable (DoorError) -> Void
+        _ loop: DoorLoop, _ address: String?, _ house: any DoorHouse, _ ended: @escaping @Sendable (DoorError) -> Void
     ) throws(BusError) {
-        loop = DoorLoop(label: "vault.door")
+        self.loop = loop
         connection = try BusConnection(address, patience: .seconds(10))
         (self.house, self.ended) = (house, ended)
     }
