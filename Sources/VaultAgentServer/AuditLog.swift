@@ -149,17 +149,16 @@ public final class AuditLog: Sendable {
         state.descriptor = descriptor
         state.head = nil
         state.vaultID = vaultID
+        let extent: AuditExtent
+        do throws(Errno) { extent = try AuditExtent(of: descriptor) } catch {
+            throw .storage(.inputOutput(error, .read))
+        }
         // Half a line, of which a full disk or a crash kept the end, is no line.
-        let content = FileManager.default.contents(atPath: path.string) ?? Data()
-        let whole = (content.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
-        if whole < content.count, ftruncate(descriptor, whole) != 0 {
+        if extent.whole < extent.size, ftruncate(descriptor, extent.whole) != 0 {
             throw .storage(.inputOutput(Errno(rawValue: errno), .truncate))
         }
         // The chain goes on from what is there, whole or not: a check says which line is not.
-        let lines = AuditLog.lines(at: path)
-        state.count = lines.count
-        state.hasHead = lines.contains { $0.hasHead }
-        state.tag = lines.last.map { $0.tag.isEmpty ? AuditLog.start : $0.tag } ?? AuditLog.start
+        (state.count, state.hasHead, state.tag) = (extent.count, extent.hasHead, extent.tag ?? AuditLog.start)
     }
 
     static let start = [UInt8](repeating: 0, count: 32)
@@ -320,17 +319,13 @@ public final class AuditLog: Sendable {
         guard let content = FileManager.default.contents(atPath: path.string) else { return [] }
         return content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast().map { line in
             let line = Array(line)
-            let end = line.count - tailLength
-            guard end > 0, let mac = String(validating: line[(end + 8)..<(line.count - 2)], as: UTF8.self),
-                line[end..<(end + 8)].elementsEqual(",\"mac\":\"".utf8), line.suffix(2).elementsEqual("\"}".utf8),
-                let tag = bytes(hexadecimal: mac), tag.count == 32,
+            guard line.count > AuditExtent.tailLength, let tag = AuditExtent.tag(atEndOf: line),
                 let entry = try? JSONDecoder().decode(Entry.self, from: Data(line))
             else { return Line(number: 0, text: [], tag: []) }
-            return Line(number: entry.n, hasHead: entry.v != nil, text: Array(line[..<end]), tag: tag)
+            return Line(
+                number: entry.n, hasHead: entry.v != nil, text: line.dropLast(AuditExtent.tailLength), tag: tag)
         }
     }
-
-    private static let tailLength = 8 + 64 + 2
 }
 
 extension UUID {
