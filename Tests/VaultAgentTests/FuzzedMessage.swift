@@ -89,7 +89,8 @@ enum FuzzedMessage {
                 WatchRequest(query, from: 7), WatchRequest(nil, from: nil), SequenceRequest(),
                 IdleLimitRequest(600), StopRequest(), SyncRequest(withFingerprint: true),
                 SyncRequest(withFingerprint: false), FleetRequest(), HasConflictRequest(key),
-                HistoryLimitRequest(nil), HistoryLimitRequest(1000), DeletedItemsLimitRequest(nil), DeletedItemsLimitRequest(0),
+                HistoryLimitRequest(nil), HistoryLimitRequest(1000), DeletedItemsLimitRequest(nil),
+                DeletedItemsLimitRequest(0),
                 PurgeHistoryRequest([query, query], onlyDeleted: true),
             ]
         }

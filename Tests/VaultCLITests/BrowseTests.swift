@@ -99,8 +99,6 @@ struct BrowseTests {
         let terminal = try PseudoTerminal(
             ["TERM=xterm", Shell.commands + "/vault", "browse"], in: shell, program: "/usr/bin/env", columns: 80)
         try terminal.wait(for: "github.com")
-        terminal.type("git")
-        try terminal.wait(for: "git", times: 2)
         // The key is there before the news of the lock.
         terminal.signal(SIGSTOP)
         #expect(try shell.run("vault lock").status == 0)

@@ -43,7 +43,8 @@ struct UsageTests {
     func `at a terminal a name that is nearly right is answered with the right one`(
         command: [String], hint: String
     ) throws {
-        let terminal = try PseudoTerminal(command + ["--passphrase-file", "pass"], in: try Self.shellWithVault())
+        let shell = try Self.shellWithVault()
+        let terminal = try PseudoTerminal(command + ["--passphrase-file", "pass"], in: shell)
         #expect(terminal.end() == 10)
         #expect(terminal.screen.contains("vault: hint: \(hint)\r\n"), "\(terminal.screen)")
     }
@@ -54,8 +55,8 @@ struct UsageTests {
     }
 
     @Test(arguments: [
-        ("get --foo", "unknown option '--foo'", "vault help get"),
-        ("get --fo0=s3cret", "unknown option", "vault help get"),
+        ("get --nonsense", "unknown option '--nonsense'", "vault help get"),
+        ("get --nonsense=s3cret", "unknown option '--nonsense'", "vault help get"),
         ("get --S3cret", "unknown option", "vault help get"),
         ("slot add frob", "not a value for an argument", "vault help slot add"),
         ("slot frob", "no such command", "vault help slot"), ("frob", "no such command", "vault help"),
