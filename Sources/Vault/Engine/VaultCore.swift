@@ -342,17 +342,6 @@ final class VaultCore: Sendable {
         if let failure { throw VaultError(failure) }
     }
 
-    /// Takes the deleted items out of the file that have been kept for their time. A handle that only read leaves
-    /// them.
-    private func removeExpired() {
-        let isDue = try? opened.withLock { opened throws(VaultError) in
-            try opened.check()
-            return opened.store.hasWritten && !opened.engine.expiredItems.isEmpty
-        }
-        guard isDue == true else { return }
-        _ = try? purge { VaultStore.Purge(histories: $0.expiredItems) }
-    }
-
     /// Worth a try, and no reason for a change to fail: the next one comes at a later change.
     private func compactSoon(_ opened: Opened) {
         guard !opened.isCompactionDue else { return }

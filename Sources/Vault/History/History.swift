@@ -150,3 +150,12 @@ extension Vault {
             }.items.count
     }
 }
+
+extension VaultCore {
+    /// Takes the deleted items out of the file that have been kept for their time. A handle that only read leaves
+    /// them.
+    func removeExpired() {
+        guard (try? read { $0.records.hasWritten && !$0.expiredItems.isEmpty }) == true else { return }
+        _ = try? purge { VaultStore.Purge(histories: $0.expiredItems) }
+    }
+}
