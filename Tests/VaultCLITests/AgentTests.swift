@@ -94,7 +94,7 @@ struct AgentTests {
             ls -A "$XDG_RUNTIME_DIR/vault"; vault verify --passphrase-file pass
             """)
         #expect(
-            result.output == "agent       locked\n.agent.sock.lock\n2 items in 2 commits, 2 secrets\n",
+            result.output == "agent       locked\n.agent.sock.lock\n2 items in 3 commits, 2 secrets\n",
             "\(result.error)")
     }
 

@@ -26,7 +26,7 @@ private let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && 
                 break; done
             for command in "add t full" "set s 1" "update s 1 --label l" "import --files .." \\
                 "passwd --new-passphrase-file ../other" compact "rekey --yes" \\
-                "slot add recovery-code" "backup copy" "history --keep 3"; do
+                "slot add recovery-code" "backup copy" "history --keep 9"; do
                 echo x | vault $command 2>&1 >/dev/null | grep error | sed "s/ ('.*')//"
                 echo "${command%% *}: ${PIPESTATUS[1]}"
             done

@@ -36,7 +36,7 @@ struct ImportPlanTests {
     }
 
     @Test func `items that are marked as synchronizable are known again, changed and go out`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         let generic = try Self.login("2") { $0.urls = [] }
         try Self.logins(Self.login("1"), generic).stored(in: vault)
         for item in try vault.all() {

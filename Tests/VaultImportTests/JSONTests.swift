@@ -97,7 +97,7 @@ struct JSONTests {
         let imported = try Bitwarden.logins(Document(text: ImportSamples.bitwarden)) {
             throw ImportError.wrongPassphrase
         }
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.setHistoryLimit(5)
         var plan = try ImportPlan(imported, of: "bitwarden", in: vault, group: "default", replaces: false, history: 5)
         try plan.carryOut { _ in }
@@ -111,7 +111,7 @@ struct JSONTests {
         #expect(versions.allSatisfy { $0.item.record?.created.formatted(.iso8601) == "2020-01-02T03:04:05Z" })
         // Looked at once more, nothing changes; without being asked for, nothing older comes.
         #expect(try imported.stored(in: vault, of: "bitwarden").counts == "unchanged 3, skipped 2")
-        let other = try Vault.inMemory()
+        let other = try Vault.inMemory(accessGroups: .standard)
         try other.setHistoryLimit(5)
         #expect(try imported.stored(in: other, of: "bitwarden").olderVersions == 2)
         #expect(try other.versions(matching: query).count == 1)
@@ -129,7 +129,7 @@ struct JSONTests {
             """
         let imported = try Bitwarden.logins(Document(text: text)) { throw ImportError.wrongPassphrase }
         #expect(imported.logins[1].texts == ["privateKey": "x", "publicKey": "y"])
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try imported.stored(in: vault, of: "bitwarden")
         let listed = try SSHItems(vault).listed()
         #expect(listed.map(\.comment) == ["laptop"] && listed.map(\.isConfirmed) == [true])
@@ -149,7 +149,7 @@ struct JSONTests {
     }
 
     @Test func `the service of a generic item goes out where its title is another`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         for project in ["shop", "blog"] {
             try EnvironmentVariables.logins(Document(text: "DB_PASSWORD=\(project)\n"), service: project)
                 .stored(in: vault, of: "env")
@@ -166,7 +166,7 @@ struct JSONTests {
     }
 
     @Test func `what no format has is counted by its kind`() throws {
-        let vault = try Vault.inMemory()
+        let vault = try Vault.inMemory(accessGroups: .standard)
         try vault.add(Item(ItemKey(.certificate, [.issuer: .data([1]), .serialNumber: .data([1])]), secret: "c"))
         try vault.add(Item(ItemKey(.key, [.applicationTag: "t"]), secret: "k"))
         try vault.add(Item(ItemKey(.internetPassword, [.server: "h", .securityDomain: "d"]), secret: "p"))
