@@ -174,14 +174,14 @@ extension ServiceWorld {
         try await aside {
             let world = try ServiceWorld()
             let client = try world.client()
-            for _ in 0..<100 {
+            for _ in 0..<300 {
                 try client.send("Service", "OpenSession") { message throws(BusError) in
                     try message.append(ServiceSession.encryptedName)
                     try message.append(variantOf: [UInt8](repeating: 2, count: 128).span)
                 }
             }
-            let answers = try client.answers(100)
-            #expect(answers.count { $0 == "vo" } == 64 && answers.count == 100)
+            let answers = try client.answers(300)
+            #expect(answers.count { $0 == "vo" } == 256 && answers.count == 300)
         }
     }
 

@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Synchronization
 import Testing
+import VaultAgent
 import VaultBus
 
 @testable import VaultDoors
@@ -11,8 +12,12 @@ import VaultBus
 
 extension SecretService {
     /// Takes a connection for one from a sandbox, or of another process.
-    func pretend(_ name: String, isIn sandbox: String?, startTime: UInt64 = 1) {
-        let process = DoorClient(process: getpid(), startTime: startTime, program: "app", sandbox: sandbox)
+    ///
+    /// - Parameter startTime: nil: this process's own, of which alone the agent believes that it is there.
+    func pretend(_ name: String, isIn sandbox: String?, startTime: UInt64? = nil) {
+        let process = DoorClient(
+            process: getpid(), startTime: startTime ?? ProcessTable.startTime(of: getpid()) ?? 0, program: "app",
+            sandbox: sandbox)
         clients[name] = ServiceClient(name: name, process: process)
     }
 }
