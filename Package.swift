@@ -85,7 +85,7 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultImport",
-            dependencies: ["VaultDoors", "VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
+            dependencies: ["VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
             swiftSettings: settings),
         .target(
             name: "VaultSync", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", system],

@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Reads the word of a sandbox about itself. The process in it may have put the file there, in a namespace of its own, of
-/// any kind and length, and on a file system that it serves itself: nobody waits longer for it than a moment, and
+/// Reads the word of a sandbox about itself. The process in it may have put the file there, in a namespace of its own,
+/// of any kind and length, and on a file system that it serves itself: nobody waits longer for it than a moment, and
 /// nothing of it is believed but a short text.
 final class SandboxReader: Sendable {
     static let shared = SandboxReader(read: SandboxReader.content)

@@ -59,8 +59,8 @@ struct ClientProcess: Sendable {
         }
     }
 
-    /// Whether its program cannot be told, and either it does not call itself `vault`, which is known by the process that
-    /// started it, or that is not seen either: an agent in a user namespace sees neither.
+    /// Whether its program cannot be told, and either it does not call itself `vault`, which is known by the process
+    /// that started it, or that is not seen either: an agent in a user namespace sees neither.
     var hidesItsProgram: Bool {
         guard executable == nil else { return false }
         let isVault = name == "vault" || name?.hasPrefix("vault-") == true

@@ -64,7 +64,8 @@ extension SecItemTests {
                 .add(["class": "genp"]), .add(["class": "genp", "sync": "syna"], -25299), .delete(["class": "genp"]),
                 .add(["class": "genp", "sync": "syna"]), .copy(["class": "genp", "sync": true, "labl": "other"]),
                 .copy(
-                    ["class": "genp", "sync": "syna", "m_Limit": "m_LimitAll", "r_Attributes": true], gives: .array(2))),
+                    ["class": "genp", "sync": "syna", "m_Limit": "m_LimitAll", "r_Attributes": true],
+                    gives: .array(2))),
             Case(
                 "the dates of an added item are the system's",
                 .add(["class": "genp", "cdat": Date.distantPast, "mdat": Date.distantPast]),

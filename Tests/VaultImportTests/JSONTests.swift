@@ -127,7 +127,16 @@ struct JSONTests {
                "sshKey": {"privateKey": "\(file.replacing("\n", with: "\\n"))", "publicKey": "", "keyFingerprint": ""}},
               {"id": "l", "type": 5, "name": "odd", "sshKey": {"privateKey": "x", "publicKey": "y"}}]}
             """
-        let imported = try Bitwarden.logins(Document(text: text)) { throw ImportError.wrongPassphrase }
+        func logins(_ document: Document) throws -> ImportedLogins {
+            try Bitwarden.logins(
+                document,
+                sshKey: { file, isConfirmed in
+                    SSHItems.described(file: file, isConfirmed: isConfirmed).map {
+                        SSHKeyItem(service: SSHItems.service, fingerprint: $0.fingerprint, attributes: $0.attributes)
+                    }
+                }, passphrase: { throw ImportError.wrongPassphrase })
+        }
+        let imported = try logins(Document(text: text))
         #expect(imported.logins[1].texts == ["privateKey": "x", "publicKey": "y"])
         let vault = try Vault.inMemory(accessGroups: .standard)
         try imported.stored(in: vault, of: "bitwarden")
@@ -144,7 +153,7 @@ struct JSONTests {
         let key = try JSONValue(Document(written))["items"]?.elements.first { $0["id"]?.text == "k" }
         #expect(try key?["type"]?.integer == 5 && key?["sshKey"]?["privateKey"]?.secret()?.text == file)
         #expect(key?["sshKey"]?["publicKey"]?.text == listed[0].lines[0] && key?["fields"]?.elements.isEmpty == true)
-        let again = try Bitwarden.logins(Document(written)) { throw ImportError.wrongPassphrase }
+        let again = try logins(Document(written))
         #expect(try again.stored(in: vault, of: "bitwarden").counts == "unchanged 2")
     }
 

@@ -160,7 +160,10 @@ struct ImportSource {
             return (try PassStore(path, world).logins(), source)
         case .bitwarden:
             let document = try Document(text(path))
-            return (try withPassphrase(path) { try Bitwarden.logins(document, passphrase: $0) }, source)
+            let logins = try withPassphrase(path) {
+                try Bitwarden.logins(document, sshKey: { SSHKeyItem(file: $0, isConfirmed: $1) }, passphrase: $0)
+            }
+            return (logins, source)
         case .aegis:
             let document = try Document(text(path))
             return (try withPassphrase(path) { try Aegis.logins(document, passphrase: $0) }, source)

@@ -7,8 +7,8 @@ internal import VaultCrypto
 /// The keys of the vault, through its agent.
 final class VaultSSHKeyring: SSHKeyring {
     private let house: any DoorHouse
-    /// On behalf of each client, in the order of their arrival: rules may come at any time, and are for the program that
-    /// asks.
+    /// On behalf of each client, in the order of their arrival: rules may come at any time, and are for the program
+    /// that asks.
     private let agents = Mutex<[(client: DoorClient, agent: AgentClient)]>([])
 
     private static let mostAgents = 16

@@ -1,28 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 package import VaultCrypto
-internal import VaultDoors
+
+/// What the item of a private ssh key has beside the key's file.
+package struct SSHKeyItem: Sendable {
+    let service: String
+    let fingerprint: String
+    let attributes: [(name: String, value: String)]
+
+    package init(service: String, fingerprint: String, attributes: [(name: String, value: String)]) {
+        (self.service, self.fingerprint, self.attributes) = (service, fingerprint, attributes)
+    }
+
+    /// Reads a file of a private key; nil: the agent of ssh could not use it.
+    package typealias Reading = (_ file: Secret, _ isConfirmed: Bool) -> SSHKeyItem?
+}
 
 /// Bitwarden's JSON export: plain, or protected by a passphrase of its own.
 package enum Bitwarden {
-    /// - Parameter passphrase: asks for that of the file, if it has one.
+    /// - Parameters:
+    ///   - sshKey: reads the ssh keys that the export has; one that it does not read comes as fields.
+    ///   - passphrase: asks for that of the file, if it has one.
     package static func logins(
-        _ document: Document, passphrase: () throws -> Secret
+        _ document: Document, sshKey: SSHKeyItem.Reading = { _, _ in nil }, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
         let root = try JSONValue(ofExport: document)
-        guard root["encrypted"]?.boolean == true else { return try logins(root) }
+        guard root["encrypted"]?.boolean == true else { return try logins(root, sshKey) }
         guard root["passwordProtected"]?.boolean == true else {
             throw .otherFormat(
                 "the export is encrypted for its account, and only Bitwarden reads it",
                 hint: "export it as JSON, or as JSON with a password")
         }
         let opened = try BitwardenEncryption(root).opened(try outside { try passphrase() })
-        var imported = try logins(JSONValue(Document(opened)))
+        var imported = try logins(JSONValue(Document(opened)), sshKey)
         imported.wereEncrypted = true
         return imported
     }
 
-    private static func logins(_ root: JSONValue) throws(ImportError) -> ImportedLogins {
+    private static func logins(
+        _ root: JSONValue, _ sshKey: SSHKeyItem.Reading
+    ) throws(ImportError) -> ImportedLogins {
         guard let items = root["items"], items.isArray else {
             throw .otherFormat("this is no JSON of Bitwarden's: it has no items", hint: nil)
         }
@@ -54,7 +71,7 @@ package enum Bitwarden {
                 login.password = try item["notes"]?.secret()
             case 3: try readMembers(item, "card", &login)
             case 4: try readMembers(item, "identity", &login)
-            case 5: try readKey(item, &login)
+            case 5: try readKey(item, sshKey, &login)
             default:
                 imported.skip(place, "a kind that is not known: \(type)")
                 continue
@@ -118,13 +135,15 @@ package enum Bitwarden {
     private static let kinds = ["sshKey": "ssh key"]
 
     /// An item as `vault ssh-add` makes it, where the key can be used.
-    private static func readKey(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
+    private static func readKey(
+        _ item: JSONValue, _ sshKey: SSHKeyItem.Reading, _ login: inout Login
+    ) throws(ImportError) {
         let isConfirmed = item["reprompt"]?.integer ?? 0 > 0
         guard let file = try item["sshKey"]?["privateKey"]?.secret(),
-            let key = SSHItems.described(file: file, isConfirmed: isConfirmed)
+            let key = sshKey(file, isConfirmed)
         else { return try readMembers(item, "sshKey", &login) }
         login.kind = kinds["sshKey"]
-        login.address = .service(SSHItems.service)
+        login.address = .service(key.service)
         (login.user, login.password) = (key.fingerprint, file)
         login.attributes += key.attributes
     }

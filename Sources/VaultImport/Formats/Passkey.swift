@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// A passkey in the parts that Bitwarden has (`login.fido2Credentials`): what is public of it as attributes, the rest as
-/// fields, each `passkey.NAME`, of a further one `passkey.2.NAME`.
+/// A passkey in the parts that Bitwarden has (`login.fido2Credentials`): what is public of it as attributes, the rest
+/// as fields, each `passkey.NAME`, of a further one `passkey.2.NAME`.
 enum Passkey {
     /// A member of Bitwarden's, and what it is called here.
     private struct Part {

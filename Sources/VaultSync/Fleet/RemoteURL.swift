@@ -6,7 +6,8 @@ package struct RemoteURL: Hashable, Sendable {
     /// From the root.
     package let folder: FilePath
 
-    /// - Throws: `.store(.invalid)` for a user or a password, another scheme, or a path that does not begin at the root.
+    /// - Throws: `.store(.invalid)` for a user or a password, another scheme, or a path that does not begin at the
+    ///   root.
     package init(_ text: String) throws(SyncError) {
         let prefix = "file://"
         guard !RemoteURL.hasUser(text) else {

@@ -44,7 +44,8 @@ import Testing
     @Test func `to ask elsewhere takes a place, and doors that are open`() throws {
         let result = try run(
             """
-            vault doors --here --portal; echo $?; vault doors --here; echo $?; GPG_TTY=$HOME/pass vault doors --here; echo $?
+            vault doors --here --portal; echo $?; vault doors --here; echo $?
+            GPG_TTY=$HOME/pass vault doors --here; echo $?
             DISPLAY=:7 vault doors --here; echo $?
             """)
         #expect(result.output == "64\n64\n64\n30\n", "\(result)")

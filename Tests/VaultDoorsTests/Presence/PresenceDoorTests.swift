@@ -88,8 +88,9 @@ struct PresenceDoorTests {
 
     @Test func `a question ends with its client, and with its door`() async throws {
         try await aside {
-            let world = try World(.hesitates)
             for endsDoor in [false, true] {
+                // Of its own: a process whose question ended without an answer is not heard again for a while.
+                let world = try World(.hesitates)
                 let (client, call) = (try world.offered(), AgentCall())
                 let ended = DispatchSemaphore(value: 0)
                 let failure = Mutex<VaultError?>(nil)

@@ -2,8 +2,8 @@
 import Foundation
 import Vault
 
-// The data of the user who is logged in: a field each, saved when it changes, a set of them for each account, and what a
-// server has answered with nulls in it. Such a manager observes itself, writes its whole file for each change and
+// The data of the user who is logged in: a field each, saved when it changes, a set of them for each account, and what
+// a server has answered with nulls in it. Such a manager observes itself, writes its whole file for each change and
 // strips the nulls, which its file cannot have.
 
 struct UserData: StoredFields {
