@@ -130,9 +130,6 @@ public final class Vault: OpenVault {
         try LockedVault(at: path, environment: environment).unlock(with: passphrase, accessGroups: accessGroups)
     }
 
-    /// The group that items are added to.
-    var firstAccessGroup: String? { accessGroups.first }
-
     /// The same vault as a caller sees it that belongs to these access groups.
     public func withAccessGroups(_ groups: AccessGroups) -> Vault {
         withViewer(Viewer(groups, isAttended: viewer.isAttended))

@@ -30,8 +30,6 @@ package struct LogNumbers: Equatable, Sendable {
         return next
     }
 
-    package mutating func noteSaved() { unsaved = [] }
-
     func dot(_ local: LocalDot) -> Dot? { logs[local.number].map { Dot(log: $0, stamp: local.stamp) } }
 }
 

@@ -40,9 +40,6 @@ extension VaultStore {
     /// What replication keeps of an item beside its record: values that lost, and those of a deleted item.
     public func keptVersions(of id: ItemID) -> [Operation] { records.kept[id] ?? [] }
 
-    /// The items of which something is kept.
-    public var itemsWithKeptVersions: [ItemID] { Array(records.kept.keys) }
-
     public func place(of id: ItemID) -> Int? { records.place(of: id) }
 
     /// Visits class and encoded attributes of every record.
