@@ -45,7 +45,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
 
         public mutating func next() async -> ItemChange? { await next(isolation: nil) }
 
-        /// What is there now, without waiting for more.
+        /// The changes that are there now, without a wait for more.
         mutating func takeRest() -> [ItemChange] {
             defer { taken = [] }
             return taken + (subscription.take {} ?? [])

@@ -3,8 +3,8 @@
 /// The items that match, as they are now, and again whenever that has changed: no change is missed, and none is counted
 /// twice. A slow reader gets the newest items, and those in between never.
 ///
-/// It ends when the task is cancelled that reads it, and throws what keeps the store from being looked at: `.closed`,
-/// `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it goes on through a lock, without the items that
+/// The sequence ends when the task that reads it is cancelled, and throws what keeps the store from being looked at:
+/// `.closed`, `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it goes on through a lock, without the items that
 /// can be read while unlocked only.
 public struct ItemResults: AsyncSequence, Sendable {
     public typealias Element = [Item]
@@ -29,7 +29,7 @@ public struct ItemResults: AsyncSequence, Sendable {
             } else {
                 guard let change = await changes?.next(isolation: actor) else { return nil }
                 try check(change)
-                // What has come meanwhile is seen by one look.
+                // One look sees all that has come meanwhile.
                 for change in changes?.takeRest() ?? [] { try check(change) }
             }
             do throws(VaultError) { return try await results.store.allMatching(results.query) } catch {

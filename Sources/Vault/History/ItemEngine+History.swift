@@ -99,10 +99,10 @@ extension ItemEngine {
     }
 
     private func deletedRecords(matching query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
-        let parsed = try ParsedQuery(query, groups: groups)
+        let (parsed, days) = (try ParsedQuery(query, groups: groups), deletedDays)
         var found: [Record] = []
         for record in records.lastVersions
-        where parsed.matches(record.encoded().span) && isDeleted(record.id) && !isExpired(record) {
+        where parsed.matches(record.encoded().span) && isDeleted(record.id) && !isExpired(record, after: days) {
             if try !records.isAbsentHere(record) { found.append(record) }
         }
         return found.sorted { ($0.ordinal, $0.version) < ($1.ordinal, $1.version) }
@@ -114,15 +114,15 @@ extension ItemEngine {
     }
 
     /// Whether a deleted item has been kept for as long as the vault keeps one.
-    private func isExpired(_ record: Record) -> Bool {
-        guard let days = deletedDays, case .date(let deleted)? = record.attributes[.deleted] else { return false }
+    private func isExpired(_ record: Record, after days: Int?) -> Bool {
+        guard let days, case .date(let deleted)? = record.attributes[.deleted] else { return false }
         return deleted + Double(days) * 86_400 < records.now
     }
 
     /// The deleted items that have been kept for as long as the vault keeps one.
     var expiredItems: Set<ItemID> {
-        guard deletedDays != nil else { return [] }
-        return Set(records.lastVersions.filter { isExpired($0) && isDeleted($0.id) }.map(\.id))
+        guard let days = deletedDays else { return [] }
+        return Set(records.lastVersions.filter { isExpired($0, after: days) && isDeleted($0.id) }.map(\.id))
     }
 
     /// Makes an older version the current one; what was current is kept in its turn.
@@ -152,7 +152,7 @@ extension ItemEngine {
         _ id: ItemID, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Item {
-        guard isDeleted(id), let past = records.versions(of: id).last, !isExpired(past),
+        guard isDeleted(id), let past = records.versions(of: id).last, !isExpired(past, after: deletedDays),
             isVisible(past, to: viewer.groups)
         else { throw .itemNotFound }
         var last = records.place(of: id).flatMap { records.record(at: $0) } ?? past

@@ -31,7 +31,7 @@ public struct ValueMigration<Value>: Sendable {
     }
 }
 
-/// What the conversion of an older shape threw.
+/// The error that the conversion of an older shape threw.
 public struct MigrationFailure: Error, Equatable, Sendable {
     public let underlying: any Error
 

@@ -37,7 +37,7 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
         return decoded
     }
 
-    /// What is there is left out: messages of an error go further than secrets may.
+    /// Leaves out the value that is there: messages of an error go further than secrets may.
     fileprivate func mismatch(_ type: Any.Type) -> DecodingError {
         let context = DecodingError.Context(codingPath: codingPath, debugDescription: "another shape")
         return value.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)

@@ -86,7 +86,7 @@ private final class EncodingPlace {
         return place
     }
 
-    /// What was made. A value that has encoded nothing is an empty dictionary.
+    /// The encoded value. One that has encoded nothing is an empty dictionary.
     func value() throws -> SecretValue {
         guard path.count <= SecretValue.deepest else { throw ValueFormatError.tooDeep }
         switch content {

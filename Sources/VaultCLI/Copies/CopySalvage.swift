@@ -114,6 +114,6 @@ extension Salvage {
         let (least, most) = (missingItems.lowerBound, missingItems.upperBound)
         if least == most { return "and with them \(least == 1 ? "1 item" : "\(least) items")" }
         if most < UInt16.max { return "and with them at most \(most) items" }
-        return "and nobody knows how many items were in them"
+        return "and the number of items in them is not known"
     }
 }

@@ -241,7 +241,7 @@ private struct Salvager: ~Copyable {
     ///
     /// - Parameter last: the number of the last frame that there was.
     private func missingItems(_ numbers: [UInt64], _ last: UInt64) -> ClosedRange<Int> {
-        // Earlier versions have packed more items into a frame.
+        // Earlier versions packed more items into a frame.
         let most = frames.values.map(\.operations.itemCount).max() ?? 0
         let limit = most > FrameBuilder.itemLimit ? Layout.operationLimit : FrameBuilder.itemLimit
         var created: Set<UInt64>?
