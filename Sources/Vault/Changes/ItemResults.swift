@@ -4,8 +4,8 @@
 /// twice. A slow reader gets the newest items, and those in between never.
 ///
 /// The sequence ends when the task that reads it is cancelled, and throws what keeps the store from being looked at:
-/// `.closed`, `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it goes on through a lock, without the items that
-/// can be read while unlocked only.
+/// `.closed`, `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it goes on through a lock, without the
+/// items that can be read while unlocked only.
 public struct ItemResults: AsyncSequence, Sendable {
     public typealias Element = [Item]
     public typealias Failure = VaultError
