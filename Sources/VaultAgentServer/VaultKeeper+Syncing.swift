@@ -8,7 +8,7 @@ extension VaultKeeper {
     func sync(withFingerprint: Bool) throws(VaultError) -> SyncResult {
         let result = try use(["*"]) { vault throws(VaultError) in
             let result = SyncResult(
-                syncing: vault, environment: settings.environment, withFingerprint: withFingerprint
+                syncing: vault, environment: settings.environment, engines: engines, withFingerprint: withFingerprint
             ) { self.goesOn }
             if case .vault(let error)? = result.failure { throw error }
             return result

@@ -4,6 +4,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgent
 internal import VaultStorage
+internal import VaultSync
 
 /// The vault of an agent, and when it is locked.
 ///
@@ -31,6 +32,8 @@ final class VaultKeeper: Sendable {
     }
 
     let settings: AgentSettings
+    /// Of the fleet's remotes, with the connections that are open.
+    let engines: RemoteEngines
     private let state = Mutex(State())
     /// One derivation at a time: guessing is no faster with many connections.
     private let unlocking = Mutex(())
@@ -39,7 +42,7 @@ final class VaultKeeper: Sendable {
     /// Told of every lock, and whether it came by itself: no client has asked for it.
     let didLock = Mutex<(@Sendable (_ isByItself: Bool) -> Void)?>(nil)
 
-    init(_ settings: AgentSettings) { self.settings = settings }
+    init(_ settings: AgentSettings) { (self.settings, engines) = (settings, .all(settings.environment)) }
 
     var idleLimit: Duration { state.withLock { $0.idleLimit } ?? settings.idleLimit }
 

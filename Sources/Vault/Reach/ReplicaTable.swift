@@ -213,7 +213,7 @@ package struct ReplicaChanges: ~Copyable {
                 _ = try session.stage(record, .keep)
             }
         }
-        for kind in [OwnRecord.log, .sync, .remote] { try removeOwn(kind) }
+        for kind in [OwnRecord.log, .sync, .remote, .password] { try removeOwn(kind) }
     }
 
     /// Stores a record of the vault's own.

@@ -83,7 +83,7 @@ extension OpenVault {
     fileprivate func synced(withFingerprint: Bool) throws -> SyncResult {
         if let agent = self as? AgentClient { return try agent.sync(withFingerprint: withFingerprint) }
         guard let vault = self as? Vault else { throw VaultError.unimplemented }
-        let result = SyncResult(syncing: vault, withFingerprint: withFingerprint)
+        let result = SyncResult(syncing: vault, engines: .all(.system), withFingerprint: withFingerprint)
         // The file is named where it was opened.
         if case .vault(let error)? = result.failure { throw error }
         return result
@@ -94,7 +94,9 @@ extension SyncResult {
     /// Whether a folder cannot be written to by the agent alone: its service sees most of the file system read-only.
     fileprivate var isBeyondAgent: Bool {
         outcomes.contains { outcome in
-            guard case .store(.inputOutput(.readOnlyFileSystem, _))? = outcome.error else { return false }
+            guard outcome.url.scheme == .file,
+                case .store(.inputOutput(.readOnlyFileSystem, _))? = outcome.error
+            else { return false }
             return FileManager.default.isWritableFile(atPath: outcome.url.folder.string)
         }
     }
@@ -103,7 +105,7 @@ extension SyncResult {
 enum FleetAccess {
     /// Runs the body on the fleet of an open vault; in what it throws, logs have the names of their devices.
     static func naming<R>(_ vault: Vault, _ body: (Fleet) throws -> R) throws -> R {
-        let fleet = try Fleet(vault)
+        let fleet = try Fleet(vault, engines: .all(.system))
         do { return try body(fleet) } catch SyncError.vault(let error) {
             // The file is named where it was opened.
             throw error

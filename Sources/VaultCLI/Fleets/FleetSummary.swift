@@ -136,12 +136,14 @@ enum FleetCheck {
         if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
         for remote in status.remotes {
             let url = remote.url.text.printable
-            if !FileManager.default.fileExists(atPath: remote.url.folder.string) {
+            if remote.url.scheme == .file, !FileManager.default.fileExists(atPath: remote.url.folder.string) {
                 findings.append(.warning("the remote '\(url)' is not there: is it mounted?"))
             } else if remote.lastSync == nil {
                 findings.append(.warning("there was no sync with '\(url)' yet: 'vault sync'"))
-            } else {
+            } else if remote.url.scheme == .file {
                 findings.append(.good("the remote '\(url)' is there"))
+            } else {
+                findings.append(.good("the remote '\(url)' was there at the last sync"))
             }
         }
         findings += status.devices.filter { !$0.isThis }.compactMap { finding(of: $0, now) }

@@ -39,6 +39,7 @@ struct RemoteAdd: ParsableCommand {
     @Option(help: ArgumentHelp("With --join: wait so long, at most an hour.", valueName: "seconds"))
     var timeout: Int?
 
+    @OptionGroup var credentials: RemoteCredentialOptions
     @OptionGroup var file: VaultFileOptions
     @OptionGroup var passphrase: PassphraseOptions
 
@@ -66,6 +67,7 @@ struct RemoteAdd: ParsableCommand {
 
     func run() throws {
         let remote = try RemoteURL.named(url)
+        let shown = try credentials.credentials(for: remote)
         // The code that opens the vault is not meant here: the option is the fleet's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
@@ -76,24 +78,28 @@ struct RemoteAdd: ParsableCommand {
                     throw CommandError.usage(
                         "the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
                 }
-                try fleet.addRemote(remote)
+                try fleet.addRemote(remote, credentials: shown)
                 try report(.added, remote, try RemoteAdd.ownName(fleet))
                 return Output.note("'vault sync' puts there what the others are to find")
             }
             let device = try name ?? RemoteAdd.hostName()
-            if join { return try join(fleet, remote, device) }
+            if join { return try join(fleet, remote, shown, device) }
             if let recoveryCodeFile {
                 let code = try UnlockOptions.recoveryCode(recoveryCodeFile)
                 try Progress.during("joining") { _ in
-                    try fleet.join(remote, with: code, deviceName: device, onlySynchronizable: onlySynchronizable)
+                    try fleet.join(
+                        remote, credentials: shown, with: code, deviceName: device,
+                        onlySynchronizable: onlySynchronizable)
                 }
                 return try report(.joined, remote, try RemoteAdd.ownName(fleet))
             }
-            try found(fleet, remote, device)
+            try found(fleet, remote, shown, device)
         }
     }
 
-    private func found(_ fleet: Fleet, _ remote: RemoteURL, _ device: String) throws {
+    private func found(
+        _ fleet: Fleet, _ remote: RemoteURL, _ credentials: RemoteCredentials, _ device: String
+    ) throws {
         var isShown = false
         do {
             try FleetCode.showing { code in
@@ -105,7 +111,8 @@ struct RemoteAdd: ParsableCommand {
             } during: { show in
                 try Progress.during("founding the fleet") { _ in
                     _ = try fleet.found(
-                        remote, deviceName: device, onlySynchronizable: onlySynchronizable, showing: show)
+                        remote, credentials: credentials, deviceName: device,
+                        onlySynchronizable: onlySynchronizable, showing: show)
                 }
             }
         } catch {
@@ -120,8 +127,11 @@ struct RemoteAdd: ParsableCommand {
         Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
     }
 
-    private func join(_ fleet: Fleet, _ remote: RemoteURL, _ device: String) throws {
-        let attempt = try fleet.requestToJoin(remote, deviceName: device, onlySynchronizable: onlySynchronizable)
+    private func join(
+        _ fleet: Fleet, _ remote: RemoteURL, _ credentials: RemoteCredentials, _ device: String
+    ) throws {
+        let attempt = try fleet.requestToJoin(
+            remote, credentials: credentials, deviceName: device, onlySynchronizable: onlySynchronizable)
         let limit = timeout ?? Self.longestWait
         try report(.waiting, remote, device, attempt.code)
         Output.note("type this code at 'vault device approve' on an owner's device; it holds for an hour")

@@ -11,6 +11,8 @@ public enum OwnRecord: String, Sendable {
     case identity
     /// A place where the fleet's records are.
     case remote
+    /// What this device's user at a remote is known by.
+    case password
     /// What is known of one log of the fleet.
     case log
     /// What this device has told the fleet, and what it knows of it.

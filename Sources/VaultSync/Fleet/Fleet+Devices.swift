@@ -13,12 +13,12 @@ extension Fleet {
 
     private func findRequest(
         _ code: RecoveryCode, _ membership: Membership
-    ) throws(SyncError) -> (request: JoinRequest, mailbox: Mailbox, url: RemoteURL) {
+    ) throws(SyncError) -> (request: JoinRequest, mailbox: Mailbox, remote: RemoteAccess) {
         let join = try JoinCode(code)
         var failure: SyncError?
-        for (url, _) in membership.remotes {
-            let mailbox = Mailbox(store(at: url, realm: .zero), join, random)
+        for remote in membership.remotes.map(\.access) {
             do throws(SyncError) {
+                let mailbox = Mailbox(try store(at: remote, realm: .zero), join, random)
                 guard let message = try mailbox.message(1) else { continue }
                 let request = try message.read { body throws(SyncError) in
                     do throws(FormatError) { return try JoinRequest(parsing: body) } catch { throw .format(error) }
@@ -26,7 +26,7 @@ extension Fleet {
                 guard message.isSigned(by: request.signingKey) else {
                     throw .alarm(Alarm(.forged, nil, 0, "a request by another device than its keys'"))
                 }
-                return (request, mailbox, url)
+                return (request, mailbox, remote)
             } catch { failure = error }
         }
         throw failure ?? .noAnswer
@@ -34,13 +34,13 @@ extension Fleet {
 
     /// Lets the device in that asks with this code.
     package func approve(_ code: RecoveryCode, role: DeviceRole) throws(SyncError) -> FleetDevice {
-        let (request, mailbox, url) = try findRequest(code, membership())
+        let (request, mailbox, remote) = try findRequest(code, membership())
         return try alone { before throws(SyncError) in
             // A device that waits to be removed hears of no later change, of this one neither.
             if let failure = try removeWaiting(before)?.failure { throw failure }
             let membership = try membership()
             let replica = try replica(membership)
-            let store = store(at: url, realm: replica.identity.realmID)
+            let store = try store(at: remote, realm: replica.identity.realmID)
             let id = Identity.deviceID(signing: request.signingKey, box: request.boxKey)
             try syncFully(replica, membership)
             try checkIsOwner(replica)
@@ -94,8 +94,8 @@ extension Fleet {
                 let address = RecordAddress(stream, number)
                 if let bytes = try replica.mirror.bytes(at: address) { own.append(StoredRecord(address, bytes)) }
             }
-            for (url, _) in membership.remotes {
-                let store = store(at: url, realm: replica.identity.realmID)
+            for remote in membership.remotes.map(\.access) {
+                let store = try store(at: remote, realm: replica.identity.realmID)
                 try stored { () throws(RecordStoreError) in
                     try store.remove(stream, below: .max)
                     _ = try store.append(own)

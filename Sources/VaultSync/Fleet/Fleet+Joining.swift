@@ -18,11 +18,14 @@ extension Fleet {
     /// - Throws: `.remoteInUse` when the folder has a fleet; what `show` throws, and then nothing has happened.
     @discardableResult
     package func found(
-        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool,
+        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
+        deviceName: String,
+        onlySynchronizable: Bool,
         showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> RecoveryCode {
+        let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
-        guard try realms(at: url).isEmpty else { throw .remoteInUse }
+        guard try engines.realms(at: remote).isEmpty else { throw .remoteInUse }
         let realm = Bytes16(random.bytes(16))
         let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
         let recovery = try RecoveryDevice(code, realm)
@@ -42,7 +45,7 @@ extension Fleet {
             let replica = try begin(identity, onlySynchronizable)
             try show(code)
             _ = try replica.appendToRoster(operations, at: nil)
-            try finish(replica, url, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName, onlySynchronizable)
         }
         return code
     }
@@ -85,10 +88,10 @@ extension Fleet {
 
     /// Keeps what was made, and syncs for the first time.
     private func finish(
-        _ replica: Replica<VaultItems>, _ url: RemoteURL, _ deviceName: String, _ onlySynchronizable: Bool
+        _ replica: Replica<VaultItems>, _ remote: RemoteAccess, _ deviceName: String, _ onlySynchronizable: Bool
     ) throws(SyncError) {
         try replica.items.commit(ReplicaChange(), replica.state)
-        try save(url, RemoteState())
+        try add(remote)
         // Last: from here on the vault belongs to the fleet.
         try save(replica.identity, deviceName: deviceName)
         let membership = try membership()
@@ -98,51 +101,36 @@ extension Fleet {
         }
     }
 
-    /// The fleets that a folder has records of.
-    private func realms(at url: RemoteURL) throws(SyncError) -> [RealmID] {
-        var found: [RealmID] = []
-        do throws(Errno) {
-            let root = try environment.fileSystem.openDirectory(url.folder)
-            guard try root.status(of: DirectoryRecordStore.version)?.kind == .directory else { return [] }
-            try root.directory(DirectoryRecordStore.version).forEachName { name in
-                if let realm = Bytes16(text: name), realm != .zero { found.append(realm) }
-            }
-        } catch {
-            if error == .noSuchFileOrDirectory || error == .notDirectory {
-                throw .store(.unreachable(url.folder.string))
-            }
-            throw .store(.inputOutput(error, url.folder.string))
-        }
-        return found
-    }
-
     // MARK: One more device, by a code
 
     /// Asks to belong to the fleet of a folder.
     package func requestToJoin(
-        _ url: RemoteURL, deviceName: String, onlySynchronizable: Bool
+        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
+        deviceName: String,
+        onlySynchronizable: Bool
     ) throws(SyncError) -> JoinAttempt {
+        let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
         // Before anything is written there: a folder that is not there is told of.
-        _ = try realms(at: url)
+        _ = try engines.realms(at: remote)
         let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
         let identity = try makeIdentity(.zero, [:])
         let (signing, box) = identity.device
         let request = JoinRequest(signingKey: signing, boxKey: box, name: try Fleet.checked(deviceName))
         let join = try JoinCode(code)
         let bytes = try formed { () throws(FormatError) in try request.encoded() }
-        let mailbox = Mailbox(store(at: url, realm: .zero), join, random)
+        let mailbox = Mailbox(try store(at: remote, realm: .zero), join, random)
         try mailbox.put([.bytes(bytes)], 1, signedBy: identity)
         return JoinAttempt(
-            self, code, mailbox, identity, url, deviceName: deviceName, onlySynchronizable: onlySynchronizable)
+            self, code, mailbox, identity, remote, deviceName: deviceName, onlySynchronizable: onlySynchronizable)
     }
 
     /// Takes an owner's answer.
     func join(
-        _ grant: JoinGrant<Secret>, _ identity: Identity, _ url: RemoteURL, deviceName: String,
+        _ grant: JoinGrant<Secret>, _ identity: Identity, _ remote: RemoteAccess, deviceName: String,
         onlySynchronizable: Bool, isSigned: (Bytes32) -> Bool
     ) throws(SyncError) {
-        let store = store(at: url, realm: grant.realmID)
+        let store = try store(at: remote, realm: grant.realmID)
         let identity = try identity.with(
             try pastKeys([grant.epoch: grant.key], grant.realmID, store), realm: grant.realmID)
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
@@ -156,7 +144,7 @@ extension Fleet {
                 replica.roster.devices.contains(where: { $0.role == .owner && isSigned($0.signingKey) })
             else { throw .alarm(Alarm(.forged, nil, grant.rosterSequence, "the answer of no owner")) }
             guard replica.roster.device(identity.deviceID) != nil else { throw .removed }
-            try finish(replica, url, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName, onlySynchronizable)
         }
         try checkHeads(grant)
     }
@@ -208,15 +196,18 @@ extension Fleet {
     // MARK: One more device, by the recovery code
 
     package func join(
-        _ url: RemoteURL, with code: RecoveryCode, deviceName: String, onlySynchronizable: Bool
+        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
+        with code: RecoveryCode,
+        deviceName: String, onlySynchronizable: Bool
     ) throws(SyncError) {
+        let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
-        for realm in try realms(at: url) {
+        for realm in try engines.realms(at: remote) {
             let recovery = try RecoveryDevice(code, realm)
-            let store = store(at: url, realm: realm)
+            let store = try store(at: remote, realm: realm)
             guard let newest = try newestKey(realm, store, recovery.identity) else { continue }
             let keys = try pastKeys(newest, realm, store)
-            return try recover(recovery, keys, url, deviceName, onlySynchronizable)
+            return try recover(recovery, keys, remote, deviceName, onlySynchronizable)
         }
         throw .wrongRecoveryCode
     }
@@ -238,11 +229,11 @@ extension Fleet {
     }
 
     private func recover(
-        _ recovery: RecoveryDevice, _ keys: [UInt32: Secret], _ url: RemoteURL, _ deviceName: String,
+        _ recovery: RecoveryDevice, _ keys: [UInt32: Secret], _ remote: RemoteAccess, _ deviceName: String,
         _ onlySynchronizable: Bool
     ) throws(SyncError) {
         let realm = recovery.identity.realmID
-        let store = store(at: url, realm: realm)
+        let store = try store(at: remote, realm: realm)
         let identity = try makeIdentity(realm, keys)
         let (signing, box) = identity.device
         try vaulted { () throws(VaultError) in try vault.beginReplication() }
@@ -261,9 +252,9 @@ extension Fleet {
                 if try replica.appendToRoster([.enrol(device)], signedBy: recovery.identity, at: store) { break }
                 let sequence = replica.roster.sequence
                 try follow(replica, store, recovery.identity)
-                guard replica.roster.sequence > sequence else { throw .store(.unreachable(url.folder.string)) }
+                guard replica.roster.sequence > sequence else { throw .store(.unreachable(remote.url.text)) }
             } while true
-            try finish(replica, url, deviceName, onlySynchronizable)
+            try finish(replica, remote, deviceName, onlySynchronizable)
         }
     }
 
@@ -299,21 +290,40 @@ extension Fleet {
 
     // MARK: Remotes
 
-    package func addRemote(_ url: RemoteURL) throws(SyncError) {
+    package func addRemote(
+        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials()
+    ) throws(SyncError) {
+        let remote = RemoteAccess(url, credentials)
         let membership = try membership()
-        guard !membership.remotes.contains(where: { $0.url == url }) else { return }
-        let others = try realms(at: url).filter { $0 != membership.identity.realmID }
+        guard !membership.remotes.contains(where: { $0.url == remote.url }) else { return }
+        let others = try engines.realms(at: remote).filter { $0 != membership.identity.realmID }
         guard others.isEmpty else { throw .remoteInUse }
-        try save(url, RemoteState())
+        try add(remote)
     }
 
     package func removeRemote(_ url: RemoteURL) throws(SyncError) {
         guard try membership().remotes.contains(where: { $0.url == url }) else { throw .noSuchRemote }
         try vaulted { () throws(VaultError) in
             try vault.changeReplica { changes throws(VaultError) in
-                try changes.removeOwn(.remote) { $0["url"] == url.text }
+                for kind in [OwnRecord.remote, .password] {
+                    try changes.removeOwn(kind) { $0["url"] == url.text }
+                }
             }
         }
+    }
+
+    private func add(_ remote: RemoteAccess) throws(SyncError) {
+        if let password = remote.credentials.password {
+            let url = remote.url.text
+            try vaulted { () throws(VaultError) in
+                try vault.changeReplica { changes throws(VaultError) in
+                    try changes.putOwn(
+                        .password, ["url": url], value: password, protection: .afterFirstUnlockThisDeviceOnly
+                    ) { $0["url"] == url }
+                }
+            }
+        }
+        try save(remote, RemoteState())
     }
 }
 
@@ -324,15 +334,15 @@ package final class JoinAttempt {
     private let fleet: Fleet
     private let mailbox: Mailbox
     private let identity: Identity
-    private let url: RemoteURL
+    private let remote: RemoteAccess
     private let deviceName: String
     private let onlySynchronizable: Bool
 
     init(
-        _ fleet: Fleet, _ code: RecoveryCode, _ mailbox: Mailbox, _ identity: Identity, _ url: RemoteURL,
+        _ fleet: Fleet, _ code: RecoveryCode, _ mailbox: Mailbox, _ identity: Identity, _ remote: RemoteAccess,
         deviceName: String, onlySynchronizable: Bool
     ) {
-        (self.fleet, self.code, self.mailbox, self.identity, self.url) = (fleet, code, mailbox, identity, url)
+        (self.fleet, self.code, self.mailbox, self.identity, self.remote) = (fleet, code, mailbox, identity, remote)
         (self.deviceName, self.onlySynchronizable) = (deviceName, onlySynchronizable)
     }
 
@@ -344,7 +354,7 @@ package final class JoinAttempt {
         }
         let grant = try parsed.map { range throws(SyncError) in try message.secret(range) }
         try fleet.join(
-            grant, identity, url, deviceName: deviceName, onlySynchronizable: onlySynchronizable
+            grant, identity, remote, deviceName: deviceName, onlySynchronizable: onlySynchronizable
         ) { message.isSigned(by: $0) }
         try mailbox.clear()
         return true

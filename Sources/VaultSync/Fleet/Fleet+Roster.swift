@@ -49,7 +49,8 @@ extension Fleet {
         let known = try membership()
         let replica = try replica(known)
         replica.goesOn = goesOn
-        let store = store(at: url, realm: known.identity.realmID)
+        guard let remote = known.remotes.first(where: { $0.url == url })?.access else { throw .noSuchRemote }
+        let store = try store(at: remote, realm: known.identity.realmID)
         var failure: SyncError?
         do throws(SyncError) {
             try replica.followRoster(store)

@@ -26,7 +26,7 @@ extension Fleet {
         var known = membership
         if !vault.isLocked { try replica.items.stampUnknown() }
         var outcomes: [SyncOutcome] = []
-        for (url, _) in membership.remotes {
+        for url in membership.remotes.map(\.url) {
             report("syncing with \(url.text)")
             var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked, tells: tells)
             // It was locked meanwhile.
@@ -49,9 +49,9 @@ extension Fleet {
             failure = error
         }
         do throws(SyncError) {
-            if failure == .removed, var before = known.remotes.first(where: { $0.url == url })?.state {
-                before.saysRemoved = true
-                try save(url, before)
+            if failure == .removed, var before = known.remotes.first(where: { $0.url == url }) {
+                before.state.saysRemoved = true
+                try save(before.access, before.state)
             }
             // Also when the rest failed: keys that a roster gave open what is in the mirror.
             if replica.identity !== known.identity {
@@ -69,7 +69,7 @@ extension Fleet {
         _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) throws(SyncError) -> Int {
         guard let index = known.remotes.firstIndex(where: { $0.url == url }) else { throw .noSuchRemote }
-        let store = store(at: url, realm: replica.identity.realmID)
+        let store = try store(at: known.remotes[index].access, realm: replica.identity.realmID)
         var untold = 0
         if isLocked {
             try replica.fetch(from: store, &known.remotes[index].state)
@@ -81,7 +81,7 @@ extension Fleet {
             try replica.sync(with: store, &known.remotes[index].state, acknowledgedElsewhere: others, tells: tells)
         }
         known.remotes[index].state.saysRemoved = false
-        try save(url, known.remotes[index].state)
+        try save(known.remotes[index].access, known.remotes[index].state)
         return untold
     }
 

@@ -9,13 +9,19 @@ package import VaultStorage
 package final class Fleet {
     let vault: Vault
     let environment: VaultEnvironment
+    let engines: RemoteEngines
     let stateDirectory: FilePath
 
-    /// - Parameter environment: of the vault; its state directory gets the mirror.
+    /// - Parameters:
+    ///   - environment: of the vault; its state directory gets the mirror.
+    ///   - engines: of the remotes; else folders alone are reached.
     /// - Throws: `.vault(.storage(.noStateDirectory))`
-    package init(_ vault: Vault, environment: VaultEnvironment = .system) throws(SyncError) {
+    package init(
+        _ vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil
+    ) throws(SyncError) {
         guard let state = environment.stateDirectory else { throw .vault(.storage(.noStateDirectory)) }
         (self.vault, self.environment, stateDirectory) = (vault, environment, state)
+        self.engines = engines ?? RemoteEngines(folders: environment)
     }
 
     var random: any RandomSource { environment.random }
@@ -28,7 +34,14 @@ package final class Fleet {
         let deviceName: String
         var state: ReplicaState
         let onlySynchronizable: Bool
-        var remotes: [(url: RemoteURL, state: RemoteState)]
+        var remotes: [KnownRemote]
+    }
+
+    struct KnownRemote {
+        let access: RemoteAccess
+        var state: RemoteState
+
+        var url: RemoteURL { access.url }
     }
 
     package var isJoined: Bool {
@@ -41,9 +54,9 @@ package final class Fleet {
 
     /// - Throws: `.notJoined`
     func membership() throws(SyncError) -> Membership {
-        let (identities, remotes) = try vaulted { () throws(VaultError) in
+        let (identities, remotes, passwords) = try vaulted { () throws(VaultError) in
             try vault.readReplica { table throws(VaultError) in
-                (try table.ownRecords(.identity), try table.ownRecords(.remote))
+                (try table.ownRecords(.identity), try table.ownRecords(.remote), try table.ownRecords(.password))
             }
         }
         guard let says = identities.first?.says, let value = identities.first?.value,
@@ -52,12 +65,14 @@ package final class Fleet {
                 try vault.readReplica { table throws(VaultError) in try table.replicaState(of: realm) }
             })
         else { throw .notJoined }
-        var known: [(url: RemoteURL, state: RemoteState)] = []
+        var known: [KnownRemote] = []
         for remote in remotes {
             guard let url = remote.says["url"] else { continue }
+            let credentials = RemoteCredentials(
+                attributes: remote.says, password: passwords.first { $0.says["url"] == url }?.value)
             var state = remote.value.flatMap { RemoteState($0.withBytes { $0.array }) } ?? RemoteState()
             state.saysRemoved = remote.says[Fleet.removed] != nil
-            known.append((try RemoteURL(url), state))
+            known.append(KnownRemote(access: RemoteAccess(try RemoteURL(url), credentials), state: state))
         }
         return Membership(
             identity: try Identity(realm, value: value), deviceName: says["device"] ?? "", state: found.state,
@@ -77,22 +92,23 @@ package final class Fleet {
 
     private static let removed = "removed"
 
-    func save(_ url: RemoteURL, _ state: RemoteState) throws(SyncError) {
+    func save(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
         let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
-        var says = ["url": url.text]
+        let url = remote.url.text
+        var says = remote.credentials.attributes
+        says["url"] = url
         if state.saysRemoved { says[Fleet.removed] = "1" }
         try vaulted { () throws(VaultError) in
             try vault.changeReplica { changes throws(VaultError) in
-                try changes.putOwn(.remote, says, value: value) { $0["url"] == url.text }
+                try changes.putOwn(.remote, says, value: value) { $0["url"] == url }
             }
         }
     }
 
     // MARK: Stores
 
-    func store(at url: RemoteURL, realm: RealmID) -> any RecordStore {
-        DirectoryRecordStore(
-            url.folder, realm: realm, createsRoot: false, on: environment.fileSystem, random: random)
+    func store(at remote: RemoteAccess, realm: RealmID) throws(SyncError) -> any RecordStore {
+        try engines.store(at: remote, realm: realm)
     }
 
     private var mirrorDirectory: (RealmID) -> FilePath {

@@ -1,53 +1,207 @@
 // SPDX-License-Identifier: Apache-2.0
 package import SystemPackage
 
-/// Where a remote is: `file:///dir`, a folder that devices share.
+/// Where a remote is:
+///
+/// - `file:///dir`, a folder that devices share;
+/// - `ssh://[user@]host[:port]/dir`, a folder of a server;
+/// - `postgres://user@host[:port]/database`, of a socket `postgres://user@%2Frun%2Fpostgresql/database`;
+/// - `etcd://[user@]host[:port]`.
+///
+/// The last two take several hosts of one service, with commas between them. No URL holds a password.
 package struct RemoteURL: Hashable, Sendable {
-    /// From the root.
-    package let folder: FilePath
-
-    /// - Throws: `.store(.invalid)` for a user or a password, another scheme, or a path that does not begin at the
-    ///   root.
-    package init(_ text: String) throws(SyncError) {
-        let prefix = "file://"
-        guard !RemoteURL.hasUser(text) else {
-            throw .store(.invalid("a remote has no user and no password: its URL is stored, told and shown"))
-        }
-        guard text.lowercased().hasPrefix(prefix) else {
-            throw .store(.invalid("a remote is a folder: file:///absolute/path"))
-        }
-        guard let path = RemoteURL.decoded(text.dropFirst(prefix.count)), path.hasPrefix("/"),
-            !path.utf8.contains(0)
-        else {
-            throw .store(.invalid("the path of a folder begins at the root: file:///absolute/path"))
-        }
-        folder = FilePath(path).lexicallyNormalized()
+    package enum Scheme: String, CaseIterable, Sendable {
+        case file, ssh, postgres, etcd
     }
 
-    package init(folder: FilePath) { self.folder = folder.lexicallyNormalized() }
+    /// A machine, or for PostgreSQL the directory of a socket.
+    package struct Host: Hashable, Sendable {
+        /// Lower case; an IPv6 address without its brackets; of a socket the directory from the root.
+        package let name: String
+        package let port: UInt16?
+
+        package init(_ name: String, port: UInt16? = nil) { (self.name, self.port) = (name, port) }
+
+        /// Whether it is the directory of a socket.
+        package var isSocket: Bool { name.hasPrefix("/") }
+    }
+
+    package let scheme: Scheme
+    package let user: String?
+    /// Of a folder none, of a server by ssh one.
+    package let hosts: [Host]
+    /// Of a folder the path from the root, of PostgreSQL the database, of etcd empty.
+    package let path: String
+
+    package init(folder: FilePath) {
+        (scheme, user, hosts, path) = (.file, nil, [], folder.lexicallyNormalized().string)
+    }
+
+    /// Of a `file` or `ssh` URL, from the root.
+    package var folder: FilePath { FilePath(path) }
+
+    /// - Throws: `.store(.invalid)`, with what such a URL looks like.
+    package init(_ text: String) throws(SyncError) {
+        guard let colon = text.firstRange(of: "://"), let scheme = Self.scheme(text[..<colon.lowerBound]) else {
+            throw Self.invalid(
+                """
+                a remote is file:///absolute/path, ssh://host/absolute/path, postgres://user@host/database or \
+                etcd://host
+                """)
+        }
+        let rest = text[colon.upperBound...]
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        let (authority, encodedPath) = (rest[..<slash], rest[slash...])
+        let (user, hosts) = try Self.authority(authority, scheme)
+        guard let path = Self.decoded(encodedPath), !path.utf8.contains(0) else {
+            throw Self.invalid("the path of a remote has an incomplete % or a byte that no path has")
+        }
+        (self.scheme, self.user, self.hosts) = (scheme, user, hosts)
+        self.path = try Self.path(path, scheme, encodedPath)
+    }
+
+    private static func scheme(_ text: Substring) -> Scheme? {
+        let name = text.lowercased()
+        return Scheme(rawValue: name == "postgresql" ? "postgres" : name)
+    }
+
+    private static func path(
+        _ path: String, _ scheme: Scheme, _ encoded: Substring
+    ) throws(SyncError) -> String {
+        // A query of libpq's can hold a password.
+        if scheme != .file, encoded.contains("?") || encoded.contains("#") {
+            throw invalid("a remote has no query: what it needs goes into options of 'vault remote add'")
+        }
+        switch scheme {
+        case .file, .ssh:
+            guard path.hasPrefix("/") else {
+                throw invalid("the path of a folder begins at the root: \(scheme.rawValue)://…/absolute/path")
+            }
+            return FilePath(path).lexicallyNormalized().string
+        case .postgres:
+            let name = String(path.dropFirst())
+            guard !name.isEmpty, !name.contains("/"), isPlainText(name) else {
+                throw invalid("PostgreSQL's database is named: postgres://user@host/database")
+            }
+            return name
+        case .etcd:
+            guard path.isEmpty || path == "/" else { throw invalid("etcd has no path: etcd://host:2379") }
+            return ""
+        }
+    }
+
+    // MARK: Users and hosts
+
+    private static func authority(
+        _ text: Substring, _ scheme: Scheme
+    ) throws(SyncError) -> (user: String?, hosts: [Host]) {
+        var (encodedUser, names) = (Substring?.none, text)
+        if let at = text.lastIndex(of: "@") {
+            (encodedUser, names) = (text[..<at], text[text.index(after: at)...])
+        }
+        if scheme == .file {
+            guard encodedUser == nil else {
+                throw invalid("a folder has no user and no password: file:///absolute/path")
+            }
+            guard names.isEmpty || names.lowercased() == "localhost" else {
+                throw invalid("the path of a folder begins at the root: file:///absolute/path")
+            }
+            return (nil, [])
+        }
+        let user = try encodedUser.map { encoded throws(SyncError) in try Self.user(encoded, scheme) }
+        var hosts: [Host] = []
+        for name in names.split(separator: ",", omittingEmptySubsequences: false) {
+            hosts.append(try host(name, scheme))
+        }
+        guard hosts.count == 1 || scheme != .ssh else { throw invalid("a server by ssh is one host") }
+        return (user, hosts)
+    }
+
+    private static func user(_ encoded: Substring, _ scheme: Scheme) throws(SyncError) -> String {
+        guard let user = decoded(encoded), !user.contains(":") else {
+            throw invalid("a URL is stored, told and shown, and so holds no password: use --password-file")
+        }
+        // ssh takes what begins with "-" for an option.
+        let isName = scheme == .ssh ? isHostName(user) : isPlainText(user)
+        guard isName, user.utf8.count <= 255 else { throw invalid("the user of a remote has no such name") }
+        return user
+    }
+
+    private static func host(_ text: Substring, _ scheme: Scheme) throws(SyncError) -> Host {
+        var (name, port) = (text, Substring?.none)
+        if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
+            let address = text[text.index(after: text.startIndex)..<end]
+            let after = text[text.index(after: end)...]
+            let isAddress =
+                !address.isEmpty
+                && address.utf8.allSatisfy {
+                    isLetterOrDigit($0) || ":.%".utf8.contains($0)
+                }
+            guard isAddress, address.contains(":"), after.isEmpty || after.hasPrefix(":") else {
+                throw invalid("a host has no such address")
+            }
+            (name, port) = (address, after.isEmpty ? nil : after.dropFirst())
+        } else if let colon = text.lastIndex(of: ":") {
+            (name, port) = (text[..<colon], text[text.index(after: colon)...])
+        }
+        var number: UInt16?
+        if let port {
+            guard port.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let value = UInt16(port),
+                value > 0
+            else { throw invalid("a port is a number from 1 to 65535") }
+            number = value
+        }
+        if name.contains(":") { return Host(name.lowercased(), port: number) }
+        guard let decoded = decoded(name) else { throw invalid("a host has no such name") }
+        if scheme == .postgres, decoded.hasPrefix("/"), isPlainText(decoded), !decoded.contains(",") {
+            return Host(decoded, port: number)
+        }
+        guard isHostName(decoded) else { throw invalid("a host has no such name") }
+        return Host(decoded.lowercased(), port: number)
+    }
+
+    /// Letters, digits, `.`, `_` and `-`, which does not come first: no program takes it for an option or for words of
+    /// a shell.
+    private static func isHostName(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 255 && !text.hasPrefix("-")
+            && text.utf8.allSatisfy { isLetterOrDigit($0) || "._-".utf8.contains($0) }
+    }
+
+    private static func isPlainText(_ text: String) -> Bool {
+        !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+            || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+    }
+
+    private static func invalid(_ what: String) -> SyncError { .store(.invalid(what)) }
+
+    // MARK: Text
 
     /// With what a URL cannot have in percent signs (RFC 3986).
     package var text: String {
-        var text = "file://"
-        for byte in folder.string.utf8 {
-            let isPlain =
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/-._~".utf8.contains(byte)
-            if isPlain {
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                text += "%" + (digits.utf8.count == 1 ? "0" : "") + digits
-            }
+        let before = scheme.rawValue + "://" + (user.map { Self.encoded($0, and: "") + "@" } ?? "")
+        let names = hosts.map { host in
+            let name = host.name.contains(":") ? "[\(host.name)]" : Self.encoded(host.name, and: "")
+            return name + (host.port.map { ":\($0)" } ?? "")
         }
-        return text
+        let rest = scheme == .postgres ? "/" + Self.encoded(path, and: "") : Self.encoded(path, and: "/")
+        return before + names.joined(separator: ",") + rest
     }
 
-    /// Whether a URL of any scheme has something before its host (RFC 3986).
-    private static func hasUser(_ text: String) -> Bool {
-        // The scheme, nothing, the authority, and the rest.
-        let parts = text.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
-        return parts.count > 2 && parts[0].hasSuffix(":") && parts[1].isEmpty && parts[2].contains("@")
+    private static func encoded(_ text: String, and others: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            if isLetterOrDigit(byte) || "-._~".utf8.contains(byte) || others.utf8.contains(byte) {
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += "%" + (digits.utf8.count == 1 ? "0" : "") + digits
+            }
+        }
+        return result
     }
 
     private static func decoded(_ text: Substring) -> String? {

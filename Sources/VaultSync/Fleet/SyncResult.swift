@@ -38,14 +38,15 @@ extension SyncResult {
     ///
     /// - Parameters:
     ///   - environment: of the vault.
+    ///   - engines: of the remotes.
     ///   - goesOn: asked between two records; one that is not wanted any more ends there.
     package init(
-        syncing vault: Vault, environment: VaultEnvironment = .system, withFingerprint: Bool,
-        goesOn: @escaping () -> Bool = { true }
+        syncing vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil,
+        withFingerprint: Bool, goesOn: @escaping () -> Bool = { true }
     ) {
         self.init()
         do throws(SyncError) {
-            let fleet = try Fleet(vault, environment: environment)
+            let fleet = try Fleet(vault, environment: environment, engines: engines)
             do throws(SyncError) {
                 outcomes = try fleet.sync(goesOn: goesOn)
                 // One that cannot be counted does not undo the sync: the command says that it is not known.

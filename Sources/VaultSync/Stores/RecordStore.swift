@@ -73,4 +73,16 @@ package protocol RecordStore: Sendable {
     /// Removes what lies at one address: an altered record, in whose place the true one comes, or what a mirror
     /// forgets.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
+
+    /// Tells of new records until the watch is ended.
+    ///
+    /// - Parameter hint: is called on a thread of the store's own, and does not wait.
+    /// - Returns: nil when the store tells nothing unasked, and has to be looked at from time to time.
+    func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) throws(RecordStoreError) -> (any RecordWatch)?
+}
+
+extension RecordStore {
+    package func watch(
+        _ hint: @escaping @Sendable (RecordHint) -> Void
+    ) throws(RecordStoreError) -> (any RecordWatch)? { nil }
 }

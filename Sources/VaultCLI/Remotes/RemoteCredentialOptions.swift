@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import SystemPackage
+internal import Vault
+internal import VaultCrypto
+internal import VaultStorage
+internal import VaultSync
+
+/// What a device shows a server, and how it knows the server.
+struct RemoteCredentialOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The password of the URL's user, kept in this vault on this device alone.", valueName: "file"),
+        completion: .file())
+    var passwordFile: String?
+
+    @Option(
+        help: ArgumentHelp("Check the server's certificate by these authorities (PEM).", valueName: "file"),
+        completion: .file())
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("This device's certificate (PEM).", valueName: "file"), completion: .file())
+    var certificateFile: String?
+
+    @Option(help: ArgumentHelp("The certificate's private key (PEM).", valueName: "file"), completion: .file())
+    var certificateKeyFile: String?
+
+    private static let longestPassword = 1024
+
+    func validate() throws {
+        guard (certificateFile == nil) == (certificateKeyFile == nil) else {
+            throw ValidationError("--certificate-file and --certificate-key-file go together")
+        }
+    }
+
+    /// - Throws: code 64 when the remote has no use for one of them, or a file is not there.
+    func credentials(for remote: RemoteURL) throws -> RemoteCredentials {
+        let isOfServer = remote.scheme == .postgres || remote.scheme == .etcd
+        let isNone = passwordFile == nil && caFile == nil && certificateFile == nil
+        guard isNone || isOfServer else {
+            throw CommandError.usage("a password and certificates are for postgres:// and etcd://")
+        }
+        var credentials = RemoteCredentials()
+        if let passwordFile {
+            guard remote.user != nil else {
+                throw CommandError.usage("a password is a user's: \(remote.scheme.rawValue)://USER@host")
+            }
+            credentials.password = try Self.password(passwordFile)
+        }
+        credentials.authorities = try caFile.map(Self.file)
+        credentials.certificate = try certificateFile.map(Self.file)
+        credentials.key = try certificateKeyFile.map(Self.file)
+        return credentials
+    }
+
+    /// The first line of a file, byte by byte.
+    private static func password(_ file: String) throws -> Secret {
+        let tooLong = CommandError(.usage, "the password is longer than \(longestPassword) bytes")
+        let content = try SecretReader.read(
+            file: file, limit: longestPassword + 2, tooLong: tooLong, warnsOfReaders: true)
+        let end = content.withBytes { bytes in
+            bytes.indices.first { bytes[$0] == 0x0a || bytes[$0] == 0x0d || bytes[$0] == 0 } ?? bytes.count
+        }
+        guard end > 0 else { throw CommandError.usage("the file of the password is empty") }
+        guard end <= longestPassword else { throw tooLong }
+        return Secret(try content.copy(of: 0..<end))
+    }
+
+    /// From the root, since it is read at each sync.
+    private static func file(_ name: String) throws -> FilePath {
+        let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(name)).lexicallyNormalized()
+        guard FileManager.default.isReadableFile(atPath: path.string) else {
+            throw CommandError.usage("there is no readable file '\(name.printable)'")
+        }
+        return path
+    }
+}
