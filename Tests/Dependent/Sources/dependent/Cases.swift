@@ -135,6 +135,8 @@ final class EnvironmentWorld: CaseWorld {
                 boxes.append(start..<start + 104)
                 frame += integer(frame)
             }
+            // Before the two items lie the vault's own settings.
+            boxes.removeFirst(max(0, boxes.count - 2))
             let contents = boxes.map { bytes[$0] }
             for (box, content) in zip(boxes, what == .values ? contents : contents.reversed()) {
                 bytes.replaceSubrange(box, with: content)
