@@ -181,7 +181,7 @@ struct SyncTests {
         try pair.tell("two")
         let membership = try pair.fleet.membership()
         let stream = RecordStream(.log, membership.state.log)
-        let store = pair.fleet.store(at: pair.url, realm: membership.identity.realmID)
+        let store = try pair.fleet.store(at: RemoteAccess(pair.url), realm: membership.identity.realmID)
         try store.remove(stream, below: .max)
         _ = try store.append([
             StoredRecord(RecordAddress(stream, membership.state.sequence), [UInt8](repeating: 1, count: 600))

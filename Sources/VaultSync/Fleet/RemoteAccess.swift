@@ -32,7 +32,7 @@ package struct RemoteCredentials: Sendable {
 }
 
 extension RemoteCredentials {
-    private static let files: [(name: String, file: WritableKeyPath<RemoteCredentials, FilePath?> & Sendable)] = [
+    private static let files: [(name: String, file: any WritableKeyPath<RemoteCredentials, FilePath?> & Sendable)] = [
         ("authorities", \.authorities), ("certificate", \.certificate), ("key", \.key),
     ]
 

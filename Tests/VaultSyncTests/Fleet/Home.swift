@@ -31,6 +31,7 @@ struct Home {
     }
 
     static var url: RemoteURL { RemoteURL(folder: remote) }
+    static var access: RemoteAccess { RemoteAccess(url) }
 
     /// A fleet of devices that joined one after the other.
     static func fleet(_ names: [String], on disk: any VaultFileSystem = MemoryFileSystem()) throws -> [Home] {

@@ -19,7 +19,7 @@ struct LockedTests {
     /// Puts other bytes in the place of the last record that a device has put into the folder.
     private static func alterLast(of home: Home, _ change: (inout [UInt8]) -> Void) throws {
         let membership = try home.fleet.membership()
-        let store = home.fleet.store(at: Home.url, realm: membership.identity.realmID)
+        let store = try home.fleet.store(at: Home.access, realm: membership.identity.realmID)
         let stream = RecordStream(.log, membership.state.log)
         var records: [StoredRecord] = []
         try store.read([StreamStart(stream, from: 1)]) { records.append($0) }
@@ -69,7 +69,7 @@ struct LockedTests {
         let state = try homes[0].fleet.membership().state
         let realm = try homes[0].fleet.membership().identity.realmID
         let stream = RecordStream(.log, state.log)
-        try homes[0].fleet.store(at: Home.url, realm: realm).remove(stream, below: .max)
+        try homes[0].fleet.store(at: Home.access, realm: realm).remove(stream, below: .max)
         try homes[1].vault.lock()
         for _ in 1...2 {
             let outcome = try homes[1].fleet.sync()[0]

@@ -97,11 +97,11 @@ struct RecoveryCodeTests {
         var codes: [RecoveryCode] = []
         for _ in 0..<2 {
             let roster = try #require(
-                try a.fleet.store(at: Home.url, realm: a.fleet.membership().identity.realmID).heads().first)
+                try a.fleet.store(at: Home.access, realm: a.fleet.membership().identity.realmID).heads().first)
             let outcomes = try a.fleet.renewRecoveryCode { code throws(SyncError) in
                 codes.append(code)
                 // The new code counts for nothing yet.
-                let store = a.fleet.store(at: Home.url, realm: roster.stream.name)
+                let store = try a.fleet.store(at: Home.access, realm: roster.stream.name)
                 #expect((try? store.heads().first?.last) == roster.last)
             }
             #expect(outcomes.allSatisfy { $0.error == nil && $0.alarms.isEmpty })

@@ -24,7 +24,7 @@ struct RemovalTests {
     }
 
     private static func store(_ home: Home) throws -> any RecordStore {
-        home.fleet.store(at: Home.url, realm: try home.fleet.membership().identity.realmID)
+        try home.fleet.store(at: Home.access, realm: try home.fleet.membership().identity.realmID)
     }
 
     /// All records of the folder that open under a key of the removed device, as bytes.

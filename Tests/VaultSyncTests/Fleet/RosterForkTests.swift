@@ -17,7 +17,7 @@ struct RosterForkTests {
 
         init(_ home: Home) throws {
             let realm = try home.fleet.membership().identity.realmID
-            store = home.fleet.store(at: Home.url, realm: realm)
+            store = try home.fleet.store(at: Home.access, realm: realm)
             roster = RecordStream(.roster, realm)
         }
 

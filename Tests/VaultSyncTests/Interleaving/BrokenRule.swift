@@ -27,7 +27,7 @@ enum BrokenRule: CaseIterable {
     func sync(_ home: InterleavedHome, _ handle: InterleavedHome.Handle) throws(SyncError) -> SyncOutcome? {
         let fleet = handle.fleet
         let membership = try fleet.membership()
-        guard let (url, known) = membership.remotes.first, !handle.vault.isLocked else { return nil }
+        guard let known = membership.remotes.first, !handle.vault.isLocked else { return nil }
         let realm = membership.identity.realmID
         return try fleet.alone(realm) { () throws(SyncError) in
             let membership = try fleet.membership()
@@ -40,13 +40,14 @@ enum BrokenRule: CaseIterable {
             let replica = try Replica(
                 BrokenItems(base, self), membership.state, identity: membership.identity,
                 mirror: Mirror(mirrorStore), policy: ReplicaPolicy(), random: fleet.random, clock: fleet.wallClock)
-            var remote = known
+            var remote = known.state
             do throws(SyncError) {
                 try replica.sync(
-                    with: BrokenRemote(fleet.store(at: url, realm: realm), mirrorStore, self), &remote)
-                try fleet.save(url, remote)
-            } catch { return SyncOutcome(url: url, replica.takeFindings(), error: error) }
-            return SyncOutcome(url: url, replica.takeFindings(), error: nil)
+                    with: BrokenRemote(
+                        try fleet.store(at: known.access, realm: realm), mirrorStore, self), &remote)
+                try fleet.save(known.access, remote)
+            } catch { return SyncOutcome(url: known.url, replica.takeFindings(), error: error) }
+            return SyncOutcome(url: known.url, replica.takeFindings(), error: nil)
         }
     }
 }

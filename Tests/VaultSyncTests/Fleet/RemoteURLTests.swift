@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import SystemPackage
+import Testing
+import Vault
+import VaultCrypto
+import VaultFormat
+import VaultStorage
+
+@testable import VaultSync
+
+struct RemoteURLTests {
+    @Test(
+        arguments: [
+            ("FILE:///srv/a%20b/../c", "file:///srv/c"), ("file://localhost/srv", "file:///srv"),
+            ("file:///srv/what?", "file:///srv/what%3F"), ("ssh://host/srv", "ssh://host/srv"),
+            ("ssh://Ada@Host.Example:2222/srv/", "ssh://Ada@host.example:2222/srv"),
+            ("ssh://[FE80::1%25eth0]:22/srv", "ssh://[fe80::1%25eth0]:22/srv"),
+            ("postgresql://ada@db/vault", "postgres://ada@db/vault"),
+            ("postgres://ada@one:5432,two:5433/vault", "postgres://ada@one:5432,two:5433/vault"),
+            ("postgres://ada@%2Frun%2Fpostgresql/vault", "postgres://ada@%2Frun%2Fpostgresql/vault"),
+            ("etcd://host:2379/", "etcd://host:2379"), ("etcd://ada@one,two,three:1", "etcd://ada@one,two,three:1"),
+            ("postgres://a%40b@db/v", "postgres://a%40b@db/v"),
+        ])
+    func `a URL is kept in one form`(_ text: String, form: String) throws {
+        let url = try RemoteURL(text)
+        #expect(url.text == form)
+        #expect(try RemoteURL(form) == url)
+    }
+
+    @Test(
+        arguments: [
+            "postgres://ada:secret@db/vault", "postgres://ada%3Asecret@db/vault", "etcd://ada:secret@host",
+            "ssh://ada:secret@host/srv", "file://ada:secret@host/srv", "file://ada@/srv", "file://host/srv",
+            "postgres://ada@db/vault?password=secret", "etcd://host#x", "ssh://host/srv?x",
+            "ssh://-oProxyCommand=id/srv", "ssh://-l@host/srv", "ssh://%2DoProxyCommand/srv", "ssh://a b@host/srv",
+            "ssh://host;id/srv", "ssh://$(id)/srv", "ssh://host", "ssh://one,two/srv", "ssh:///srv", "ssh://host:0/srv",
+            "ssh://host:65536/srv", "ssh://host:+1/srv", "ssh://[x/srv", "ssh://[::1]x/srv", "ssh://[]/srv",
+            "postgres://db", "postgres://db/", "postgres://db/a/b", "postgres://,/v", "postgres:///v",
+            "postgres://db/%00",
+            "postgres://db/%0A", "etcd://", "etcd://host/path", "etcd://a,,b", "http://host", "file:/srv", "srv", "",
+            "://host", "file://", "file:///%zz", "file:///%00", "ssh://%ff/srv",
+        ])
+    func `a password, an option, a query and what no host is called are refused`(text: String) {
+        let error = #expect(throws: SyncError.self) { _ = try RemoteURL(text) }
+        guard case .store(.invalid(let what))? = error else {
+            Issue.record("\(error as Any)")
+            return
+        }
+        #expect(!what.contains("secret"))
+    }
+
+    @Test func `what a device shows a server is kept on the device, and goes with the remote`() throws {
+        let home = try Home.fleet(["a"])[0]
+        let url = try RemoteURL("etcd://ada@host")
+        let engine = AbsentEngine()
+        let fleet = try Fleet(
+            home.vault, environment: home.environment,
+            engines: RemoteEngines([.file: FolderEngine(home.environment), .etcd: engine]))
+        let shown = RemoteCredentials(password: "s3cret", authorities: "/ca", certificate: "/own", key: "/key")
+        try fleet.addRemote(url, credentials: shown)
+        let known = try #require(try fleet.membership().remotes.first { $0.url == url })
+        #expect(known.access.credentials.password?.withBytes { $0.array } == Array("s3cret".utf8))
+        #expect(known.access.credentials.authorities == "/ca")
+        #expect(known.access.credentials.certificate == "/own")
+        #expect(known.access.credentials.key == "/key")
+        let outcomes = try fleet.sync()
+        #expect(outcomes.first { $0.url == url }?.error == .store(.unreachable("host")))
+        // The state of a remote is stored anew at each sync.
+        let after = try #require(try fleet.membership().remotes.first { $0.url == url })
+        #expect(after.access.credentials.password?.withBytes { $0.array } == Array("s3cret".utf8))
+        try fleet.removeRemote(url)
+        let passwords = try home.vault.readReplica { table throws(VaultError) in try table.ownRecords(.password) }
+        #expect(passwords.isEmpty)
+    }
+}
+
+/// A server that is not there.
+private struct AbsentEngine: RemoteEngine {
+    func store(at remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) -> any RecordStore {
+        throw .unreachable(remote.url.hosts[0].name)
+    }
+
+    func realms(at remote: RemoteAccess) throws(RecordStoreError) -> [RealmID] { [] }
+}
