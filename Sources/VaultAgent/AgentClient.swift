@@ -22,6 +22,7 @@ public final class AgentClient: OpenVault {
     private let connection: Mutex<Connected>
     private let howToAsk = Mutex(Asking.byDoor)
     private let isBound = Atomic(false)
+    private let watching = Mutex<AgentWatch?>(nil)
     /// Whether it lives on a connection that a person has allowed something on, and on no other.
     let isAttended: Bool
     /// What the agent said of itself when the client found it.
@@ -205,6 +206,16 @@ public final class AgentClient: OpenVault {
         try connection.send(PresentRequest(ticket))
         let reply: Result<DoneReply, VaultError> = try connection.receive(isPatient: false)
         _ = try reply.get()
+    }
+
+    /// The connection on which changes are told, or a new one.
+    func watch() throws(VaultError) -> AgentWatch {
+        try watching.withLock { watching throws(VaultError) in
+            if let watching, watching.isUsable { return watching }
+            let new = AgentWatch(try connect())
+            watching = new
+            return new
+        }
     }
 
     /// A connection of its own.

@@ -59,8 +59,8 @@ struct AgentConnection: ~Copyable {
         close(descriptor)
     }
 
-    /// Lets another thread end a connection that one waits on. The number of a descriptor that was closed may be
-    /// another's already, and is not used any more then.
+    /// Lets another thread end a connection that one waits on, or ask for more on it. The number of a descriptor that
+    /// was closed may be another's already, and is not used any more then.
     final class Line: Sendable {
         private let descriptor: Mutex<Int32?>
 
@@ -69,6 +69,18 @@ struct AgentConnection: ~Copyable {
         func hangUp() { descriptor.withLock { if let number = $0 { _ = shutdown(number, Int32(SHUT_RDWR)) } } }
 
         func end() { descriptor.withLock { $0 = nil } }
+
+        /// Sends a request that names no secret.
+        ///
+        /// - Throws: `.agent(.gone)`; `.storage(.attributesTooLarge)` for what fits into no frame.
+        func send(_ request: some AgentRequest, number: UInt32) throws(VaultError) {
+            let frame = request.frame(number)
+            guard frame.body.count <= Frame.longestBody else { throw .storage(.attributesTooLarge) }
+            try descriptor.withLock { descriptor throws(VaultError) in
+                guard let descriptor else { throw .agent(.gone) }
+                try AgentConnection.send(frame.open.span, more: false, to: descriptor)
+            }
+        }
     }
 
     /// Whether a request can be sent: the agent may have ended since the last one.
@@ -81,15 +93,15 @@ struct AgentConnection: ~Copyable {
         let frame = request.frame(number)
         guard frame.body.count <= Frame.longestBody else { throw .storage(.attributesTooLarge) }
         guard frame.secretsLength <= Frame.longestSecrets else { throw .storage(.valueTooLarge) }
-        try send(frame.open.span, more: !frame.secrets.isEmpty)
+        try AgentConnection.send(frame.open.span, more: !frame.secrets.isEmpty, to: descriptor)
         for (index, secret) in frame.secrets.enumerated() {
             try secret.withBytes { bytes throws(VaultError) in
-                try self.send(bytes, more: index + 1 < frame.secrets.count)
+                try AgentConnection.send(bytes, more: index + 1 < frame.secrets.count, to: self.descriptor)
             }
         }
     }
 
-    private func send(_ bytes: Span<UInt8>, more: Bool) throws(VaultError) {
+    private static func send(_ bytes: Span<UInt8>, more: Bool, to descriptor: Int32) throws(VaultError) {
         // The span is as long as it says.
         let result = unsafe bytes.withUnsafeBytes {
             unsafe clinux_send(descriptor, $0.baseAddress, $0.count, more ? 1 : 0)
@@ -100,6 +112,21 @@ struct AgentConnection: ~Copyable {
     /// - Parameter isPatient: a person may be asked, or a disk be slow.
     /// - Returns: a reply, or what the agent has refused the request with.
     mutating func receive<Reply: AgentReply>(isPatient: Bool) throws(VaultError) -> Result<Reply, VaultError> {
+        let frame = try receiveFrame(isPatient: isPatient)
+        // Number 0 answers a connection, and not a request of its.
+        guard frame.number == number || frame.number == 0 else { throw .agent(.protocolViolation) }
+        do throws(MessageError) {
+            guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
+            return .failure(try FailureReply(frame).value)
+        } catch {
+            throw .agent(.protocolViolation)
+        }
+    }
+
+    /// - Parameter isPatient: as for ``receive(isPatient:)``.
+    /// - Returns: the next frame, of whichever number and kind.
+    /// - Throws: `.agent` with `.gone`, `.busy` for one that is late, `.protocolViolation`.
+    mutating func receiveFrame(isPatient: Bool) throws(VaultError) -> Frame {
         let patience = isPatient ? 0 : number == 1 ? Self.patienceForGreeting : Self.patience
         if patience != self.patience {
             self.patience = patience
@@ -107,12 +134,7 @@ struct AgentConnection: ~Copyable {
         }
         do throws(MessageError) {
             while true {
-                if let frame = try inbox.next() {
-                    // Number 0 answers a connection, and not a request of its.
-                    guard frame.number == number || frame.number == 0 else { throw .invalid }
-                    guard frame.kind == FailureReply.kind else { return .success(try Reply(frame)) }
-                    return .failure(try FailureReply(frame).value)
-                }
+                if let frame = try inbox.next() { return frame }
                 let received: Int
                 do throws(CryptoError) {
                     // The inbox has the room that it lends.

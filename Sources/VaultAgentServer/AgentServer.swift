@@ -211,11 +211,20 @@ public final class AgentServer: Sendable {
         // may do nothing has had its answer.
         let unknown = all.filter { $0.session !== session && $0.session.isDispensable }
         let idle = all.filter { $0.session.isIdle && .now() - $0.session.lastUse > AgentServer.idleEnough }
-        if let oldest = (unknown.isEmpty ? idle : unknown).min(by: { $0.session.lastUse < $1.session.lastUse }) {
+        // A client that asks makes another connection, and one that watches hears that its changes have ended.
+        let resting = idle.filter { !$0.session.isWatching }
+        let dispensable = [unknown, resting, idle].first { !$0.isEmpty } ?? []
+        if let oldest = dispensable.min(by: { $0.session.lastUse < $1.session.lastUse }) {
             oldest.session.close(oldest.context)
         } else {
             session.turnAway(context)
         }
+    }
+
+    /// How many watches the connections of a process have.
+    func watches(of process: Int32) -> Int {
+        state.withLock { Array($0.sessions.values) }.map(\.value.session).filter { $0.process.id == process }
+            .reduce(0) { $0 + $1.watches.count }
     }
 
     func closed(_ session: Session) {

@@ -16,7 +16,7 @@ enum ServedRequests {
         SequenceRequest.self, SyncRequest.self, BehalfHelloRequest.self,
         AuthenticateRequest.self, PresentRequest.self, QuestionsRequest.self, AnswerRequest.self,
         HistoryLimitRequest.self, PurgeHistoryRequest.self, FleetRequest.self, HasConflictRequest.self,
-        DeletedItemsLimitRequest.self,
+        DeletedItemsLimitRequest.self, UnwatchRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -56,6 +56,10 @@ extension StopRequest: ServedRequest {
 
 /// It tells which items there are, as a query does that opens nothing.
 extension WatchRequest: ServedRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
+}
+
+extension UnwatchRequest: ServedRequest {
     func isPermitted(to caller: Caller) -> Bool { caller.access != .none }
 }
 

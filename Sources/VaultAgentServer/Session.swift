@@ -20,7 +20,7 @@ final class Session: ChannelInboundHandler {
         /// A request is being answered.
         case busy
         /// Changes are told, and nothing else is.
-        case watching(ChangeSequence)
+        case watching
         /// A person is being asked, or will be.
         case asking
         /// A door hears whom to ask, and nothing else.
@@ -56,6 +56,7 @@ final class Session: ChannelInboundHandler {
     var tickets: [Ticket] = []
     private var isNextAttended = false
     var answerEnd: Scheduled<Void>?
+    var watches = Watches()
     private(set) var lastUse = NIODeadline.now()
 
     /// How long a frame may take to arrive from its first byte on, and the first one from the connection on.
@@ -76,6 +77,9 @@ final class Session: ChannelInboundHandler {
     var isDispensable: Bool {
         if case .new = phase { true } else { caller?.access == AgentStatus.Access.none }
     }
+
+    /// Whether it tells changes, whose readers hear when it ends.
+    var isWatching: Bool { if case .watching = phase { true } else { false } }
 
     /// Whether it could be closed for the sake of another one.
     var isIdle: Bool {
@@ -114,6 +118,7 @@ final class Session: ChannelInboundHandler {
         deadline?.cancel()
         turnEnd?.cancel()
         answerEnd?.cancel()
+        watches.end()
         (staged, stagedDeletes, stagedBytes) = ([], [], 0)
         represented = nil
         server.closed(self)
@@ -122,7 +127,7 @@ final class Session: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { close(context) }
 
     /// Takes up the next request if there is one, and reads more if there is not.
-    private func goOn(_ context: ChannelHandlerContext) {
+    func goOn(_ context: ChannelHandlerContext) {
         // An answer that is out at once comes back here: any number of requests must not be as many calls deep.
         guard !isGoingOn else { return }
         isGoingOn = true
@@ -133,8 +138,9 @@ final class Session: ChannelInboundHandler {
         while true {
             switch phase {
             case .busy, .closed: return
-            case .watching, .asking, .offering: return inbox.count > 0 ? close(context) : ()
-            case .new, .ready: break
+            case .asking, .offering: return inbox.count > 0 ? close(context) : ()
+            case .watching where watches.isAnswering: return
+            case .new, .ready, .watching: break
             }
             do throws(MessageError) {
                 guard let frame = try inbox.next() else {
@@ -146,6 +152,10 @@ final class Session: ChannelInboundHandler {
                 let request = try ServedRequests.request(frame)
                 // Asking for the state is no use.
                 if !(request is StatusRequest) { lastUse = .now() }
+                if case .watching = phase {
+                    try takeWatching(request, frame.number, context)
+                    continue
+                }
                 try take(request, frame.body.count + frame.secretsLength, frame.number, context)
             } catch {
                 return refuse(.agent(.protocolViolation), context)
@@ -159,7 +169,8 @@ final class Session: ChannelInboundHandler {
         let reads =
             switch phase {
             // A client that goes is noticed by reading alone.
-            case .new, .ready, .watching, .asking, .offering: true
+            case .new, .ready, .asking, .offering: true
+            case .watching: !watches.isAnswering
             case .busy, .closed: false
             }
         guard reads != isReading else { return }

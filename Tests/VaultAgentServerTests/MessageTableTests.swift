@@ -79,6 +79,7 @@ struct MessageTableTests {
                 AnswerRequest(.random(SeededRandom("q")), .dismissed),
                 HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
                 HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
+                UnwatchRequest(2),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal),
                     try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
@@ -86,7 +87,7 @@ struct MessageTableTests {
             return Set(requests.filter { $0.isPermitted(to: caller) }.map { type(of: $0).kind })
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
-        #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30])
-        #expect(try permitted(.full).count == 36)
+        #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
+        #expect(try permitted(.full).count == 37)
     }
 }

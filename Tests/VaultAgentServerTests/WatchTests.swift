@@ -5,6 +5,7 @@ import Vault
 import VaultCrypto
 
 @testable import VaultAgent
+@testable import VaultAgentServer
 
 /// Changes through an agent: those that the client may see, for as long as it reads, and an end that says so.
 struct WatchTests {
@@ -79,7 +80,7 @@ struct WatchTests {
         var iterator = slow?.makeAsyncIterator()
         #expect(await iterator?.next()?.kind == .many)
         (slow, iterator) = (nil, nil)
-        // Whoever watches has a connection, of which there are 64: those of readers that are gone are free again.
+        // The connection ends with its last reader, and is made anew for the next.
         for _ in 0..<200 {
             var changes = client.changes.makeAsyncIterator()
             try await client.set(.generic("s"))
@@ -88,7 +89,7 @@ struct WatchTests {
         }
     }
 
-    @Test func `a second request on a connection that watches ends it, and the others are served`() throws {
+    @Test func `another request on a connection that watches ends it, and the others are served`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()
         let connection = try agent.connection()
@@ -97,7 +98,108 @@ struct WatchTests {
         #expect(try connection.reply() is ChangesReply)
         connection.send(StatusRequest(), 3)
         #expect(try connection.reply() == nil)
+        // Nor can one number stand for two.
+        let other = try agent.connection()
+        #expect(try other.greet() is StatusReply)
+        for _ in 0..<2 { other.send(WatchRequest(nil, from: nil), 2) }
+        #expect(try other.reply() is ChangesReply)
+        #expect(try other.reply() == nil)
         try client.add(.generic("s"))
         #expect(try client.sequence == 1)
+    }
+
+    @Test func `a program reads more sequences than there are connections, on one of them`() async throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        let all = (0..<Watches.mostOfProcess).map { _ in client.changes(matching: query) }
+        #expect(try client.status().clients == 2)
+        // Others have the places that are left, but this program no more watches.
+        let others = try (0..<AgentServer.mostClients - 3).map { _ in try agent.client() }
+        #expect(await first(others[0].changes) == .failed(.agent(.busy)))
+        #expect(try others.allSatisfy { try $0.status().state == .unlocked })
+        try await client.add(.generic("s"))
+        for changes in all { #expect(await first(changes) == .added) }
+        try client.lock()
+        for changes in all { #expect(await first(changes) == .locked) }
+    }
+
+    @Test func `one of many that ends leaves the others, and takes nothing more`() async throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        var other = client.changes(matching: query).makeAsyncIterator()
+        let one = Task { [query] in
+            var count = 0
+            for await _ in client.changes(matching: query) { count += 1 }
+            return count
+        }
+        try await client.add(.generic("s"))
+        #expect(await other.next()?.kind == .added)
+        one.cancel()
+        #expect(await one.value <= 1)
+        try await client.delete(matching: query)
+        #expect(await other.next()?.kind == .deleted)
+        #expect(try client.status().clients == 2)
+
+        let connection = try agent.connection()
+        #expect(try connection.greet(["default"]) is StatusReply)
+        for number: UInt32 in 2...3 {
+            connection.send(WatchRequest(query, from: nil), number)
+            #expect(try connection.reply() is ChangesReply)
+        }
+        connection.send(UnwatchRequest(2), 4)
+        #expect(try connection.reply() is DoneReply)
+        try await client.add(.generic("s"))
+        connection.send(UnwatchRequest(3), 5)
+        #expect(try connection.reply() is ChangesReply)
+        #expect(try connection.reply() is DoneReply)
+    }
+
+    @Test func `a slow reader hears many, and a quick one beside it each change`() async throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        var quick = client.changes(matching: query).makeAsyncIterator()
+        var slow = client.changes(matching: query).makeAsyncIterator()
+        for index in 0..<600 {
+            try await client.add(Item(.genericPassword(service: "s", account: "\(index)"), secret: Secret(text: "x")))
+            #expect(await quick.next()?.kind == .added)
+        }
+        #expect(await slow.next()?.kind == .many)
+    }
+
+    @Test func `readers of several groups and a bad query share a connection, and each hears what is its own`()
+        async throws
+    {
+        let agent = try TestAgent()
+        let client = try agent.unlocked(["A", "B"])
+        func changes(of group: String) -> ChangeSequence {
+            client.changes(matching: Query(.genericPassword, attributes: [.accessGroup: .string(group)]))
+        }
+        var (a, b) = (changes(of: "A").makeAsyncIterator(), changes(of: "B").makeAsyncIterator())
+        let bad = client.changes(matching: Query(.genericPassword, attributes: [.server: "x"]))
+        var heard: [ItemChange.Kind] = []
+        for await change in bad { heard.append(change.kind) }
+        #expect(heard == [.failed(.noSuchAttribute("srvr"))])
+        try await agent.client(["B"]).add(.generic("of B"))
+        try await agent.client(["A"]).add(.generic("of A"))
+        let (ofA, ofB) = (try #require(await a.next()?.query), try #require(await b.next()?.query))
+        #expect(try await client.first(ofA)?.service == "of A")
+        #expect(try await client.first(ofB)?.service == "of B")
+    }
+
+    @Test func `when the agent lets the connection go each reader hears it, and the next ones are told on a new one`()
+        async throws
+    {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        let all = (0..<3).map { _ in client.changes(matching: query) }
+        agent.server.reload()
+        for changes in all {
+            var heard: [ItemChange.Kind] = []
+            for await change in changes { heard.append(change.kind) }
+            #expect(heard == [.failed(.agent(.gone))])
+        }
+        var changes = client.changes(matching: query).makeAsyncIterator()
+        try await client.add(.generic("s"))
+        #expect(await changes.next()?.kind == .added)
     }
 }

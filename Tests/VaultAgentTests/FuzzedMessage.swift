@@ -90,7 +90,7 @@ enum FuzzedMessage {
                 IdleLimitRequest(600), StopRequest(), SyncRequest(withFingerprint: true),
                 SyncRequest(withFingerprint: false), FleetRequest(), HasConflictRequest(key),
                 HistoryLimitRequest(nil), HistoryLimitRequest(1000), DeletedItemsLimitRequest(nil),
-                DeletedItemsLimitRequest(0),
+                DeletedItemsLimitRequest(0), UnwatchRequest(7),
                 PurgeHistoryRequest([query, query], onlyDeleted: true),
             ]
         }

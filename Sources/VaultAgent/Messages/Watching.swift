@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
-internal import Dispatch
 internal import FoundationEssentials
-internal import Synchronization
 public import Vault
-internal import VaultCrypto
 
 /// Asks for changes. The first reply has none and says that they are told from now on; each that comes has one or more,
-/// for as long as the connection lasts, on which nothing else can be asked.
+/// until a `FailureReply` says that there will be none. On the connection only more of these can be asked for, each by
+/// a number of its own, and ``UnwatchRequest``.
 package struct WatchRequest: AgentRequest {
     package typealias Reply = ChangesReply
     package static let kind: UInt8 = 25
@@ -31,6 +28,17 @@ package struct WatchRequest: AgentRequest {
         query = try reader.read()
         sequence = try reader.read()
     }
+}
+
+/// Ends what a ``WatchRequest`` of the same connection has asked for.
+package struct UnwatchRequest: AgentRequest, ValueMessage {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 38
+    package static let onlyReads = true
+    /// The number of that request.
+    package let value: UInt32
+
+    package init(_ value: UInt32) { self.value = value }
 }
 
 /// The number of the newest commit.
@@ -90,61 +98,17 @@ extension ItemChange: MessageValue {
 extension AgentClient {
     public var sequence: UInt64 { get throws(VaultError) { try ask(SequenceRequest()).count } }
 
-    /// The agent tells them on a connection of their own. When it ends, the last element says so.
+    /// The agent tells all changes that a client asks for on one connection. When it ends, the last element says so.
     public func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence {
-        do throws(VaultError) {
-            var connection = try self.connect()
-            try connection.send(WatchRequest(query, from: sequence))
-            let first: Result<ChangesReply, VaultError> = try connection.receive(isPatient: false)
-            _ = try first.get()
-            return ChangeSequence(watching: connection)
-        } catch {
-            return ChangeSequence(failing: error)
-        }
-    }
-}
-
-extension ChangeSequence {
-    /// - Parameter connection: on which the agent tells changes.
-    fileprivate init(watching connection: consuming AgentConnection) {
-        let buffer = ChangeBuffer()
-        let line = connection.line
-        // A thread of its own: it waits for as long as the changes are read.
-        let held = Mutex<AgentConnection?>(consume connection)
-        let source = WatchedConnection(held)
-        DispatchQueue(label: "vault.watch").async { source.read(into: buffer) }
-        self.init(buffer) { line.hangUp() }
-    }
-}
-
-/// The connection of a watch, which one thread reads.
-private final class WatchedConnection: Sendable {
-    private let connection: Mutex<AgentConnection?>
-
-    init(_ connection: consuming Mutex<AgentConnection?>) { self.connection = connection }
-
-    func read(into buffer: ChangeBuffer) {
-        connection.withLock { held in
-            guard var connection = held.take() else { return }
-            var last = ItemChange(.many, sequence: 0)
-            var failure: VaultError?
-            while failure == nil {
-                do throws(VaultError) {
-                    let reply: Result<ChangesReply, VaultError> = try connection.receive(isPatient: true)
-                    for change in try reply.get().value {
-                        last = change
-                        buffer.offer(change)
-                    }
-                } catch {
-                    failure = error
-                }
+        var isSecondTry = false
+        while true {
+            do throws(VaultError) {
+                // Nil: the last reader that it had has just let it go.
+                if let changes = try watch().changes(matching: query, from: sequence) { return changes }
+            } catch {
+                guard error == .agent(.gone), !isSecondTry else { return ChangeSequence(failing: error) }
+                isSecondTry = true
             }
-            connection.line.end()
-            // An agent that ends in order says so itself.
-            if last.kind != .failed(.closed) {
-                buffer.offer(ItemChange(.failed(failure ?? .closed), sequence: last.sequence))
-            }
-            buffer.end()
         }
     }
 }

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+internal import Vault
+internal import VaultCrypto
+
+/// The connection on which an agent tells a client's changes, for any number of readers. A thread of its own takes what
+/// arrives for all of them, so that a slow reader keeps no other waiting. The connection ends with its last reader.
+final class AgentWatch: Sendable {
+    private struct Reader {
+        let buffer: ChangeBuffer
+        var last = ItemChange(.many, sequence: 0)
+        /// Told once, when the agent has answered the request; nil: it has been.
+        var beginning: Beginning?
+
+        /// Nothing comes any more.
+        func end(_ error: VaultError) {
+            if let beginning { return beginning.end(.failure(error)) }
+            // A sequence that ends in order has said why itself.
+            let isSaid = if case .failed(let said) = last.kind { said == .closed || error == .closed } else { false }
+            if !isSaid { buffer.offer(ItemChange(.failed(error), sequence: last.sequence)) }
+            buffer.end()
+        }
+    }
+
+    private struct State {
+        var readers: [UInt32: Reader] = [:]
+        /// Of the newest request. The greeting was the first.
+        var number: UInt32 = 1
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private let line: AgentConnection.Line
+    private let process = ForkMark.process
+
+    /// - Parameter connection: greeted, and nothing else asked on it.
+    init(_ connection: consuming AgentConnection) {
+        line = connection.line
+        let held = Mutex<AgentConnection?>(consume connection)
+        let incoming = Incoming(held)
+        DispatchQueue(label: "vault.watch").async { incoming.read(for: self) }
+    }
+
+    /// Whether it takes more readers. A forked child has none of the thread.
+    var isUsable: Bool { process == ForkMark.process && state.withLock { !$0.isOver } }
+
+    // MARK: Readers
+
+    /// Returns when the agent tells changes from now on.
+    ///
+    /// - Returns: nil when the connection takes no more readers.
+    /// - Throws: what the agent says; `.agent(.gone)` when the connection has ended meanwhile.
+    func changes(matching query: Query?, from sequence: UInt64?) throws(VaultError) -> ChangeSequence? {
+        let (buffer, beginning) = (ChangeBuffer(), Beginning())
+        let number = state.withLock { state -> UInt32? in
+            guard !state.isOver else { return nil }
+            let number = AgentWatch.nextNumber(&state)
+            state.readers[number] = Reader(buffer: buffer, beginning: beginning)
+            return number
+        }
+        guard let number else { return nil }
+        do throws(VaultError) {
+            try line.send(WatchRequest(query, from: sequence), number: number)
+            try beginning.wait()
+        } catch {
+            stop(number)
+            throw error
+        }
+        return ChangeSequence(buffer) { self.stop(number) }
+    }
+
+    private static func nextNumber(_ state: inout State) -> UInt32 {
+        repeat { state.number &+= 1 } while state.number == 0 || state.readers[state.number] != nil
+        return state.number
+    }
+
+    /// Nobody reads what a request has asked for.
+    private func stop(_ number: UInt32) {
+        // The socket is the parent's, too.
+        guard process == ForkMark.process else { return }
+        let next = state.withLock { state -> UInt32? in
+            guard state.readers.removeValue(forKey: number) != nil else { return nil }
+            state.isOver = state.isOver || state.readers.isEmpty
+            return AgentWatch.nextNumber(&state)
+        }
+        guard let next else { return }
+        // A connection that has ended tells nobody anything.
+        if isUsable { try? line.send(UnwatchRequest(number), number: next) } else { line.hangUp() }
+    }
+
+    // MARK: What arrives
+
+    /// - Throws: when nothing that comes after the frame can be relied on.
+    fileprivate func take(_ frame: Frame) throws(VaultError) {
+        var failure: VaultError?
+        do throws(MessageError) {
+            switch frame.kind {
+            case ChangesReply.kind: tell(try ChangesReply(frame).value, to: frame.number)
+            // Number 0 answers the connection.
+            case FailureReply.kind where frame.number == 0: failure = try FailureReply(frame).value
+            case FailureReply.kind: end(frame.number, try FailureReply(frame).value)
+            case DoneReply.kind: _ = try DoneReply(frame)
+            default: throw .invalid
+            }
+        } catch {
+            throw .agent(.protocolViolation)
+        }
+        if let failure { throw failure }
+    }
+
+    private func tell(_ changes: [ItemChange], to number: UInt32) {
+        let (buffer, beginning) = state.withLock { state in
+            if let last = changes.last { state.readers[number]?.last = last }
+            defer { state.readers[number]?.beginning = nil }
+            return (state.readers[number]?.buffer, state.readers[number]?.beginning)
+        }
+        for change in changes { buffer?.offer(change) }
+        beginning?.end(.success(()))
+    }
+
+    private func end(_ number: UInt32, _ error: VaultError) {
+        let (reader, isLast) = state.withLock { state in
+            let reader = state.readers.removeValue(forKey: number)
+            state.isOver = state.isOver || state.readers.isEmpty
+            return (reader, state.isOver)
+        }
+        // Before the error itself, with which another thread may ask on this connection.
+        if isLast { line.hangUp() }
+        reader?.end(error)
+    }
+
+    fileprivate func finish(_ error: VaultError) {
+        line.end()
+        let readers = state.withLock { state in
+            defer { state.readers = [:] }
+            state.isOver = true
+            return state.readers
+        }
+        for reader in readers.values { reader.end(error) }
+    }
+}
+
+/// The connection itself, which one thread reads.
+private final class Incoming: Sendable {
+    private let connection: Mutex<AgentConnection?>
+
+    init(_ connection: consuming Mutex<AgentConnection?>) { self.connection = connection }
+
+    func read(for watch: AgentWatch) {
+        connection.withLock { held in
+            guard var connection = held.take() else { return }
+            while true {
+                do throws(VaultError) { try watch.take(connection.receiveFrame(isPatient: true)) } catch {
+                    return watch.finish(error)
+                }
+            }
+        }
+    }
+}
+
+/// The agent's first answer to a request, for which the thread waits that has asked.
+private final class Beginning: Sendable {
+    private let result = Mutex<Result<Void, VaultError>?>(nil)
+    private let isThere = DispatchSemaphore(value: 0)
+
+    /// How long the answer may take, as that of other requests that no person is asked for.
+    private static let patience = DispatchTimeInterval.seconds(60)
+
+    func end(_ new: Result<Void, VaultError>) {
+        result.withLock { $0 = $0 ?? new }
+        isThere.signal()
+    }
+
+    /// - Throws: what the answer says; `.agent(.busy)` when it is late.
+    func wait() throws(VaultError) {
+        _ = isThere.wait(timeout: .now() + Beginning.patience)
+        try (result.withLock { $0 } ?? .failure(.agent(.busy))).get()
+    }
+}
