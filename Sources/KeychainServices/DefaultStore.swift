@@ -39,7 +39,7 @@ enum DefaultStore {
                 // The file was replaced, or this is a forked child: nothing was done, and a new handle may do it.
                 case _ where error.asksForReopening && DefaultVault.forget(vault): try call(try get())
                 // The agent was locked since; perhaps this process can do without it.
-                case .locked where vault is AgentClient && DefaultVault.forget(vault): try call(try get())
+                case .locked where DefaultVault.forget(vault): try call(try get())
                 default: throw error
                 }
             }
@@ -56,13 +56,11 @@ enum DefaultStore {
     /// - Throws: `.presenceRequired` when nobody can be asked, or may be; `.cancelled`, `.agent(.unanswered)` and
     ///   `.storage(.wrongPassphrase)` when they were; and as ``ItemRecord/secret(field:)``.
     static func secret(of record: ItemRecord, for people: Request.People) throws(VaultError) -> Secret? {
-        guard let agent = try get(for: people) as? AgentClient else { return try record.secret() }
-        do throws(VaultError) { return try agent.secret(of: record, field: nil, people.presence) } catch {
+        let store = try get(for: people)
+        do throws(VaultError) { return try store.secret(of: record, field: nil, presence: people.presence) } catch {
             // What a person has allowed has ended with the agent's connection: they are asked anew, or nobody is.
-            guard error == .presenceRequired, people.store != nil, let other = try get() as? AgentClient else {
-                throw error
-            }
-            return try other.secret(of: record, field: nil, people.presence)
+            guard error == .presenceRequired, people.store != nil else { throw error }
+            return try get().secret(of: record, field: nil, presence: people.presence)
         }
     }
 

@@ -58,10 +58,9 @@ extension Request {
         }
         guard !passing.isEmpty else { throw .itemNotFound }
         guard isOfIdentities else { return passing }
-        guard let agent = store as? AgentClient else { return try read(passing, query, from: store) }
         // What a person allows once is for all of them.
-        return try agent.withPresence(query.presence) { client throws(VaultError) in
-            try read(passing, query, from: client)
+        return try store.withPermission(query.presence) { store throws(VaultError) in
+            try read(passing, query, from: store)
         }
     }
 

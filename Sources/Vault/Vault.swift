@@ -11,6 +11,9 @@ public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
     /// what a person has to allow, those that do not match for that count as well.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
 
+    /// Whether items that can be read while unlocked only are out of reach.
+    var isLocked: Bool { get throws(VaultError) }
+
     /// How many older versions of an item are kept.
     var historyLimit: Int { get throws(VaultError) }
 

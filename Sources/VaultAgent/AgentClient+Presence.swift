@@ -67,12 +67,14 @@ extension AgentClient {
         return query
     }
 
-    /// Opens the secret of an item that was found, or a field of it.
-    ///
-    /// - Parameter presence: what to do when a person has to allow it.
-    /// - Throws: as ``secret(of:field:)``.
-    package func secret(
-        of record: ItemRecord, field: String?, _ presence: Query.Presence
+    public func withPermission<R>(
+        _ presence: Query.Presence, _ body: (any ItemStore) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        try withPresence(presence) { client throws(VaultError) in try body(client) }
+    }
+
+    public func secret(
+        of record: ItemRecord, field: String?, presence: Query.Presence
     ) throws(VaultError) -> Secret? {
         let request = SecretRequest(StoredItem.Key(record), field: field)
         return try withPresence(presence) { client throws(VaultError) in try client.ask(request).value }

@@ -21,6 +21,7 @@ public final class AgentClient: OpenVault {
     private let hello: any Hello
     private let connection: Mutex<Connected>
     private let howToAsk = Mutex(Asking.byDoor)
+    private let unlocking = Mutex<(@Sendable (AgentClient) throws(VaultError) -> Void)?>(nil)
     private let isBound = Atomic(false)
     private let watching = Mutex<AgentWatch?>(nil)
     /// Whether it lives on a connection that a person has allowed something on, and on no other.
@@ -92,6 +93,13 @@ public final class AgentClient: OpenVault {
         set { howToAsk.withLock { $0 = newValue } }
     }
 
+    /// Called once, when a request finds the vault locked: the program is to unlock it, and the request is made again,
+    /// of which nothing was done. Nil: the request ends with `.locked`.
+    package var whenLocked: (@Sendable (AgentClient) throws(VaultError) -> Void)? {
+        get { unlocking.withLock { $0 } }
+        set { unlocking.withLock { $0 = newValue } }
+    }
+
     /// Whether the rights of the ``greeting`` were decided by, and the client is of no more use once the agent says
     /// others: the request that would be the first by those ends with `.agent(.gone)` or `.agent(.notRunning)`.
     package var isBoundToRights: Bool {
@@ -148,12 +156,23 @@ public final class AgentClient: OpenVault {
     }
 
     /// Sends requests that belong together and reads the replies. What only reads is asked once more when the agent has
-    /// let the connection go: nobody needs to hear that a look may have happened or not.
+    /// let the connection go: nobody needs to hear that a look may have happened or not. What the agent refuses since
+    /// the vault is locked is asked once more by ``whenLocked``.
     ///
     /// - Parameter isLast: whether no reply comes after this one.
     /// - Returns: one reply or more.
     func exchange<Request: AgentRequest>(
         _ requests: [Request], isPatient: Bool = true, until isLast: (Request.Reply) -> Bool = { _ in true }
+    ) throws(VaultError) -> [Request.Reply] {
+        do throws(VaultError) { return try exchangeSurely(requests, isPatient, isLast) } catch {
+            guard error == .locked, let unlock = unlocking.withLock({ $0.take() }) else { throw error }
+            try unlock(self)
+            return try exchangeSurely(requests, isPatient, isLast)
+        }
+    }
+
+    private func exchangeSurely<Request: AgentRequest>(
+        _ requests: [Request], _ isPatient: Bool, _ isLast: (Request.Reply) -> Bool
     ) throws(VaultError) -> [Request.Reply] {
         do throws(VaultError) { return try exchangeOnce(requests, isPatient, isLast) } catch {
             guard error == .agent(.gone), Request.onlyReads else { throw error }

@@ -28,7 +28,7 @@ struct VaultAccess {
     ///
     /// - Parameters:
     ///   - givesWay: whether a rule for this command may have other groups than these.
-    ///   - onlyReads: the command's first act in the vault is a query, and nothing is lost when it comes a second time.
+    ///   - onlyReads: whether a locked agent is asked first, and a person only for what it does not serve.
     init(
         _ options: VaultOptions, groups: AccessGroups, givesWay: Bool = false, purpose: AgentClient.Purpose,
         onlyReads: Bool
@@ -70,34 +70,79 @@ struct VaultAccess {
         }
     }
 
-    /// Runs the command on the vault.
-    func withVault<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+    /// Runs the command on the vault. When the agent turns out to be locked in the midst of it, a person is asked, and
+    /// what the command had asked of the agent is asked again; the body goes on.
+    ///
+    /// - Parameters:
+    ///   - asksWhenLocked: whether a person may be asked in the midst of the command.
+    ///   - dialog: makes what asks them where there is no terminal.
+    ///   - body: runs once.
+    func withVault<R>(
+        asksWhenLocked: Bool = true, dialog: (@Sendable () -> PassphraseDialog?)? = nil,
+        _ body: (any CommandVault) throws -> R
+    ) throws -> R {
         try options.naming(locked) {
-            if case .agent(let client) = way { ask(with: client) }
-            if case .lockedAgent(let client) = way { ask(with: client) }
+            let failure = UnlockFailure()
             switch way {
             case .agent(let client):
-                do { return try body(client) } catch VaultError.locked where client.greeting.state == .unlocked {
-                    // It was locked since, or the vault has got a new key: nothing was done yet.
-                    if unlocking.hasSource { return try withOwnKey(body) }
-                    guard Terminal() != nil else { throw VaultError.locked }
-                    try VaultAccess.unlock(client, unlocking, locked, noting: typed)
-                    return try body(client)
+                // Another way to open it is better than a prompt.
+                if unlocking.hasSource, client.greeting.state == .unlocked, try !VaultAccess.hasKeys(client) {
+                    return try withOwnKey(body)
                 }
+                let isAskedByTerminal = client.greeting.state == .unlocked && Terminal() != nil
+                if asksWhenLocked, !unlocking.hasSource, isAskedByTerminal || dialog != nil {
+                    unlock(client, noting: failure, dialog: isAskedByTerminal ? nil : dialog)
+                }
+                return try with(client, failure, body)
             case .lockedAgent(let client):
-                if onlyReads {
-                    do { return try body(client) } catch VaultError.locked {
-                        // Now a person has to be asked.
-                    }
+                if asksWhenLocked, onlyReads {
+                    unlock(client, noting: failure)
+                } else {
+                    try VaultAccess.unlock(client, unlocking, locked, noting: typed)
                 }
-                try VaultAccess.unlock(client, unlocking, locked, noting: typed)
-                return try body(client)
+                return try with(client, failure, body)
             case .ownKey: return try withOwnKey(body)
             }
         }
     }
 
-    private func withOwnKey<R>(_ body: (any OpenVault) throws -> R) throws -> R {
+    /// Whether the agent still serves what it did: it may have been locked since it was found, or the vault have got a
+    /// new key, which the agent sees when it looks.
+    private static func hasKeys(_ client: AgentClient) throws(VaultError) -> Bool {
+        do throws(VaultError) { _ = try client.sequence } catch {
+            guard error == .locked else { throw error }
+            return false
+        }
+        return try !client.isLocked
+    }
+
+    private func with<R>(
+        _ client: AgentClient, _ failure: UnlockFailure, _ body: (any CommandVault) throws -> R
+    ) throws -> R {
+        ask(with: client)
+        defer { client.whenLocked = nil }
+        do { return try body(client) } catch let error as VaultError where error == failure.value?.said {
+            throw failure.value?.reason ?? error
+        }
+    }
+
+    /// Has the agent's client ask for the passphrase, once, when it finds the vault locked.
+    private func unlock(
+        _ client: AgentClient, noting failure: UnlockFailure, dialog: (@Sendable () -> PassphraseDialog?)? = nil
+    ) {
+        let (locked, unlocking, typed) = (locked, unlocking, typed)
+        client.whenLocked = { client throws(VaultError) in
+            do {
+                try VaultAccess.unlock(client, unlocking, locked, dialog: dialog?(), noting: typed)
+            } catch {
+                let said = error as? VaultError ?? VaultAccess.error(error, else: .locked)
+                failure.value = (said, error)
+                throw said
+            }
+        }
+    }
+
+    private func withOwnKey<R>(_ body: (any CommandVault) throws -> R) throws -> R {
         try options.withOpened(groups) { vault, secret in
             // The passphrase that the command was given is what an item that demands a person wants.
             try body(secret.kind.takesPassphrase ? vault.attended() : vault)
@@ -113,7 +158,7 @@ struct VaultAccess {
             do {
                 try VaultAccess.authenticate(client, unlocking, locked, typed)
             } catch let error as VaultError { throw error } catch {
-                throw VaultAccess.error(error)
+                throw VaultAccess.error(error, else: .presenceRequired)
             }
         }
     }
@@ -132,11 +177,11 @@ struct VaultAccess {
     }
 
     /// What the command's own error is for the client that had it ask.
-    private static func error(_ error: any Error) -> VaultError {
+    private static func error(_ error: any Error, else other: VaultError) -> VaultError {
         switch CommandLineTool.failure(error)?.status {
         case .wrongPassphrase: .storage(.wrongPassphrase)
         case .cancelled, .interrupted: .cancelled
-        default: .presenceRequired
+        default: other
         }
     }
 
@@ -174,6 +219,17 @@ struct VaultAccess {
             try Progress.during("unlocking") { _ in try client.unlock(with: secret) }
             if case .passphrase(let passphrase) = secret { typed?.value = passphrase }
         }
+    }
+}
+
+/// Why a person who was asked in the midst of a command did not unlock the agent.
+private final class UnlockFailure: Sendable {
+    private let held = Mutex<(said: VaultError, reason: any Error)?>(nil)
+
+    /// The error that the command was told, and the one that it ends with.
+    var value: (said: VaultError, reason: any Error)? {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
     }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Synchronization
 import TestSupport
 import Testing
 import Vault
@@ -7,6 +8,27 @@ import VaultCrypto
 
 /// A client of an agent is a vault like any other.
 struct ClientTests {
+    @Test func `a request that finds the vault locked is made again once the program has unlocked it`() throws {
+        let agent = try TestAgent()
+        let client = try agent.unlocked()
+        try client.lock()
+        let passphrase = agent.passphrase
+        let asked = Mutex(0)
+        client.whenLocked = { client throws(VaultError) in
+            asked.withLock { $0 += 1 }
+            try client.unlock(with: .passphrase(passphrase))
+        }
+        try client.add(.generic("mail", "s3cret"))
+        #expect(asked.withLock { $0 } == 1)
+        #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
+        // That was once.
+        try client.lock()
+        #expect(throws: VaultError.locked) { try client.copyMatching(Query(.genericPassword)) }
+        client.whenLocked = { _ throws(VaultError) in throw .cancelled }
+        #expect(throws: VaultError.cancelled) { try client.set(.generic("mail", "other")) }
+        #expect(try client.isLocked && client.sequence == 1)
+    }
+
     @Test func `the verbs do through an agent what they do without one`() throws {
         let agent = try TestAgent()
         let client = try agent.unlocked()

@@ -62,6 +62,32 @@ public protocol ItemStore: SecretSource {
 
     /// The number of the newest commit: what was found after it was read is no older.
     var sequence: UInt64 { get throws(VaultError) }
+
+    /// Opens the secret of an item that was found, or a field of it, also where a person has to allow that.
+    ///
+    /// - Parameters:
+    ///   - field: its name; nil: the secret itself.
+    ///   - presence: what to do then. A store that cannot have a person asked throws `.presenceRequired`.
+    /// - Throws: as ``SecretSource/secret(of:field:)``; `.presenceRequired`.
+    func secret(of record: ItemRecord, field: String?, presence: Query.Presence) throws(VaultError) -> Secret?
+
+    /// Runs a body that only reads. When a person has to allow that, and does, it runs once more: on a store to which
+    /// they have allowed all that the body reads.
+    func withPermission<R>(
+        _ presence: Query.Presence, _ body: (any ItemStore) throws(VaultError) -> R
+    ) throws(VaultError) -> R
+}
+
+extension ItemStore {
+    public func secret(of record: ItemRecord, field: String?, presence: Query.Presence) throws(VaultError) -> Secret? {
+        try record.secret(field: field)
+    }
+
+    public func withPermission<R>(
+        _ presence: Query.Presence, _ body: (any ItemStore) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        try body(self)
+    }
 }
 
 extension ItemStore {

@@ -73,6 +73,8 @@ extension AgentClient {
     /// What the agent says of itself. Asking is no use of it.
     public func status() throws(VaultError) -> AgentStatus { try ask(StatusRequest(), isPatient: false).value }
 
+    public var isLocked: Bool { get throws(VaultError) { try status().state != .unlocked } }
+
     /// Waits until nobody else is being asked for the passphrase.
     ///
     /// - Returns: what there is to do by then. Until this client goes, or has unlocked the vault, all others wait in

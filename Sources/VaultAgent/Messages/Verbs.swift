@@ -181,7 +181,7 @@ extension AgentClient {
     }
 
     public func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? {
-        try secret(of: record, field: field, .asked(reason: nil))
+        try secret(of: record, field: field, presence: .asked(reason: nil))
     }
 
     public func lockedCount(matching query: Query) throws(VaultError) -> Int { try count(LockedCountRequest(query)) }

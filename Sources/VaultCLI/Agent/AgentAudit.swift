@@ -36,9 +36,7 @@ struct Audit: ParsableCommand {
             // First: the agent writes this look down as well.
             names = json ? [:] : try Audit.names(in: vault)
             content = FileManager.default.contents(atPath: path) ?? Data()
-            if let client = vault as? AgentClient { return try client.checkAuditLog() }
-            guard let vault = vault as? Vault else { throw VaultError.unimplemented }
-            return try AuditLog.check(with: vault, in: directory)
+            return try vault.checkAuditLog(in: directory)
         }
         if json {
             try Output.write(JSONText.escaped(Array(content).span).span)

@@ -24,11 +24,9 @@ struct Browse: ParsableCommand {
 
     func run() throws {
         guard Terminal() != nil else { throw CommandError.usage("there is no terminal to browse at") }
-        try vault.access(.named(group)).withVault { vault in
-            do { try BrowseSession(vault).run(patience: Browse.patience) } catch VaultError.locked {
-                // A session that began anew would have lost what ^Z takes back.
-                throw CommandError(VaultError.locked)
-            }
+        // Nobody is asked on a screen that shows something else.
+        try vault.access(.named(group)).withVault(asksWhenLocked: false) { vault in
+            try BrowseSession(vault).run(patience: Browse.patience)
         }
     }
 }

@@ -70,26 +70,6 @@ extension VaultOptions {
     }
 }
 
-extension OpenVault {
-    func fleetLook() throws(VaultError) -> FleetLook {
-        if let agent = self as? AgentClient { return try agent.fleet() }
-        guard let vault = self as? Vault else { throw .unimplemented }
-        let look = FleetLook(of: vault)
-        // The file is named where it was opened.
-        if case .vault(let error)? = look.failure { throw error }
-        return look
-    }
-
-    fileprivate func synced(withFingerprint: Bool) throws -> SyncResult {
-        if let agent = self as? AgentClient { return try agent.sync(withFingerprint: withFingerprint) }
-        guard let vault = self as? Vault else { throw VaultError.unimplemented }
-        let result = SyncResult(syncing: vault, engines: .all(.system), withFingerprint: withFingerprint)
-        // The file is named where it was opened.
-        if case .vault(let error)? = result.failure { throw error }
-        return result
-    }
-}
-
 extension SyncResult {
     /// Whether a folder cannot be written to by the agent alone: its service sees most of the file system read-only.
     fileprivate var isBeyondAgent: Bool {

@@ -42,26 +42,28 @@ enum HelperAccess {
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said
     }
 
-    /// Runs a body on the groups of the vault that the user's own programs trust. While it is locked a person is asked:
-    /// at the terminal if there is one, else by pinentry.
+    /// Runs a body, once, on the groups of the vault that the user's own programs trust. While it is locked a person is
+    /// asked: at the terminal if there is one, else by pinentry.
     ///
     /// - Throws: code 4 when nobody can be asked.
     static func withVault<R>(
-        _ options: VaultOptions, for command: String, onlyReads: Bool, _ body: (any OpenVault) throws -> R
+        _ options: VaultOptions, for command: String, onlyReads: Bool, _ body: (any CommandVault) throws -> R
     ) throws -> R {
-        do {
-            return try options.trustedAccess(onlyReads: onlyReads).withVault(body)
-        } catch let error as CommandError where error.status == .locked {
-            let locked = try options.locked()
-            guard Terminal() == nil, !options.unlocking.hasSource,
-                let dialog = PassphraseDialog(asksFor: locked.givenPath, command)
-            else { throw error }
+        let locked = try options.locked()
+        let asks = Terminal() == nil && !options.unlocking.hasSource
+        let dialog = { @Sendable [path = locked.givenPath] in PassphraseDialog(asksFor: path, command) }
+        let access: VaultAccess
+        do { access = try options.trustedAccess(onlyReads: onlyReads) } catch let error as CommandError
+            where error.status == .locked
+        {
+            guard asks, let dialog = dialog() else { throw error }
             let client = try AgentLauncher.agent(of: locked)
             try options.naming(locked) {
                 try VaultAccess.unlock(client, options.unlocking, locked, dialog: dialog)
             }
-            return try options.trustedAccess(onlyReads: onlyReads).withVault(body)
+            access = try options.trustedAccess(onlyReads: onlyReads)
         }
+        return try access.withVault(dialog: asks && dialog() != nil ? dialog : nil, body)
     }
 
     static func write(_ secret: Secret) throws { try secret.withBytes { try Output.write($0) } }

@@ -45,7 +45,7 @@ struct Edit: ParsableCommand {
                 let (secret, fields) = part.parts(new)
                 let changes = ItemChanges(secret: secret, fields: fields.mapValues { .some($0) })
                 do throws(VaultError) { try vault.update(record, with: changes) } catch {
-                    // Not as it is: a vault that was locked meanwhile would be asked for everything again.
+                    // With what was typed, which is nowhere else.
                     throw Unsaved(record: record, new: new, changes: changes, reason: error)
                 }
             }
@@ -54,7 +54,7 @@ struct Edit: ParsableCommand {
         }
     }
 
-    /// Tries again for as long as the person wants that: what they typed is nowhere else.
+    /// Tries again for as long as the person wants that.
     private func save(_ unsaved: Unsaved) throws {
         var failure = CommandError(unsaved.reason)
         // What is to be done about these two is plain.

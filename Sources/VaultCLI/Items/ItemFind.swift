@@ -89,7 +89,7 @@ struct Find: ParsableCommand {
 
     /// How many items match that a locked vault does not show.
     private func leftOut(by vault: any OpenVault) throws -> Int {
-        guard let client = vault as? AgentClient, try client.status().state == .locked else { return 0 }
+        guard try vault.isLocked else { return 0 }
         return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1) }
     }
 

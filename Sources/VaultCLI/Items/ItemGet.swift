@@ -63,17 +63,11 @@ struct Get: ParsableCommand {
     }
 
     /// A person is told, and a script pays nothing for it.
-    private func noteConflict(of item: Item, in vault: any OpenVault) {
-        guard Terminal.isTerminal(STDERR_FILENO), let record = item.record, vault.hasConflict(record) else { return }
+    private func noteConflict(of item: Item, in vault: any CommandVault) {
+        guard Terminal.isTerminal(STDERR_FILENO), let record = item.record,
+            (try? vault.hasConflict(record)) == true
+        else { return }
         Output.note("this item has a conflict: see 'vault conflicts'")
-    }
-}
-
-extension OpenVault {
-    /// False also where that cannot be found out.
-    fileprivate func hasConflict(_ record: ItemRecord) -> Bool {
-        if let agent = self as? AgentClient { return (try? agent.hasConflict(record)) == true }
-        return (try? (self as? Vault)?.hasConflict(record.id)) == true
     }
 }
 
