@@ -73,3 +73,10 @@ struct ClientProcess: Sendable {
     /// The systemd unit, from the name of the control group: the last part of it that is a service or a scope.
     var unit: String? { cgroup.flatMap { ProcessTable.unit(inCgroup: $0) } }
 }
+
+extension ClientProcess {
+    /// The names that it rests by. Without rules and without a log nobody has looked at it before.
+    var names: [Refusals.Name] {
+        Refusals.Name.of(process: id, startTime: ProcessTable.startTime(of: id), cgroup: cgroup)
+    }
+}

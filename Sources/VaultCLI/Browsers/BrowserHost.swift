@@ -43,7 +43,7 @@ struct BrowserHost: HelperCommand {
             throw CommandError(.inputOutput, "the browser has gone")
         }
         let vaultHouse = VaultHouse(try vault.file.path(), vault.unlocking)
-        let stop = PromptStop()
+        guard let stop = PromptStop() else { throw CommandError(.inputOutput, "too many open files") }
         let house = AgentBrowserHouse(vaultHouse, client: browser, until: stop) { vaultHouse.vaultID }
         let host = NativeHost(house, input: STDIN_FILENO, output: STDOUT_FILENO, until: stop)
         host.follow(house)

@@ -17,12 +17,17 @@ package final class PresenceDoor: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "vault.presence")
     private let patience: Duration
+    private let begins: @Sendable () -> Void
 
     /// Offers to ask, as long as there is an agent and a place where people can be asked.
     ///
-    /// - Parameter patience: after which it looks again for an agent or a place that was not there.
-    package init(_ house: any DoorHouse, patience: Duration = .seconds(5)) {
-        (self.house, self.patience) = (house, patience)
+    /// - Parameters:
+    ///   - patience: after which it looks again for an agent or a place that was not there.
+    ///   - begins: called each time an agent has taken the offer.
+    package init(
+        _ house: any DoorHouse, patience: Duration = .seconds(5), begins: @escaping @Sendable () -> Void = {}
+    ) {
+        (self.house, self.patience, self.begins) = (house, patience, begins)
         offer()
     }
 
@@ -41,7 +46,7 @@ package final class PresenceDoor: Sendable {
         queue.async { [weak self] in
             guard let self, let call = self.begin() else { return }
             if self.house.canAsk, let agent = try? self.house.agent(for: nil) {
-                try? agent.offerToAsk(call) { self.hear($0, agent) }
+                try? agent.offerToAsk(call, begins: self.begins) { self.hear($0, agent) }
             }
             self.stop(nil)
             let patience = self.patience
@@ -64,7 +69,10 @@ package final class PresenceDoor: Sendable {
         switch event {
         case .withdrawn(let id): stop(id)
         case .asked(let question):
-            let stop = PromptStop()
+            guard let stop = PromptStop() else {
+                DispatchQueue(label: "vault.presence.prompt").async { try? agent.answer(question.id, .unavailable) }
+                return
+            }
             let isOpen = state.withLock { state in
                 if !state.isClosed { state.asked = (question.id, stop) }
                 return !state.isClosed

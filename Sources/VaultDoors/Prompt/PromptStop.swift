@@ -6,23 +6,25 @@ internal import Synchronization
 /// Ends a question from another thread: the vault was unlocked elsewhere, or the program that asked has gone.
 package final class PromptStop: Sendable {
     private let isSet = Atomic(false)
-    /// One end of a pipe, which poll(2) finds readable once the other is closed; -1: there is none.
+    /// One end of a pipe, which poll(2) finds readable once the other is closed.
     let descriptor: Int32
     private let writing: Mutex<Int32>
 
-    package init() {
+    /// Nil: there are no descriptors for it. A question without them would stay when nobody wants to know any more.
+    package init?() {
         var ends: [Int32] = [-1, -1]
-        unsafe ends.withUnsafeMutableBufferPointer { ends in
+        let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
             // It has room for both.
-            if let first = ends.baseAddress { _ = unsafe clinux_pipe(first) }
+            unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
         }
+        guard result == 0 else { return nil }
         descriptor = ends[0]
         writing = Mutex(ends[1])
     }
 
     deinit {
         stop()
-        if descriptor >= 0 { close(descriptor) }
+        close(descriptor)
     }
 
     package var isStopped: Bool { isSet.load(ordering: .acquiring) }

@@ -18,8 +18,10 @@ struct SSHLine: Sendable {
     var descriptor: Int32?
 
     /// Runs what asks a person, and ends the question when the client goes away.
-    func watched<R>(_ body: (PromptStop) -> R) -> R {
-        let stop = PromptStop()
+    ///
+    /// - Returns: nil when there are no descriptors for that.
+    func watched<R>(_ body: (PromptStop) -> R) -> R? {
+        guard let stop = PromptStop() else { return nil }
         guard let descriptor else { return body(stop) }
         let ended = DispatchSemaphore(value: 0)
         let watch = DoorSource(descriptor, on: "vault.ssh.line") { source in

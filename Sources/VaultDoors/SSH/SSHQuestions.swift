@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 internal import Synchronization
+internal import VaultAgent
 internal import VaultCrypto
 
 /// What an agent asks its person: one question at a time, each for a client that waits for the answer.
@@ -13,6 +14,8 @@ final class SSHQuestions: Sendable {
         var asked: ContinuousClock.Instant?
         /// What a person is being asked.
         var question: PromptStop?
+        /// Of keys.
+        var refusals = Refusals()
         var isClosing = false
     }
 
@@ -24,9 +27,14 @@ final class SSHQuestions: Sendable {
     /// Held by the question that is being asked.
     private let asking = DispatchSemaphore(value: 1)
 
-    init(_ person: any SSHPerson, _ clock: SSHClock) { (self.person, self.clock) = (person, clock) }
+    private let start: ContinuousClock.Instant
 
-    /// Asks whether a key may be used.
+    init(_ person: any SSHPerson, _ clock: SSHClock) {
+        (self.person, self.clock, start) = (person, clock, clock.now())
+    }
+
+    /// Asks whether a key may be used. After a no, or none, the client and its systemd unit are denied for a while
+    /// without a question.
     ///
     /// - Throws: `.denied` for every answer but yes.
     func confirm(
@@ -37,9 +45,26 @@ final class SSHQuestions: Sendable {
         let question =
             ["Use the ssh key \(PromptQuestion.quoted(comment, longest: 100))", fingerprint]
             + PromptQuestion.askerLines(client, isForwarded: session.isForwarded, end: "?")
-        let outcome = ask(line) { stop in self.person.confirm(question, for: client, until: stop) }
+        let names = Refusals.Name.of(process: client.process, startTime: client.startTime)
+        let outcome = ask(line) { stop in
+            // The person may have said no to another connection of the process while this one waited for its turn.
+            let now = self.sinceStart
+            guard !self.state.withLock({ $0.refusals.isResting(names, at: now) }) else { return .unavailable }
+            let outcome = self.person.confirm(question, for: client, until: stop)
+            let end = self.sinceStart
+            self.state.withLock { state in
+                switch outcome {
+                case .done: state.refusals.forget(names)
+                case .dismissed: state.refusals.note(names, at: end)
+                case .unavailable, .failed: break
+                }
+            }
+            return outcome
+        }
         guard outcome == .done else { throw .denied }
     }
+
+    private var sinceStart: Duration { start.duration(to: clock.now()) }
 
     /// Has the vault unlocked.
     ///
@@ -65,7 +90,7 @@ final class SSHQuestions: Sendable {
         defer { places.signal() }
         asking.wait()
         defer { asking.signal() }
-        return line.watched { stop in
+        let outcome = line.watched { stop in
             let isClosing = state.withLock { state in
                 state.question = stop
                 return state.isClosing
@@ -73,6 +98,7 @@ final class SSHQuestions: Sendable {
             defer { state.withLock { $0.question = nil } }
             return isClosing ? .dismissed : question(stop)
         }
+        return outcome ?? .unavailable
     }
 
     /// Nobody is asked any more. Waits until what asked has gone from the screen.

@@ -8,12 +8,18 @@ final class Question {
         case search(String)
     }
 
-    let stop = PromptStop()
+    let stop: PromptStop
     /// On whose behalf it is asked.
     private(set) var clients: Set<DoorClient> = []
     private var holders: Set<Holder> = []
     private var waiting: [Int: (program: ServiceProgram, end: CheckedContinuation<PromptOutcome?, Never>)] = [:]
     private var number = 0
+
+    /// Nil: there are no descriptors for it.
+    init?() {
+        guard let stop = PromptStop() else { return nil }
+        self.stop = stop
+    }
 
     func join(_ holder: Holder, _ client: DoorClient) {
         holders.insert(holder)

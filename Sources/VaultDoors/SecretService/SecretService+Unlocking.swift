@@ -7,8 +7,8 @@ internal import VaultBus
 extension SecretService {
     /// The most objects of one call: a prompt keeps them.
     private static let mostObjects = 16 << 10
-    /// How long a prompt may take, and how long a process that was told no does not ask again.
-    private static let patience = (prompt: Duration.seconds(120), afterDismissal: Duration.seconds(30))
+    /// How long a prompt may take.
+    private static let patience = Duration.seconds(120)
 
     // MARK: Calls
 
@@ -114,7 +114,7 @@ extension SecretService {
             var makes = false
             if case .createCollection = prompt.purpose { makes = !house.hasVault }
             let outcome = await ask(
-                .prompt(number), client, patience: SecretService.patience.prompt, makesVault: makes)
+                .prompt(number), client, patience: SecretService.patience, makesVault: makes)
             question?.leave(.prompt(number))
             await complete(number, client, isDone: outcome == .done)
         }
@@ -167,10 +167,7 @@ extension SecretService {
     ) async -> PromptOutcome? {
         // One that has gone while its call was answered would keep the question open.
         guard clients[client.name] != nil, !isClosing else { return .dismissed }
-        if let end = dismissals[client.process] {
-            guard end + SecretService.patience.afterDismissal < .now else { return .dismissed }
-            dismissals[client.process] = nil
-        }
+        guard !dismissals.isResting([client.process.name], at: sinceBeginning) else { return .dismissed }
         // One that nobody wants to know any more has an answer that is meant for nobody.
         while let asked = self.question, asked.stop.isStopped {
             _ = await withCheckedContinuation { _ = asked.wait($0, ServiceProgram(client.process)) }
@@ -180,8 +177,8 @@ extension SecretService {
             question = asked
             question.join(holder, client.process)
         } else {
-            guard house.canAsk else { return .unavailable }
-            question = Question()
+            guard house.canAsk, let new = Question() else { return .unavailable }
+            question = new
             self.question = question
             question.join(holder, client.process)
             let (house, process, stop) = (house, client.process, question.stop)
@@ -218,9 +215,14 @@ extension SecretService {
         for client in clients.values where question.clients.contains(client.process) {
             if (try? await unlockedView(for: client)) != nil { outcome = .done }
         }
+        if outcome == .done { dismissals.forget(question.clients.map(\.name)) }
         if outcome == .dismissed, !question.stop.isStopped {
-            for client in question.clients { dismissals[client] = .now }
+            dismissals.note(question.clients.map(\.name), at: sinceBeginning)
         }
         question.end(outcome)
     }
+}
+
+extension DoorClient {
+    fileprivate var name: Refusals.Name { .process(process, startTime: startTime) }
 }

@@ -72,8 +72,10 @@ package actor SecretService {
     var waiting: [ServiceProgram: Int] = [:]
     var question: Question?
     var lists = ListTimer()
-    /// When a person has told a process no.
-    var dismissals: [DoorClient: ContinuousClock.Instant] = [:]
+    /// Processes that a person has told no.
+    var dismissals = Refusals()
+    private let beginning = ContinuousClock.now
+    var sinceBeginning: Duration { beginning.duration(to: .now) }
     private var number = 0
 
     /// The most calls that are answered at the same time: each keeps its message, which may have 16 MiB.

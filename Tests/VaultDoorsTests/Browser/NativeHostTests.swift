@@ -16,10 +16,11 @@ struct NativeHostTests {
     private final class Running {
         private let input = Pipe()
         private let output = Pipe()
-        let stop = PromptStop()
+        let stop: PromptStop
         private let worker: Worker<NativeFrameError?>
 
-        init(_ house: any BrowserHouse, following agents: AgentBrowserHouse? = nil) {
+        init(_ house: any BrowserHouse, following agents: AgentBrowserHouse? = nil) throws {
+            stop = try #require(PromptStop())
             let (read, write) = (input.fileHandleForReading, output.fileHandleForWriting)
             let host = NativeHost(
                 house, input: read.fileDescriptor, output: write.fileDescriptor, until: stop)
@@ -55,7 +56,7 @@ struct NativeHostTests {
 
     @Test func `a frame that is too long ends the host, which says nothing to it`() async throws {
         try await aside {
-            let running = Running(try TestBrowserHouse(TemporaryDirectory()))
+            let running = try Running(try TestBrowserHouse(TemporaryDirectory()))
             try running.send("{}")
             #expect(try running.receive()["errorCode"] as? String == "12")
             let length = UInt32(NativeFrames.limit + 1)
@@ -70,7 +71,7 @@ struct NativeHostTests {
             for (bytes, error) in [([], nil), ([1, 0], .truncated), ([9, 0, 0, 0, 1], .truncated)]
                 as [([UInt8], NativeFrameError?)]
             {
-                let running = Running(try TestBrowserHouse(TemporaryDirectory()))
+                let running = try Running(try TestBrowserHouse(TemporaryDirectory()))
                 if !bytes.isEmpty { try running.send(bytes) }
                 try running.close()
                 #expect(try running.end() == error)
@@ -101,7 +102,7 @@ struct NativeHostTests {
                 asked.signal()
                 goOn.wait()
             }
-            let running = Running(client.house)
+            let running = try Running(client.house)
             let key = base64(client.pair.publicKey)
             let nonce = client.nonce()
             try running.send(
@@ -138,10 +139,10 @@ struct NativeHostTests {
             let socket = try AgentSocket.make(house.address)
             try server.start(on: socket.descriptor)
             let client = try #require(DoorClient(getpid()))
-            let stop = PromptStop()
+            let stop = try #require(PromptStop())
             let agents = AgentBrowserHouse(house, client: client, until: stop) { [UInt8](repeating: 1, count: 16) }
             #expect(agents.openStore() == nil)
-            let running = Running(agents, following: agents)
+            let running = try Running(agents, following: agents)
             try running.send("{}")
             _ = try running.receive()
             try house.unlockNow()

@@ -15,6 +15,9 @@ struct DoorLoopTests {
             limit.rlim_cur = 0
             guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Errno.badAddress }
             #expect(DoorLoop(label: "without") == nil)
+            // A question would not hear that nobody wants to know any more.
+            #expect(PromptStop() == nil)
+            #expect(SSHLine().watched { _ in true } == nil)
             #expect(throws: DoorError.noDescriptors) {
                 try SecretService.start(.secretService, at: "unix:path=/nowhere", house: house) { _ in }
             }

@@ -137,7 +137,7 @@ struct SSHAgentTests {
     @Test func `a person is asked before each use, with the key and the program, and no is no`() throws {
         #expect(line.ask(try SSHSamples.adding("ed25519", comment: "mine", constraints: confirm)) == SSHSamples.success)
         #expect(try line.comments() == ["mine"])
-        world.says(.done, .dismissed, .unavailable)
+        world.says(.done, .unavailable, .dismissed)
         let request = try SSHSamples.signing("ed25519.pub")
         #expect(try SSHWorld.isSignature(line.ask(request), by: "ed25519.pub", of: SSHSamples.message))
         #expect(line.ask(request) == SSHSamples.failure)
@@ -148,6 +148,27 @@ struct SSHAgentTests {
                 "for 'ssh' (process 7)?",
             ])
         #expect(world.asked.count == 3)
+    }
+
+    @Test func `after a no nobody is asked for the program for half a minute, then for twice as long, until a yes`()
+        throws
+    {
+        #expect(line.ask(try SSHSamples.adding("ed25519", constraints: confirm)) == SSHSamples.success)
+        let request = try SSHSamples.signing("ed25519.pub")
+        world.says(.dismissed, .dismissed, .done, .dismissed, .done)
+        for (count, rest) in [(1, 30), (2, 60)] {
+            #expect(line.ask(request) == SSHSamples.failure)
+            #expect(world.asked.count == count)
+            world.pass(.seconds(rest - 1))
+            // Another connection of the program has no other answer.
+            #expect(world.connect().ask(request) == SSHSamples.failure)
+            #expect(world.asked.count == count)
+            world.pass(.seconds(1))
+        }
+        #expect(line.ask(request) != SSHSamples.failure)
+        #expect(line.ask(request) == SSHSamples.failure)
+        world.pass(.seconds(30))
+        #expect(line.ask(request) != SSHSamples.failure)
     }
 
     @Test func `a key that goes while a person is asked does not sign`() throws {

@@ -23,7 +23,7 @@ extension SecretService {
     /// its waits ends for that; nil: it may not.
     fileprivate func waits(_ name: String, beside program: ServiceProgram, of count: Int) async -> Bool? {
         guard let client = clients[name] else { return nil }
-        let asked = Question()
+        guard let asked = Question() else { return nil }
         (question, waiting) = (asked, [program: count])
         defer { (question, waiting) = (nil, [:]) }
         var isRefused = false

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import VaultAgent
 
 /// For whom a person is not asked for a while: asked again at once they would say yes in the end to be left alone, and
 /// no other question would get its turn.
-struct Refusals: Sendable {
+package struct Refusals: Sendable {
     /// What a process is known by. Its unit stays the same when it starts another one.
-    enum Name: Hashable, Sendable {
+    package enum Name: Hashable, Sendable {
         case process(Int32, startTime: UInt64)
         case unit(String)
     }
@@ -18,16 +17,18 @@ struct Refusals: Sendable {
 
     private var rests: [Name: Rest] = [:]
 
+    package init() {}
+
     /// After the first no, and after so many that it is not doubled any more.
-    static let rest = (first: Duration.seconds(30), longest: Duration.seconds(3600))
+    package static let rest = (first: Duration.seconds(30), longest: Duration.seconds(3600))
     private static let mostRests = 1024
 
-    func isResting(_ names: [Name], at now: Duration) -> Bool {
+    package func isResting(_ names: [Name], at now: Duration) -> Bool {
         names.contains { name in rests[name].map { now < $0.end } ?? false }
     }
 
     /// A person has said no, or nothing.
-    mutating func note(_ names: [Name], at now: Duration) {
+    package mutating func note(_ names: [Name], at now: Duration) {
         // One that has let a person alone for so long begins anew.
         rests = rests.filter { now < $0.value.end + Refusals.rest.longest }
         for name in names {
@@ -40,14 +41,17 @@ struct Refusals: Sendable {
     }
 
     /// A person has said yes.
-    mutating func forget(_ names: [Name]) { for name in names { rests[name] = nil } }
+    package mutating func forget(_ names: [Name]) { for name in names { rests[name] = nil } }
 }
 
-extension ClientProcess {
-    /// What it is known by. Without rules and without a log nobody has looked at it before.
-    var names: [Refusals.Name] {
-        let startTime = ProcessTable.startTime(of: id).map { Refusals.Name.process(id, startTime: $0) }
+extension Refusals.Name {
+    /// The names of a process.
+    ///
+    /// - Parameters:
+    ///   - startTime: in clock ticks since the machine started; nil: it has ended.
+    ///   - cgroup: nil: it is looked for.
+    package static func of(process id: Int32, startTime: UInt64?, cgroup: String? = nil) -> [Refusals.Name] {
         let unit = (cgroup ?? ProcessTable.cgroup(of: id)).flatMap { ProcessTable.unit(inCgroup: $0) }
-        return [startTime, unit.map { .unit($0) }].compactMap { $0 }
+        return [startTime.map { .process(id, startTime: $0) }, unit.map { .unit($0) }].compactMap { $0 }
     }
 }
