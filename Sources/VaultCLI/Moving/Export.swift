@@ -76,7 +76,7 @@ struct Export: ParsableCommand {
         // A name that is none is told of when the command runs, with what may have been meant.
         let format = try? format()
         guard (formatName == nil) != (files == nil) else {
-            throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help export'")
+            throw ValidationError("a format, or --files DIRECTORY, is missing")
         }
         guard formatName == nil || file != nil else { throw ValidationError("the file to make is missing") }
         guard service == nil || files != nil else { throw ValidationError("--service goes with --files") }

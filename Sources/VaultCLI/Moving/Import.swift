@@ -75,7 +75,7 @@ struct Import: ParsableCommand {
         // A name that is none is told of when the command runs, with what may have been meant.
         let format = try? format()
         guard (formatName == nil) != (files == nil) else {
-            throw ValidationError("a format, or --files DIRECTORY, is missing: see 'vault help import'")
+            throw ValidationError("a format, or --files DIRECTORY, is missing")
         }
         guard format != .plaintext || file == nil else {
             throw ValidationError("'plaintext' takes no file: name the program's format, such as 'netrc'")
