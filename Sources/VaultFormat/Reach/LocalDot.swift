@@ -45,8 +45,6 @@ public struct LocalContext: Hashable, Sendable {
         }
     }
 
-    public func covers(_ dot: LocalDot) -> Bool { dot.stamp <= self[dot.number] }
-
     private func place(of number: UInt16) -> Int {
         var (low, high) = (0, entries.count)
         while low < high {

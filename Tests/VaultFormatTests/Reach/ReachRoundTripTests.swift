@@ -85,8 +85,6 @@ struct ReachRoundTripTests {
         #expect(context.entries.map(\.number) == [1, 3, 5])
         #expect(context[5] == 6)
         #expect(context[4] == 0)
-        #expect(context.covers(LocalDot(number: 3, stamp: 4)))
-        #expect(!context.covers(LocalDot(number: 3, stamp: 5)))
         context[3] = 0
         #expect(context.entries.map(\.number) == [1, 5])
     }
