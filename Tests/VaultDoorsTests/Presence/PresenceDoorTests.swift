@@ -19,6 +19,7 @@ struct PresenceDoorTests {
         let directory: TemporaryDirectory
         let house: TestHouse
         let door: PresenceDoor
+        private let hasOffered: DispatchSemaphore
         private let server: AgentServer
         private var socket: AgentSocket?
 
@@ -35,7 +36,9 @@ struct PresenceDoorTests {
             try server.start(on: socket.descriptor)
             self.socket = consume socket
             try house.unlockNow()
-            door = PresenceDoor(house, patience: .milliseconds(1))
+            let hasOffered = DispatchSemaphore(value: 0)
+            self.hasOffered = hasOffered
+            door = PresenceDoor(house, patience: .milliseconds(1)) { hasOffered.signal() }
             let client = try client()
             var item = Item(.genericPassword(service: "s"), secret: try Secret(text: "protected"))
             item.attributes[.accessControl] = .data(AccessControl(.whenUnlocked, constraints: 1).encoded)
@@ -51,9 +54,9 @@ struct PresenceDoorTests {
 
         /// Returns when the door has offered to ask.
         func offered() throws -> AgentClient {
-            let client = try client()
-            while try !client.status().asksPeople {}
-            return client
+            try #require(hasOffered.wait(timeout: Patience.deadline) == .success)
+            hasOffered.signal()
+            return try client()
         }
     }
 
@@ -150,7 +153,9 @@ struct PresenceDoorTests {
             let directory = world.bus.directory.path
             let address = directory.appending("run").appending("vault").appending("agent.sock")
             let client = try #require(try AgentClient(at: address, vault: nil, accessGroups: ["default"]))
-            while try !client.status().asksPeople {}
+            // The doors offer that beside the service of secrets, and nobody hears when they have.
+            let end = Patience.end
+            while try !client.status().asksPeople, world.doors.isRunning, .now < end {}
             let before = world.pinentry.heard.count
             _ = try client.attended(reason: "to\npay")
             let heard = world.pinentry.heard.dropFirst(before)

@@ -221,6 +221,17 @@ final class BusClient {
         }
     }
 
+    /// Waits until a name has an owner, or none.
+    func awaitName(_ name: String, hasOwner: Bool) throws {
+        try connection.match(
+            "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'")
+        guard try (BusNames(on: connection).owner(of: name) != nil) != hasOwner else { return }
+        _ = try connection.signal(until: Patience.end) { message throws(BusError) in
+            message.member == "NameOwnerChanged"
+        }
+        #expect(try (BusNames(on: connection).owner(of: name) != nil) == hasOwner)
+    }
+
     /// Shows a prompt and waits for its end.
     func complete(_ prompt: String) throws(BusError) -> (isDismissed: Bool, paths: [String]) {
         try listen(to: "Secret.Prompt", "Completed")

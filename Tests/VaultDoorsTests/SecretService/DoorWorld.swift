@@ -32,9 +32,7 @@ final class DoorWorld {
             attributes: [.posixPermissions: 0o700])
         try run("init", "--kdf", "interactive", "--passphrase-file", bus.directory.path.appending("pass").string)
         try start(doors, ["doors", "--secret-service"])
-        let client = try client()
-        let names = BusNames(on: client.connection)
-        while try names.owner(of: "org.freedesktop.secrets") == nil, doors.isRunning {}
+        try client().awaitName("org.freedesktop.secrets", hasOwner: true)
     }
 
     deinit {

@@ -26,7 +26,7 @@ private final class WeakQuestion: @unchecked Sendable {
 extension ServiceWorld {
     /// Waits until the bus, and the service after it, know that a connection has gone.
     fileprivate func hasGone(_ name: String, _ other: BusClient) throws {
-        while try BusNames(on: other.connection).owner(of: name) != nil {}
+        try other.awaitName(name, hasOwner: false)
         try other.call("DBus.Introspectable", "Introspect")
     }
 }

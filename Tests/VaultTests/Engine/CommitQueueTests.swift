@@ -69,7 +69,8 @@ struct CommitQueueTests {
         isLeading.wait()
         let others = (1...8).map { number in Worker<Void> { queue.run(number) { record.carryOut($0) } } }
         // They are in the queue, and none of them leads.
-        while queue.waitingCount < others.count {}
+        let end = Patience.end
+        while queue.waitingCount < others.count, .now < end {}
         #expect(record.batches.withLock { $0 }.isEmpty)
         mayGoOn.signal()
         for worker in [first] + others { try worker.value() }

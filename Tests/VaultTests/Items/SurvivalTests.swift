@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -194,19 +193,13 @@ struct SurvivalTests {
         #expect(try vault.deviceIdentifier(for: "b") != own)
     }
 
-    @Test func `threads that ask at the same time for the first time get one answer`() async throws {
+    @Test func `threads that ask at the same time for the first time get one answer`() throws {
         let vault = try machine.create()
         for bound in [false, true] {
-            let answers = Mutex<[UUID?]>([])
             let threads = (0..<16).map { _ in
-                Thread {
-                    let answer = try? vault.deviceIdentifier(for: "race", thisDeviceOnly: bound)
-                    answers.withLock { $0.append(answer) }
-                }
+                Worker { try vault.deviceIdentifier(for: "race", thisDeviceOnly: bound) }
             }
-            for thread in threads { thread.start() }
-            while answers.withLock({ $0.count }) < 16 { await Task.yield() }
-            #expect(answers.withLock { Swift.Set($0) }.count == 1 && answers.withLock { $0[0] } != nil)
+            #expect(try Swift.Set(threads.map { try $0.value() }).count == 1)
         }
     }
 
