@@ -37,7 +37,7 @@ extension LockedStore {
     ///
     /// Neither the marks nor the chain need be whole: every frame's metadata is a box of its own, which says where in
     /// the log it belongs. What was deleted in a frame that is lost comes back; what was added or changed in it is
-    /// missing, or as it was before.
+    /// missing, or as it was before. A vault of a fleet is a new device there, as a backup is.
     ///
     /// - Parameters:
     ///   - path: of the new vault, where nothing may be.
@@ -207,12 +207,19 @@ private struct Salvager: ~Copyable {
         }
         target.removeLeftovers()
         var copy = try NewFile(next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment)
-        for versions in histories() {
+        for versions in histories() where !isIdentity(versions) {
             for (operation, box) in try whole(of: versions) { try copy.append(operation.encoded(), box: box) }
         }
         try copy.finish()
         try copy.finish(at: target, replacing: false, anchoredBy: keys, environment)
         return result
+    }
+
+    /// Whether a record is this device's part of a fleet. Items that were lost would never be told again to a device
+    /// that says it has heard of them: the vault joins as a new device.
+    private func isIdentity(_ versions: [Operation]) -> Bool {
+        guard let last = versions.last, last.itemClass == nil else { return false }
+        return OwnRecord.kind(of: last.attributes.bytes.span) == .identity
     }
 
     private mutating func noteMissing() {

@@ -73,6 +73,10 @@ struct Home {
 
     /// By account: what the verbs show.
     func secrets(service: String = "svc") throws -> [String: String] {
+        try Home.secrets(of: vault, service: service)
+    }
+
+    static func secrets(of vault: Vault, service: String = "svc") throws -> [String: String] {
         var query = Query(.genericPassword, service: service)
         query.returnsSecrets = true
         let items: [Item]
