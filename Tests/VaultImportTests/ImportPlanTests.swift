@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import TestSupport
 import Testing
-import Vault
 import VaultCrypto
 
+@testable import Vault
 @testable import VaultImport
 
 /// What becomes of entries that come a second time, changed here, there or on both sides.
@@ -250,6 +250,92 @@ struct ImportPlanTests {
         try Self.logins(logins[0], logins[1]).stored(in: vault)
         let entries = try ExportedEntries(try vault.all()).entries
         #expect(entries.map { $0.attachments.map { $0.content.text } } == [["codes 1"], ["codes 2"]])
+    }
+
+    @Test func `an import into a group knows the items of that group alone`() throws {
+        let vault = try Vault.inMemory(accessGroups: ["default", "work", "home"])
+        let logins = try Self.logins(Self.login("1"))
+        func run(_ logins: ImportedLogins, _ group: String?) throws -> String {
+            var plan = try ImportPlan(logins, of: "test", in: vault, group: group, replaces: false)
+            try plan.carryOut { _ in }
+            return plan.report.counts
+        }
+        #expect(try run(logins, "work") == "added 1" && run(logins, "home") == "added 1")
+        let changed = try Self.logins(Self.login("1") { $0.password = try Secret(text: "two") })
+        #expect(try run(changed, "work") == "updated 1" && run(changed, "work") == "unchanged 1")
+        let found = try vault.all().map { "\($0[.accessGroup]?.text ?? "") \(try $0.openedSecret()?.text ?? "")" }
+        #expect(found.sorted() == ["home one", "work two"])
+    }
+
+    @Test func `what was chosen for an item stays when its source changes, its class too`() throws {
+        for hasPage in [true, false] {
+            let vault = try Vault.inMemory(accessGroups: ["default", "work"])
+            func logins(_ password: String, hasPage: Bool) throws -> ImportedLogins {
+                try Self.logins(
+                    Self.login("1") { login in
+                        login.password = try Secret(text: password)
+                        if !hasPage { login.urls = [] }
+                    })
+            }
+            var plan = try ImportPlan(
+                logins("one", hasPage: hasPage), of: "test", in: vault, group: "default", replaces: false)
+            try plan.carryOut { _ in }
+            let record = try #require(try vault.all().first?.record)
+            try vault.update(
+                record, with: ItemChanges(attributes: [.accessible: "cku", .accessGroup: "work", .synchronizable: 0]))
+            for (password, hasPage) in [("two", hasPage), ("three", !hasPage)] {
+                plan = try ImportPlan(
+                    logins(password, hasPage: hasPage), of: "test", in: vault, group: nil, replaces: false)
+                try plan.carryOut { _ in }
+                #expect(plan.report.counts == "updated 1")
+                let item = try #require(try vault.all().first)
+                #expect(try vault.all().count == 1 && item.openedSecret()?.text == password)
+                #expect(item[.accessible] == "cku" && item[.accessGroup] == "work")
+            }
+        }
+    }
+
+    @Test func `an item that demands a person stops an import without one, and demands one after it`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        for hasPage in [true, false] {
+            try Self.logins(Self.login("\(hasPage)") { if !hasPage { $0.urls = [] } }).stored(in: vault)
+        }
+        let control = AttributeValue.data(AccessControl(.afterFirstUnlock, constraints: 1).encoded)
+        for item in try vault.all() {
+            try vault.update(try #require(item.record), with: ItemChanges(attributes: [.accessControl: control]))
+        }
+        // The first changes its secret, the second its class.
+        let changed = try [true, false].map { hasPage in
+            try Self.login("\(hasPage)") { login in
+                login.password = try Secret(text: "two")
+                if !hasPage { login.urls = ["https://other.example"] }
+            }
+        }
+        let logins = Self.logins(changed[0], changed[1])
+        let sequence = try vault.sequence
+        #expect(flaw { try logins.stored(in: vault) } == "outside: presenceRequired")
+        #expect(try vault.sequence == sequence)
+        #expect(try logins.stored(in: vault.attended()).counts == "updated 2")
+        #expect(throws: VaultError.presenceRequired) { try vault.copyMatching(Query(.internetPassword)) }
+        let items = try vault.attended().all()
+        #expect(try items.map { try $0.openedSecret()?.text } == ["two", "two"])
+        #expect(items.allSatisfy { $0[.accessControl] == control })
+    }
+
+    @Test func `a locked vault takes no import, and has nothing of it afterwards`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try Self.logins(Self.login("1")).stored(in: vault)
+        try vault.add(Item(.genericPassword(service: "boot"), accessible: .afterFirstUnlock, secret: "x"))
+        let plan = try ImportPlan(
+            Self.logins(Self.login("2") { $0.urls = [] }), of: "test", in: vault, group: "default", replaces: false)
+        try vault.lock()
+        #expect(flaw { try Self.logins(Self.login("1"), Self.login("2")).stored(in: vault) } == "outside: locked")
+        // Locked between the look and the change.
+        #expect(
+            flaw { () throws in
+                var late = plan; try late.carryOut { _ in }
+            } == "outside: locked")
+        #expect(try vault.verify(deep: false).items == 2)
     }
 
     @Test func `random changes on both sides lose nothing that was told`() throws {

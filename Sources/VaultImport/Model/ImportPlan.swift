@@ -186,7 +186,9 @@ package struct ImportPlan {
                 return try update(existing, .some(changes(of: existing, to: item, removing: current == base)))
             }
             var replacement = item
-            replacement[.synchronizable] = existing[.synchronizable]
+            // No source says these.
+            let protection = existing[.accessControl] == nil ? Attribute.accessible : .accessControl
+            for chosen in [.accessGroup, .synchronizable, protection] { replacement[chosen] = existing[chosen] }
             try update(existing, .replacement(replacement))
         } else {
             note(login, item, .differs, "it changed here and at its source")
