@@ -108,6 +108,29 @@ struct CSVTests {
         #expect(login.kind == "secure note" && login.password?.text == "the note" && login.urls.isEmpty)
     }
 
+    @Test func `LastPass's folders lie in one another here, and go out as they came`() throws {
+        let header = "url,username,password,totp,extra,name,grouping,fav"
+        let folders = ["Work\\Mail\\Old", "Work", "", "\\a\\"]
+        let rows = folders.enumerated().map { "https://host\($0).example,ada,pw,,,Example,\($1),0" }
+        let text = ([header] + rows).joined(separator: "\n") + "\n"
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let imported = try CSVLogins.logins(Document(text: text)).logins
+        #expect(imported.logins.map(\.folder) == ["Work/Mail/Old", "Work", "", "/a/"])
+        try imported.stored(in: vault, of: "lastpass")
+        #expect(try vault.all().map { $0.userAttributes["folder"] } == ["Work/Mail/Old", "Work", nil, "/a/"])
+        var entries = try ExportedEntries(try vault.all())
+        let written = try CSVExport.text(&entries, for: #require(CSVLayout.named("lastpass"))).text
+        let cells = written.split(separator: "\r\n").dropFirst().map {
+            $0.split(separator: ",", omittingEmptySubsequences: false)[6]
+        }
+        #expect(cells.map(String.init) == folders)
+        // Of other products a backslash is none.
+        let other = try CSVLogins.logins(
+            Document(
+                text: "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nA\\B,t,u,p,,,,0,,\n"))
+        #expect(other.logins.logins.map(\.folder) == ["A\\B"])
+    }
+
     @Test(arguments: CSVLayout.written)
     func `what goes out for a product comes in the same`(_ product: String) throws {
         let layout = try #require(CSVLayout.named(product))

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import TestSupport
+import Testing
+import VaultCrypto
+
+@testable import Vault
+@testable import VaultImport
+
+/// Which items of a vault go out, whatever the format.
+struct ExportTests {
+    private static func item(
+        _ service: String, _ secret: String = "x", _ attributes: [Attribute: AttributeValue] = [:]
+    ) throws -> Item {
+        Item(.genericPassword(service: service), attributes: attributes, secret: try Secret(text: secret))
+    }
+
+    private static func passwords(_ store: any ItemStore) throws -> [String?] {
+        try ExportedEntries(store.all()).entries.map { $0.password?.text }
+    }
+
+    @Test func `a group is a folder, and what is the device's or a unit's stays`() throws {
+        let vault = try Vault.inMemory(accessGroups: ["default", "*"])
+        for group in ["default", "work", "systemd", "device-identifiers"] {
+            try vault.add(Self.item("s", group, [.accessGroup: .string(group)]))
+        }
+        _ = try vault.deviceIdentifier(for: "player")
+        let entries = try ExportedEntries(vault.all()).entries
+        #expect(entries.map { $0.password?.text } == ["default", "work"] && entries.map(\.folder) == ["", "work"])
+        // A caller that has one group sends out that one.
+        #expect(try Self.passwords(vault.withAccessGroups(["work"])) == ["work"])
+    }
+
+    @Test func `items of every protection class go out, and a locked vault sends out none`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        for accessible in Accessibility.allCases {
+            try vault.add(
+                Self.item(accessible.rawValue, accessible.rawValue, [.accessible: .string(accessible.rawValue)]))
+        }
+        #expect(try Self.passwords(vault) == Accessibility.allCases.map(\.rawValue))
+        let found = try vault.all()
+        try vault.lock()
+        #expect(throws: VaultError.locked) { try vault.all() }
+        // Locked between the look and the opening.
+        #expect(flaw { _ = try ExportedEntries(found) } == "outside: locked")
+    }
+
+    @Test func `what demands a person goes out before one alone`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        let control = AttributeValue.data(AccessControl(.whenUnlocked, constraints: 1).encoded)
+        try vault.add(Self.item("s", "protected", [.accessControl: control]))
+        try vault.add(Self.item("t", "open"))
+        #expect(throws: VaultError.presenceRequired) { try vault.all() }
+        #expect(try Self.passwords(vault.attended()) == ["protected", "open"])
+    }
+
+    @Test func `older versions, deleted items and tombstones stay`() throws {
+        let vault = try Vault.inMemory(accessGroups: .standard)
+        try vault.setHistoryLimit(5)
+        for (service, mark) in [("kept", 0), ("removed", 0), ("marked", 1)] {
+            try vault.add(Self.item(service, "earlier", [.synchronizable: .number(Int64(mark))]))
+        }
+        try vault.set(Self.item("kept", "newest"))
+        for service in ["removed", "marked"] { try vault.delete(matching: Query(.genericPassword, service: service)) }
+        var entries = try ExportedEntries(vault.all())
+        let texts = [try KeePassExport.text(&entries).text, try BitwardenExport.text(&entries).text]
+        #expect(entries.entries.map { $0.password?.text } == ["newest"])
+        #expect(texts.allSatisfy { text in ["earlier", "removed", "marked"].allSatisfy { !text.contains($0) } })
+    }
+}
