@@ -323,6 +323,31 @@ struct HistoryTests {
         #expect(throws: VaultError.locked) { try vault.undo(record) }
     }
 
+    @Test func `an older version is locked by the class that it had, and comes back under it`() throws {
+        try vault.setHistoryLimit(3)
+        let (ak, ck) = (AttributeValue("ak"), AttributeValue("ck"))
+        for (account, before, now) in [("opened", ak, ck), ("closed", ck, ak)] {
+            let query = Query(.genericPassword, service: "s", account: account)
+            try vault.add(.generic("s", account, "before", [.accessible: before]))
+            try vault.update(matching: query, with: ItemChanges(attributes: [.accessible: now], secret: "now"))
+        }
+        let opened = Query(.genericPassword, service: "s", account: "opened")
+        let closed = Query(.genericPassword, service: "s", account: "closed")
+        let record = try #require(try vault.copyMatching(opened).first?.record)
+        try vault.lock()
+        #expect(try vault.copyMatching(opened).first?.text == "now")
+        for query in [opened, closed] {
+            #expect(throws: VaultError.locked) { try vault.versions(matching: query) }
+        }
+        #expect(throws: VaultError.locked) { try vault.undo(record) }
+        try vault.delete(matching: closed)
+        #expect(throws: VaultError.locked) { try vault.deletedItems(matching: closed) }
+        try vault.unlock(with: .passphrase(test.passphrase))
+        try vault.undo(record)
+        try vault.lock()
+        #expect(throws: VaultError.locked) { try vault.copyMatching(opened) }
+    }
+
     @Test func `a synchronizable item that was deleted comes back over its tombstone`() throws {
         try vault.setHistoryLimit(2)
         try vault.add(.generic("s", "a", "one", [.synchronizable: 1]))

@@ -204,6 +204,20 @@ struct DeleteTests {
         #expect(try test.vault.copyMatching(Query(.genericPassword, attributes: [.synchronizable: 1]))[0].text == "x")
     }
 
+    @Test func `a synchronizable item that moves to another group leaves a tombstone in the old one`() throws {
+        let test = try TestVault()
+        try test.vault.add(Item.generic("s", "a", "x", [.synchronizable: true]))
+        try test.vault.add(Item.generic("s", "a", "of B", [.accessGroup: "B"]))
+        let query = Query(.genericPassword, attributes: [.synchronizable: 1])
+        try test.vault.update(matching: query, with: ItemChanges(attributes: [.accessGroup: "B"]))
+        let graves = Query(.genericPassword, attributes: [.tombstone: 1, .synchronizable: 1])
+        #expect(try test.vault.copyMatching(graves).map { $0[.accessGroup] } == ["A"])
+        #expect(test.vault.withAccessGroups(["B"]).count(graves) == 0)
+        let found = try test.vault.withAccessGroups(["B"]).copyMatching(Query(.genericPassword))
+        #expect(try Set(found.compactMap { try $0.text }) == ["x", "of B"])
+        #expect(test.vault.withAccessGroups(["A"]).count(Query(.genericPassword)) == 0)
+    }
+
     @Test func `a deleted or replaced secret is gone from the file when the vault is closed`() throws {
         let test = try TestVault()
         try test.vault.add(Item.generic("s", "a", "old"))

@@ -207,6 +207,26 @@ struct CopyMatchingTests {
         #expect(try test.vault.delete(matching: Query(.genericPassword, account: "unlocked")) == 1)
     }
 
+    @Test func `items of one key in two groups are locked each by its own class`() throws {
+        let test = try TestVault()
+        for (group, accessible) in [("A", "ak"), ("B", "ck")] {
+            try test.vault.add(
+                Item.generic("s", "a", group, [.accessGroup: .string(group), .accessible: .string(accessible)]))
+        }
+        try test.vault.lock()
+        let (a, b) = (test.vault.withAccessGroups(["A"]), test.vault.withAccessGroups(["B"]))
+        let query = Query(.genericPassword)
+        #expect(throws: VaultError.locked) { try a.copyMatching(query) }
+        #expect(try b.copyMatching(query).map { try $0.text } == ["B"])
+        #expect(try a.lockedCount(matching: query) == 1 && b.lockedCount(matching: query) == 0)
+        // A locked vault moves nothing into a group whose class it has no key for, nor out of it.
+        #expect(throws: VaultError.locked) {
+            try test.vault.update(
+                matching: Query(.genericPassword, attributes: [.accessGroup: "A"]),
+                with: ItemChanges(attributes: [.accessGroup: "B"]))
+        }
+    }
+
     @Test func `a number is no text to look for, whatever its bytes spell`() throws {
         let vault = try Vault.inMemory()
         try vault.add(Item(.genericPassword(service: "numbers"), attributes: [.account: 97, .label: .real(2.5)]))

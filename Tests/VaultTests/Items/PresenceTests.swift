@@ -186,4 +186,60 @@ struct PresenceTests {
         let record = try #require(added.record)
         #expect(throws: VaultError.presenceRequired) { try vault.undo(record, to: 1) }
     }
+
+    @Test func `fields take a person as the secret does, and nobody changes one unseen`() throws {
+        let vault = try Vault.inMemory()
+        var item = try item(.genericPassword, Self.userPresence)
+        item.fields = ["pin": "1234"]
+        let record = try #require(try vault.add(item).record)
+        #expect(throws: VaultError.presenceRequired) { try vault.secret(of: record, field: "pin") }
+        for changes in [ItemChanges(fields: ["pin": "5678"]), ItemChanges(fields: ["pin": nil, "new": "x"])] {
+            #expect(throws: VaultError.presenceRequired) {
+                try vault.update(matching: Query(.genericPassword), with: changes)
+            }
+        }
+        #expect(throws: VaultError.presenceRequired) {
+            try vault.set(Item(.genericPassword(service: "s"), fields: ["pin": "5678"]))
+        }
+        #expect(try vault.attended().secret(of: record, field: "pin")?.exposed == Array("1234".utf8))
+    }
+
+    @Test func `what demands a person is not synchronizable, whichever of the two comes first`() throws {
+        let vault = try Vault.inMemory()
+        let flaw = VaultError.parameter(.attributeValue(Attribute.accessControl.name))
+        var both = try item(.genericPassword, Self.userPresence, "both")
+        both[.synchronizable] = 1
+        #expect(throws: flaw) { try vault.add(both) }
+        try vault.add(item(.genericPassword, Self.userPresence, "a"))
+        #expect(throws: flaw) {
+            try vault.attended().update(
+                matching: Query(.genericPassword, service: "a"), with: ItemChanges(attributes: [.synchronizable: 1]))
+        }
+        var marked = try item(.genericPassword, nil, "b")
+        marked[.synchronizable] = 1
+        try vault.add(marked)
+        #expect(throws: flaw) {
+            try vault.update(
+                matching: Query(.genericPassword, service: "b"),
+                with: ItemChanges(attributes: [.accessControl: control(Self.userPresence)]))
+        }
+    }
+
+    @Test func `a locked vault gives what demands a person by its protection class, and to a person alone`() throws {
+        let test = try TestVault()
+        for (account, accessible) in [("boot", Accessibility.afterFirstUnlock), ("mail", .whenUnlocked)] {
+            let control = AccessControl(accessible, constraints: Self.userPresence)
+            try test.vault.add(.generic("s", account, account, [.accessControl: .data(control.encoded)]))
+        }
+        try test.vault.lock()
+        let (boot, mail) = (Query(.genericPassword, account: "boot"), Query(.genericPassword, account: "mail"))
+        #expect(throws: VaultError.presenceRequired) { try test.vault.copyMatching(boot) }
+        #expect(try test.vault.attended().copyMatching(boot).map { try $0.text } == ["boot"])
+        #expect(throws: VaultError.locked) { try test.vault.attended().copyMatching(mail) }
+        try test.vault.unlock(with: .passphrase(test.passphrase))
+        // Another class without the access control takes both away.
+        try test.vault.attended().update(matching: mail, with: ItemChanges(attributes: [.accessible: "ck"]))
+        try test.vault.lock()
+        #expect(try test.vault.copyMatching(mail).map { try $0.text } == ["mail"])
+    }
 }
