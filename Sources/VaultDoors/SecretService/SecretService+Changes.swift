@@ -98,20 +98,22 @@ extension SecretService {
         if served == nil {
             var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
             query.leavesOutLocked = true
-            var items: [Item] = []
+            var items: [Item]?
             // What a client deletes while it is read does not come back.
             for _ in 0..<8 {
                 (era, moment) = (view.era, view.moment)
-                items = (try? await view.agent.copyMatching(query)) ?? []
+                items = try? await view.agent.allMatching(query)
                 if moment == view.moment { break }
             }
+            // Unlocked, an item is left out that demands a person from now on.
+            if items?.isEmpty == true, await isUnlockedNow(view), era == view.era { return noteDeleted(id, view) }
             guard era == view.era else { return }
-            if let record = items.first, record[.service]?.text == CollectionRecord.service {
+            if let record = items?.first, record[.service]?.text == CollectionRecord.service {
                 let (group, record) = (record[.accessGroup]?.text ?? "", CollectionRecord(record))
                 view.note { $0.records[group] = record }
                 return noteLists(view)
             }
-            served = items.first.flatMap { ServedItem($0) }
+            served = items?.first.flatMap { ServedItem($0) }
             if let served { view.keep(served, as: moment) }
         }
         guard let served, case .group(let group) = served.collection, era == view.era else { return }

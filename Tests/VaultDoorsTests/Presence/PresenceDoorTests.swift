@@ -50,7 +50,10 @@ struct PresenceDoorTests {
             server.stop()
         }
 
-        func client() throws -> AgentClient { try #require(try house.agent(for: nil)) }
+        /// A program, and no door.
+        func client() throws -> AgentClient {
+            try #require(try AgentClient(at: house.address, vault: house.path, accessGroups: ["default", "*"]))
+        }
 
         /// Returns when the door has offered to ask.
         func offered() throws -> AgentClient {

@@ -119,10 +119,7 @@ final class TestHouse: DoorHouse {
 
     func agent(for client: DoorClient?, in groups: AccessGroups?) throws(VaultError) -> AgentClient? {
         guard hasVault else { return nil }
-        let agent =
-            client == nil
-            ? try AgentClient(at: address, vault: path, accessGroups: groups ?? ["default", "*"])
-            : try AgentClient.forDoor(at: address, vault: path, client, in: groups)
+        let agent = try AgentClient.forDoor(at: address, vault: path, client, in: groups)
         state.withLock { $0.whenFound.take() }?()
         return agent
     }
