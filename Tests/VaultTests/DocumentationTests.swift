@@ -96,4 +96,54 @@ struct DocumentationTests {
         }
         #expect(found > 45)
     }
+
+    // MARK: Where features meet
+
+    /// The rows of the section, in their order: a feature, and what stands for each pair with another one.
+    private static var meetings: [(feature: String, pairs: [(other: String, text: String)])] {
+        get throws {
+            let page = try Self.page("Architecture")
+            let start = try #require(page.firstRange(of: "### Where features meet\n"))
+            let section = page[start.upperBound...].components(separatedBy: "\n### ")[0]
+            return section.components(separatedBy: "\n#### ").dropFirst().map { row in
+                // What is long goes on in the next line.
+                let lines = row.replacing("\n  ", with: " ").split(separator: "\n").map(String.init)
+                let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
+                    let parts = line.split(separator: ": ", maxSplits: 1)
+                    return line.hasPrefix("- ") && parts.count == 2
+                        ? (String(parts[0].dropFirst(2)), String(parts[1])) : nil
+                }
+                return (lines[0], pairs)
+            }
+        }
+    }
+
+    @Test func `each pair of features has one line, in the row of the later`() throws {
+        let rows = try Self.meetings
+        #expect(rows.count >= 14)
+        for (index, row) in rows.enumerated() {
+            #expect(row.pairs.map(\.other) == rows[..<index].map(\.feature), "\(row.feature)")
+        }
+    }
+
+    @Test func `a pair of features has a test that there is, or a reason`() throws {
+        let tests = Self.sources.appending(path: "../../Tests").standardized
+        let files = try #require(FileManager.default.enumerator(atPath: tests.path)).compactMap { $0 as? String }
+        var names: [String: Set<String>] = [:]
+        for file in files where file.hasSuffix("Tests.swift") {
+            let text = try String(contentsOf: tests.appending(path: file), encoding: .utf8)
+            let found = text.matches(of: /func\s+`([^`]+)`/).map { String($0.1) }
+            for suite in text.matches(of: /(?m)^(?:@.* )?(?:struct|final class|class) (\w+Tests)\b/) {
+                names[String(suite.1), default: []].formUnion(found)
+            }
+        }
+        names["TranscriptTests"] = Set(
+            files.filter { $0.contains("/Transcripts/") }.compactMap { $0.split(separator: "/").last.map(String.init) })
+        for (feature, pairs) in try Self.meetings {
+            for (other, text) in pairs where !text.hasPrefix("never: ") {
+                let test = try #require(text.wholeMatch(of: /`(\w+)`: (.+)/), "\(feature) and \(other): \(text)")
+                #expect(names[String(test.1)]?.contains(String(test.2)) == true, "\(feature) and \(other): \(text)")
+            }
+        }
+    }
 }
