@@ -36,9 +36,11 @@ struct Mailbox {
         return MailboxMessage(sealer, record, Secret(content))
     }
 
-    /// They are of no use to anyone any more.
+    /// They are of no use to anyone any more, and stay where nothing may be removed.
     func clear() throws(SyncError) {
-        try stored { () throws(RecordStoreError) in try store.remove(code.stream, below: .max) }
+        do throws(RecordStoreError) { try store.remove(code.stream, below: .max) } catch {
+            guard error.isRefusal else { throw .store(error) }
+        }
     }
 }
 

@@ -121,9 +121,12 @@ extension SyncRun {
             let below = mirror.numbers(of: log).filter { $0 < known.base }
             if isAcknowledged, let store, said[log] ?? 0 >= known.base, log == state.log || known.end != nil {
                 let parts = try namedBlobs(of: log, below)
-                try stored { () throws(RecordStoreError) in
+                do throws(RecordStoreError) {
                     for reference in parts { try store.remove(RecordStream(.blob, reference), below: .max) }
                     try store.remove(stream, below: known.base)
+                } catch {
+                    // Where this device may not remove, what is trimmed stays until another one does.
+                    guard error.isRefusal else { throw .store(error) }
                 }
             }
             guard log != state.log || isAcknowledged, !below.isEmpty else { continue }
