@@ -88,7 +88,8 @@ let package = Package(
             dependencies: ["VaultBus", "Vault", "VaultFormat", "VaultCrypto", "CExpat"],
             swiftSettings: settings),
         .target(
-            name: "VaultSync", dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", system],
+            name: "VaultSync",
+            dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
             name: "KeychainServices",

@@ -73,6 +73,12 @@ long clinux_receive_some(int descriptor, void *bytes, size_t count);
 long clinux_is_out_of_step(int descriptor);
 long clinux_watch_directory(const char *path);
 void clinux_discard_input(int descriptor);
+long clinux_set_nonblocking(int descriptor);
+long clinux_write_some(int descriptor, const void *bytes, size_t count);
+#define CLINUX_FOLDER_GONE 0xac00u
+#define CLINUX_FOLDER_OVERFLOW 0x4000u
+long clinux_folder_watches(void);
+long clinux_watch_folder(int watches, const char *path);
 #define CLINUX_KEY 0x1000000
 #define CLINUX_KEY_WOKEN 0x1fffffe
 #define CLINUX_KEY_GONE 0x1ffffff

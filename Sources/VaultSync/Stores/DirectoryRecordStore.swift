@@ -147,7 +147,7 @@ extension DirectoryRecordStore {
 
     private func components(of kind: RecordKind) -> [String] { [Self.version, realm.digits, String(kind.rawValue)] }
 
-    private func streams(of kind: RecordKind) throws(RecordStoreError) -> [RecordStream] {
+    func streams(of kind: RecordKind) throws(RecordStoreError) -> [RecordStream] {
         guard let folder = try folder(at: components(of: kind)) else { return [] }
         var streams: [RecordStream] = []
         try attempt(folder.path) { () throws(Errno) in

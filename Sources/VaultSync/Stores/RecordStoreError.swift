@@ -11,3 +11,11 @@ package enum RecordStoreError: Error, Equatable, Sendable {
     /// A reader takes no more records.
     case stopped
 }
+
+extension RecordStoreError {
+    /// Whether this device may not do that there, and nothing is wrong: who may append need not be let remove.
+    var isRefusal: Bool {
+        guard case .inputOutput(let errno, _) = self else { return false }
+        return errno == .notPermitted || errno == .permissionDenied
+    }
+}

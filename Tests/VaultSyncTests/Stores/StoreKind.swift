@@ -8,7 +8,7 @@ import VaultStorage
 
 /// What promises to be a store, each with a place of its own.
 enum StoreKind: CaseIterable {
-    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk
+    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served
 
     func place() throws -> StorePlace {
         switch self {
@@ -21,6 +21,11 @@ enum StoreKind: CaseIterable {
         case .folderOnDisk:
             let directory = try TemporaryDirectory()
             return StorePlace { directory.store() }
+        case .served:
+            let directory = try TemporaryDirectory()
+            return StorePlace {
+                ServedRecordStore(ServedPair.link(to: directory.path, keeping: directory), realm: .of(0xab))
+            }
         }
     }
 }

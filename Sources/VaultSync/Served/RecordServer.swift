@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+package import SystemPackage
+package import VaultFormat
+package import VaultStorage
+
+/// The records below a directory, for a ``ServedRecordStore`` at the other end of two pipes. No keys, and no vault.
+///
+/// The other side is as hostile as any device: it gets at nothing but records of the realms that it may have. Questions
+/// are answered one after the other, and of a record that is read no more than one is in memory.
+package final class RecordServer {
+    /// What a client may do.
+    package struct Rules: Sendable {
+        /// Which fleets it gets at; empty: all of them. Mailboxes of devices that want to join are always among them.
+        package let realms: Set<RealmID>
+        /// Whether nothing is removed.
+        package let isAppendOnly: Bool
+
+        package init(realms: Set<RealmID> = [], isAppendOnly: Bool = false) {
+            (self.realms, self.isAppendOnly) = (realms, isAppendOnly)
+        }
+    }
+
+    private static let storesAtOnce = 8
+    private static let watchesAtOnce = 8
+    /// How long the server is silent at most; the client waits for thrice that.
+    package static let aliveInterval = Duration.seconds(10)
+    package static let patience = Duration.seconds(30)
+
+    private let root: FilePath
+    private let rules: Rules
+    private let fileSystem: any VaultFileSystem
+    private let pipes: FramePipes
+    private var stores: [RealmID: DirectoryRecordStore] = [:]
+    private var watches: [UInt32: any RecordWatch] = [:]
+
+    /// - Parameters:
+    ///   - root: from the file system's root; has to be there.
+    ///   - input: what the client says; not closed.
+    ///   - output: what the client is told; not closed.
+    /// - Throws: when the process may open no more files.
+    package init(
+        _ root: FilePath, _ rules: Rules, input: Int32, output: Int32,
+        on fileSystem: any VaultFileSystem = LinuxFileSystem(), patience: Duration = patience
+    ) throws(RecordStoreError) {
+        (self.root, self.rules, self.fileSystem) = (root, rules, fileSystem)
+        do throws(Errno) {
+            pipes = try FramePipes(input: input, output: output, ownsDescriptors: false, patience: patience)
+        } catch { throw .inputOutput(error, root.string) }
+    }
+
+    /// Serves until the client has gone.
+    ///
+    /// - Returns: nil, or why the client is served no more.
+    package func run(aliveEvery interval: Duration = aliveInterval) -> String? {
+        var reader = FrameReader(pipes)
+        do throws(PipeFailure) {
+            try pipes.send(ServedFrame.greeting)
+            try reader.readGreeting()
+        } catch { return reason(error) }
+        let hints = ServedHints(pipes, every: interval)
+        defer {
+            for watch in watches.values { watch.end() }
+            hints.end()
+        }
+        do throws(PipeFailure) { while true { try answer(try reader.next(idle: nil), hints) } } catch {
+            return reason(error)
+        }
+    }
+
+    private func reason(_ failure: PipeFailure) -> String? {
+        switch failure {
+        case .ended, .stopped: nil
+        case .silent: "the client takes no answer, or has sent a part of a question"
+        case .failed(let errno): "the connection failed: \(errno.description.lowercased())"
+        case .violation(let what): "the client does not keep to the protocol: \(what)"
+        }
+    }
+
+    // MARK: Questions
+
+    /// Why a question is not answered with what is asked for.
+    private enum Obstacle: Error {
+        case pipe(PipeFailure)
+        case store(RecordStoreError)
+    }
+
+    private func answer(_ frame: ServedFrame, _ hints: ServedHints) throws(PipeFailure) {
+        guard let question = ServedFrame.Question(rawValue: frame.what) else {
+            throw .violation("a question that there is not")
+        }
+        var reader = ByteReader(frame.content)
+        var end: [UInt8]?
+        do throws(Obstacle) {
+            end = try answer(question, frame.id, &reader, hints)
+        } catch {
+            switch error {
+            case .pipe(let failure): throw failure
+            case .store(let error):
+                var content: [UInt8] = []
+                content.append(error)
+                return try pipes.send(ServedFrame(.failed, frame.id, content))
+            }
+        }
+        if let end { try pipes.send(ServedFrame(.done, frame.id, end)) }
+    }
+
+    /// - Returns: what the last frame of the answer holds; nil: there is none.
+    private func answer(
+        _ question: ServedFrame.Question, _ id: UInt32, _ reader: inout ByteReader, _ hints: ServedHints
+    ) throws(Obstacle) -> [UInt8]? {
+        switch question {
+        case .realms:
+            try expectEnd(reader)
+            try sendParts(of: realms(), .realms, id, length: Bytes16.length) { $0.append($1) }
+        case .heads:
+            let store = try store(&reader)
+            try expectEnd(reader)
+            let heads = try stored { () throws(RecordStoreError) in try store.heads() }
+            try sendParts(of: heads, .heads, id, length: StreamHead.servedLength) { $0.append($1) }
+        case .read: return try read(&reader, id)
+        case .record:
+            let (store, address) = try storeAndAddress(&reader)
+            guard let bytes = try stored({ () throws(RecordStoreError) in try store.record(at: address) }) else {
+                break
+            }
+            try send(StoredRecord(address, bytes), id)
+        case .append: return try append(&reader)
+        case .removeBelow, .removeOne:
+            let (store, address) = try storeAndAddress(&reader)
+            guard !rules.isAppendOnly else {
+                throw .store(.inputOutput(.notPermitted, "removing records from \(root.string)"))
+            }
+            try stored { () throws(RecordStoreError) in
+                if question == .removeOne { return try store.remove(address) }
+                try store.remove(address.stream, below: address.sequence)
+            }
+        case .watch:
+            let store = try store(&reader)
+            try expectEnd(reader)
+            guard watches.count < Self.watchesAtOnce, watches[id] == nil else {
+                throw .pipe(.violation("too many watches"))
+            }
+            watches[id] = try stored { () throws(RecordStoreError) in try store.watch { hints.add($0, of: id) } }
+        case .unwatch:
+            try expectEnd(reader)
+            watches.removeValue(forKey: id)?.end()
+            return nil
+        }
+        return []
+    }
+
+    private func realms() throws(Obstacle) -> [RealmID] {
+        let found = try stored { () throws(RecordStoreError) in
+            try DirectoryRecordStore.realms(below: root, on: fileSystem)
+        }
+        return found.filter { rules.realms.isEmpty || rules.realms.contains($0) }
+    }
+
+    private func read(_ reader: inout ByteReader, _ id: UInt32) throws(Obstacle) -> [UInt8] {
+        let (store, start) = try storeAndAddress(&reader)
+        var (length, last) = (0, UInt64?.none)
+        var failure: PipeFailure?
+        do throws(RecordStoreError) {
+            try store.read([StreamStart(start.stream, from: start.sequence)]) { record throws(RecordStoreError) in
+                // Of one address all records are in one page: the next one begins behind it.
+                guard length < ServedPage.length || last == record.address.sequence else { throw .stopped }
+                (length, last) = (length + record.bytes.count, record.address.sequence)
+                do throws(PipeFailure) { try pipes.send(Self.frame(record, id)) } catch {
+                    failure = error
+                    throw .stopped
+                }
+            }
+        } catch {
+            if let failure { throw .pipe(failure) }
+            guard error == .stopped else { throw .store(error) }
+            return [1]
+        }
+        return [0]
+    }
+
+    private func append(_ reader: inout ByteReader) throws(Obstacle) -> [UInt8] {
+        let store = try store(&reader)
+        var records: [StoredRecord] = []
+        do throws(FormatError) {
+            while !reader.isAtEnd {
+                let address = try reader.address()
+                let length = Int(try reader.integer(UInt32.self, .body))
+                records.append(StoredRecord(address, try reader.array(length)))
+            }
+        } catch { throw .pipe(.violation("records that are none")) }
+        for record in records { try check(record.address.stream, of: store) }
+        let batch = records
+        return try stored { () throws(RecordStoreError) in try store.append(batch) }.map(\.served)
+    }
+
+    // MARK: Answers
+
+    private func sendParts<Element>(
+        of elements: [Element], _ part: ServedFrame.Answer, _ id: UInt32, length: Int,
+        _ put: (inout [UInt8], Element) -> Void
+    ) throws(Obstacle) {
+        let atOnce = ServedFrame.limit / length
+        var index = 0
+        while index < elements.count {
+            var content: [UInt8] = []
+            for element in elements[index...].prefix(atOnce) { put(&content, element) }
+            index += atOnce
+            try piped { () throws(PipeFailure) in try pipes.send(ServedFrame(part, id, content)) }
+        }
+    }
+
+    private func send(_ record: StoredRecord, _ id: UInt32) throws(Obstacle) {
+        try piped { () throws(PipeFailure) in try pipes.send(Self.frame(record, id)) }
+    }
+
+    private static func frame(_ record: StoredRecord, _ id: UInt32) -> ServedFrame {
+        var content: [UInt8] = []
+        content.reserveCapacity(8 + record.bytes.count)
+        content.append(integer: record.address.sequence)
+        content += record.bytes
+        return ServedFrame(ServedFrame.Answer.record, id, content)
+    }
+
+    // MARK: What is asked for
+
+    private func storeAndAddress(
+        _ reader: inout ByteReader
+    ) throws(Obstacle) -> (DirectoryRecordStore, RecordAddress) {
+        let store = try store(&reader)
+        let address: RecordAddress
+        do throws(FormatError) {
+            address = try reader.address()
+            try reader.expectEnd()
+        } catch { throw .pipe(.violation("an address that there is not")) }
+        try check(address.stream, of: store)
+        return (store, address)
+    }
+
+    private func store(_ reader: inout ByteReader) throws(Obstacle) -> DirectoryRecordStore {
+        guard let realm = try? reader.name() else { throw .pipe(.violation("a question without a realm")) }
+        guard realm == .zero || rules.realms.isEmpty || rules.realms.contains(realm) else {
+            throw .store(.inputOutput(.permissionDenied, "another fleet of \(root.string)"))
+        }
+        if let store = stores[realm] { return store }
+        if stores.count >= Self.storesAtOnce { stores = [:] }
+        let store = DirectoryRecordStore(root, realm: realm, createsRoot: false, on: fileSystem)
+        stores[realm] = store
+        return store
+    }
+
+    /// Under zeros lie mailboxes alone: what a client that has to keep to its realm could otherwise fill.
+    private func check(_ stream: RecordStream, of store: DirectoryRecordStore) throws(Obstacle) {
+        guard store.realm != .zero || stream.kind == .mailbox else {
+            throw .store(.inputOutput(.permissionDenied, "records of no fleet"))
+        }
+    }
+
+    private func expectEnd(_ reader: ByteReader) throws(Obstacle) {
+        guard reader.isAtEnd else { throw .pipe(.violation("a question that is too long")) }
+    }
+
+    private func stored<R>(_ body: () throws(RecordStoreError) -> R) throws(Obstacle) -> R {
+        do throws(RecordStoreError) { return try body() } catch { throw .store(error) }
+    }
+
+    private func piped(_ body: () throws(PipeFailure) -> Void) throws(Obstacle) {
+        do throws(PipeFailure) { try body() } catch { throw .pipe(error) }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+internal import VaultFormat
+
+/// The program at the other end of a connection's pipes.
+protocol ServedPeer: Sendable {
+    /// Why the connection broke, for a person to read; what the program has said of it is asked for here.
+    func reason(of failure: PipeFailure) -> RecordStoreError
+    /// Ends the program and waits for that.
+    func end()
+}
+
+/// One conversation with a ``RecordServer``: questions of several threads at once. What the other side sends is hostile
+/// until it was checked.
+///
+/// A thread of its own reads all the time, so that no answer is in the way of a question.
+final class ServedConnection: Sendable {
+    /// How long the whole of an answer may take, signs of life included.
+    private static let answerPatience = Duration.seconds(300)
+
+    private let core: Core
+    private let reading = DispatchGroup()
+    private let peer: any ServedPeer
+
+    /// Greets, and is greeted.
+    init(_ pipes: FramePipes, with peer: any ServedPeer) throws(RecordStoreError) {
+        self.peer = peer
+        core = Core(pipes)
+        var reader = FrameReader(pipes)
+        do throws(PipeFailure) {
+            try pipes.send(ServedFrame.greeting)
+            try reader.readGreeting()
+        } catch {
+            let reason = peer.reason(of: error)
+            peer.end()
+            throw reason
+        }
+        DispatchQueue(label: "vault.served").async(group: reading) { [core, reader] in
+            core.read(reader, peer)
+            peer.end()
+        }
+    }
+
+    deinit {
+        core.pipes.stop()
+        // A hint may let go of the connection that it came by.
+        if !core.isReader { reading.wait() }
+    }
+
+    /// Nil: it is not broken.
+    var failure: RecordStoreError? { core.state.withLock { $0.failure } }
+
+    /// Asks, and does not wait for the answer.
+    ///
+    /// - Parameters:
+    ///   - part: the frames that come before the last one of the answer; nil: none.
+    ///   - limit: how many bytes those may have.
+    func ask(
+        _ question: ServedFrame.Question, _ content: [UInt8], parts part: ServedFrame.Answer? = nil, limit: Int = 0
+    ) throws(RecordStoreError) -> ServedRequest {
+        let request = try core.state.withLock { state throws(RecordStoreError) in
+            if let failure = state.failure { throw failure }
+            let request = ServedRequest(state.takeID(), parts: part, limit: limit)
+            state.requests[request.id] = request
+            return request
+        }
+        try send(ServedFrame(question, request.id, content))
+        return request
+    }
+
+    func answer(to request: ServedRequest) throws(RecordStoreError) -> (parts: [ServedFrame], end: [UInt8]) {
+        guard let answer = request.answer(within: Self.answerPatience) else {
+            core.fail(peer.reason(of: .silent))
+            throw failure ?? .unreachable("the server does not answer")
+        }
+        return try answer.get()
+    }
+
+    /// What a server that keeps to the protocol does not send ends the connection.
+    func violated(_ what: String) -> RecordStoreError {
+        let reason = peer.reason(of: .violation(what))
+        core.fail(reason)
+        return reason
+    }
+
+    // MARK: Watches
+
+    func watch(_ content: [UInt8], _ gate: HintGate) throws(RecordStoreError) -> UInt32 {
+        let request = try core.state.withLock { state throws(RecordStoreError) in
+            if let failure = state.failure { throw failure }
+            let request = ServedRequest(state.takeID(), parts: nil, limit: 0)
+            state.requests[request.id] = request
+            // Before the answer: a hint may follow that at once.
+            state.watches[request.id] = gate
+            return request
+        }
+        do throws(RecordStoreError) {
+            try send(ServedFrame(.watch, request.id, content))
+            _ = try answer(to: request)
+        } catch {
+            core.state.withLock { $0.watches[request.id] = nil }
+            throw error
+        }
+        return request.id
+    }
+
+    func unwatch(_ id: UInt32) {
+        let isThere = core.state.withLock { state in
+            guard state.failure == nil, state.watches.removeValue(forKey: id) != nil else { return false }
+            // Hints that are on their way still name it.
+            state.endedWatches.insert(id)
+            return true
+        }
+        if isThere { try? send(ServedFrame(.unwatch, id)) }
+    }
+
+    private func send(_ frame: ServedFrame) throws(RecordStoreError) {
+        do throws(PipeFailure) { try core.pipes.send(frame) } catch {
+            // The thread that reads may know more about the end.
+            if error != .stopped { core.fail(peer.reason(of: error)) }
+            throw failure ?? .unreachable("the connection was ended")
+        }
+    }
+}
+
+/// What the reading thread shares with those that ask.
+private final class Core: Sendable {
+    struct State {
+        private var lastID: UInt32 = 0
+        var requests: [UInt32: ServedRequest] = [:]
+        var watches: [UInt32: HintGate] = [:]
+        var endedWatches: Set<UInt32> = []
+        var failure: RecordStoreError?
+
+        /// 0 is no question's.
+        mutating func takeID() -> UInt32 {
+            repeat { lastID &+= 1 } while lastID == 0 || requests[lastID] != nil || watches[lastID] != nil
+            return lastID
+        }
+    }
+
+    let pipes: FramePipes
+    let state = Mutex(State())
+    private let reader = Atomic<UInt>(0)
+
+    /// Whether this very thread reads.
+    var isReader: Bool { reader.load(ordering: .acquiring) == HintGate.thread }
+
+    init(_ pipes: FramePipes) { self.pipes = pipes }
+
+    func read(_ first: FrameReader, _ peer: any ServedPeer) {
+        self.reader.store(HintGate.thread, ordering: .releasing)
+        var reader = first
+        do throws(PipeFailure) {
+            // The server says that it is there when there is nothing else to say.
+            while true { try take(try reader.next(idle: pipes.patience)) }
+        } catch {
+            fail(error == .stopped ? .unreachable("the connection was ended") : peer.reason(of: error))
+        }
+    }
+
+    private func take(_ frame: ServedFrame) throws(PipeFailure) {
+        switch ServedFrame.Answer(rawValue: frame.what) {
+        case .alive:
+            guard frame.id == 0, frame.content.isEmpty else { throw .violation("a sign of life that is none") }
+        case .hint:
+            var content = ByteReader(frame.content)
+            guard let hint = try? content.hint() else { throw .violation("a hint that there is not") }
+            let (gate, isKnown) = state.withLock { state in
+                (state.watches[frame.id], state.endedWatches.contains(frame.id))
+            }
+            guard gate != nil || isKnown else { throw .violation("a hint that was not asked for") }
+            gate?.pass(hint)
+        default:
+            guard let request = state.withLock({ $0.requests[frame.id] }) else {
+                throw .violation("an answer to no question")
+            }
+            if try request.take(frame) { state.withLock { $0.requests[frame.id] = nil } }
+        }
+    }
+
+    /// Whatever waits for an answer hears why there is none.
+    func fail(_ failure: RecordStoreError) {
+        let (requests, watches) = state.withLock { state in
+            if state.failure == nil { state.failure = failure }
+            defer { (state.requests, state.watches) = ([:], [:]) }
+            return (Array(state.requests.values), Array(state.watches.values))
+        }
+        for request in requests { request.finish(.failure(failure)) }
+        for watch in watches { watch.pass(.lost(failure)) }
+        pipes.stop()
+    }
+}

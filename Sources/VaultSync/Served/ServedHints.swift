@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+
+/// Tells the client what its watches hear, and from time to time that the server is there. A thread of its own, since
+/// the client may be slow to listen, and those who watch do not wait.
+final class ServedHints: Sendable {
+    private struct State {
+        var waiting: [(watch: UInt32, hint: RecordHint)] = []
+        var isEnded = false
+    }
+
+    /// More are one: that something has changed.
+    private static let limit = 256
+
+    private let state = Mutex(State())
+    private let bell = DispatchSemaphore(value: 0)
+    private let telling = DispatchGroup()
+    private let pipes: FramePipes
+
+    init(_ pipes: FramePipes, every interval: Duration) {
+        self.pipes = pipes
+        DispatchQueue(label: "vault.hints").async(group: telling) { [self] in tell(every: interval) }
+    }
+
+    func add(_ hint: RecordHint, of watch: UInt32) {
+        state.withLock { state in
+            guard !state.waiting.contains(where: { $0 == (watch, hint) }) else { return }
+            if state.waiting.count >= Self.limit {
+                state.waiting.removeAll { waiting in
+                    if case .lost = waiting.hint { return false }
+                    return waiting.watch == watch
+                }
+                state.waiting.append((watch, .changed))
+            }
+            if hint != .changed || state.waiting.count < Self.limit { state.waiting.append((watch, hint)) }
+        }
+        bell.signal()
+    }
+
+    /// Returns when nothing is told any more.
+    func end() {
+        state.withLock { $0.isEnded = true }
+        bell.signal()
+        pipes.stop()
+        telling.wait()
+    }
+
+    private func tell(every interval: Duration) {
+        while true {
+            let isDue = bell.wait(timeout: .now() + interval / .seconds(1)) == .timedOut
+            let (waiting, isEnded) = state.withLock { state in
+                defer { state.waiting = [] }
+                return (state.waiting, state.isEnded)
+            }
+            guard !isEnded else { return }
+            do throws(PipeFailure) {
+                for (watch, hint) in waiting {
+                    var content: [UInt8] = []
+                    content.append(hint)
+                    try pipes.send(ServedFrame(.hint, watch, content))
+                }
+                if isDue { try pipes.send(ServedFrame(.alive, 0)) }
+            } catch {
+                // Who reads the questions ends as well.
+                return pipes.stop()
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import VaultFormat
+
+/// A server, and the connection to it, which is opened when it is wanted and again after it broke.
+final class ServedLink: Sendable {
+    /// Something that was asked, and is asked again if need be.
+    struct Question {
+        fileprivate let what: ServedFrame.Question
+        fileprivate let content: [UInt8]
+        fileprivate let part: ServedFrame.Answer?
+        fileprivate let limit: Int
+        fileprivate let connection: ServedConnection
+        fileprivate let request: ServedRequest
+        /// Whether the connection had been there before.
+        fileprivate let isOld: Bool
+
+        func forget() { request.forget() }
+    }
+
+    private let open: @Sendable () throws(RecordStoreError) -> ServedConnection
+    private let current = Mutex<ServedConnection?>(nil)
+
+    init(_ open: @escaping @Sendable () throws(RecordStoreError) -> ServedConnection) { self.open = open }
+
+    /// The connection that there is, or a new one.
+    private func connection() throws(RecordStoreError) -> (connection: ServedConnection, isOld: Bool) {
+        try current.withLock { current throws(RecordStoreError) in
+            if let current, current.failure == nil { return (current, true) }
+            // Before there is another one: a server may take few at a time.
+            current = nil
+            let made = try open()
+            current = made
+            return (made, false)
+        }
+    }
+
+    func ask(
+        _ what: ServedFrame.Question, _ content: [UInt8], parts part: ServedFrame.Answer? = nil, limit: Int = 0
+    ) throws(RecordStoreError) -> Question {
+        var (connection, isOld) = try connection()
+        let request: ServedRequest
+        do throws(RecordStoreError) {
+            request = try connection.ask(what, content, parts: part, limit: limit)
+        } catch {
+            guard isOld else { throw error }
+            (connection, isOld) = (try self.connection().connection, false)
+            request = try connection.ask(what, content, parts: part, limit: limit)
+        }
+        return Question(
+            what: what, content: content, part: part, limit: limit, connection: connection, request: request,
+            isOld: isOld)
+    }
+
+    /// Waits for an answer, and checks it.
+    ///
+    /// - Parameter check: throws for what a server that keeps to the protocol does not answer.
+    func answer(
+        to question: Question, _ check: ([ServedFrame], [UInt8]) throws(FormatError) -> Void
+    ) throws(RecordStoreError) {
+        var question = question
+        let answer: (parts: [ServedFrame], end: [UInt8])
+        do throws(RecordStoreError) { answer = try question.connection.answer(to: question.request) } catch {
+            guard question.isOld, question.connection.failure != nil else { throw error }
+            question = try ask(question.what, question.content, parts: question.part, limit: question.limit)
+            answer = try question.connection.answer(to: question.request)
+        }
+        do throws(FormatError) { try check(answer.parts, answer.end) } catch {
+            throw question.connection.violated("an answer that makes no sense")
+        }
+    }
+
+    func answer(
+        _ what: ServedFrame.Question, _ content: [UInt8], parts: ServedFrame.Answer? = nil, limit: Int = 0,
+        _ check: ([ServedFrame], [UInt8]) throws(FormatError) -> Void
+    ) throws(RecordStoreError) {
+        try answer(to: try ask(what, content, parts: parts, limit: limit), check)
+    }
+
+    func watch(
+        _ content: [UInt8], _ gate: HintGate
+    ) throws(RecordStoreError) -> (ServedConnection, UInt32) {
+        // Asked by a connection that has broken meanwhile, a watch would be lost before it began.
+        _ = try realms()
+        let connection = try connection().connection
+        return (connection, try connection.watch(content, gate))
+    }
+
+    func realms() throws(RecordStoreError) -> [RealmID] {
+        var realms: [RealmID] = []
+        try answer(.realms, [], parts: .realms, limit: 1 << 20) { parts, end throws(FormatError) in
+            guard end.isEmpty else { throw .invalid(.body) }
+            realms = []
+            for part in parts {
+                var reader = ByteReader(part.content)
+                while !reader.isAtEnd { realms.append(try reader.name()) }
+            }
+        }
+        return realms
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CLinux
+internal import Glibc
+internal import SystemPackage
+
+/// Ends a thread's wait for descriptors.
+final class StopPipe: Sendable {
+    /// Readable once it was stopped.
+    let descriptor: Int32
+    private let end: Int32
+
+    init() throws(Errno) {
+        (descriptor, end) = try Self.pipe()
+    }
+
+    deinit {
+        close(descriptor)
+        close(end)
+    }
+
+    func stop() {
+        // A byte more than the pipe has room for is not needed.
+        _ = unsafe clinux_write_some(end, [1], 1)
+    }
+
+    /// Both ends of a pipe, of which no child gets one by itself. Neither waits.
+    static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [-1, -1]
+        // It has room for both.
+        let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
+        guard result == 0 else { throw Errno(rawValue: CInt(-result)) }
+        _ = clinux_set_nonblocking(ends[0])
+        _ = clinux_set_nonblocking(ends[1])
+        return (ends[0], ends[1])
+    }
+
+    /// Waits for a descriptor, or for the stop.
+    ///
+    /// - Parameter patience: nil: as long as it takes.
+    func wait(
+        for descriptor: Int32, writable: Bool = false, within patience: Duration?
+    ) throws(PipeFailure) {
+        let deadline = patience.map { ContinuousClock.now + $0 }
+        while true {
+            var waiting = [
+                pollfd(fd: descriptor, events: Int16(writable ? POLLOUT : POLLIN), revents: 0),
+                pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            let left = deadline.map { ContinuousClock.now.duration(to: $0) / .milliseconds(1) }
+            let ready = unsafe poll(&waiting, 2, left.map { Int32(clamping: Int64(max(0, $0.rounded(.up)))) } ?? -1)
+            if ready < 0 {
+                guard errno == EINTR else { throw .failed(Errno(rawValue: errno)) }
+                continue
+            }
+            if waiting[1].revents != 0 { throw .stopped }
+            guard ready > 0 else { throw .silent }
+            return
+        }
+    }
+}
+
+/// Why nothing more comes through a pipe.
+enum PipeFailure: Error, Equatable {
+    /// The other side has closed its end.
+    case ended
+    /// Nothing has moved for as long as is waited for.
+    case silent
+    case failed(Errno)
+    /// This side has ended it.
+    case stopped
+    /// What the other side sends is no part of the protocol: what it is.
+    case violation(String)
+}

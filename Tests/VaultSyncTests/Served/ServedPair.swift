@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Glibc
+import SystemPackage
+import TestSupport
+import VaultFormat
+
+@testable import VaultSync
+
+/// Both ends of a conversation, in one process.
+enum ServedPair {
+    /// A peer of which nothing is known but its pipes.
+    struct Peer: ServedPeer {
+        func reason(of failure: PipeFailure) -> RecordStoreError { .unreachable("\(failure)") }
+        func end() {}
+    }
+
+    /// Runs the other side on a thread of its own, which closes its ends when it is done.
+    static func connection(
+        patience: Duration, _ other: @escaping @Sendable (_ input: Int32, _ output: Int32) -> Void
+    ) throws(RecordStoreError) -> ServedConnection {
+        let pipes: FramePipes
+        do throws(Errno) {
+            let (there, back) = (try StopPipe.pipe(), try StopPipe.pipe())
+            DispatchQueue(label: "other side").async {
+                other(there.reading, back.writing)
+                close(there.reading)
+                close(back.writing)
+            }
+            pipes = try FramePipes(
+                input: back.reading, output: there.writing, ownsDescriptors: true, patience: patience)
+        } catch { throw .inputOutput(error, "pipes") }
+        return try ServedConnection(pipes, with: Peer())
+    }
+
+    /// - Parameter directory: is there as long as the link.
+    static func link(
+        to root: FilePath, _ rules: RecordServer.Rules = .init(), keeping directory: TemporaryDirectory? = nil
+    ) -> ServedLink {
+        ServedLink { () throws(RecordStoreError) in
+            try connection(patience: .seconds(30)) { input, output in
+                withExtendedLifetime(directory) {
+                    _ = try? RecordServer(root, rules, input: input, output: output).run()
+                }
+            }
+        }
+    }
+}
