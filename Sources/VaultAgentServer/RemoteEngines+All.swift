@@ -6,6 +6,6 @@ extension RemoteEngines {
     /// Those that a vault can be synced by. Some keep a connection open: a process that syncs more than once keeps this
     /// value.
     package static func all(_ environment: VaultEnvironment) -> RemoteEngines {
-        RemoteEngines([.file: FolderEngine(environment)])
+        RemoteEngines([.file: FolderEngine(environment), .ssh: SSHEngine()])
     }
 }

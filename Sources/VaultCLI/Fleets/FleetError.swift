@@ -55,6 +55,9 @@ extension CommandError {
 
     private init(_ error: RecordStoreError) {
         switch error {
+        case .unreachable(let what) where !what.hasPrefix("/"):
+            self.init(
+                .inputOutput, "the remote cannot be reached: \(what.printable)", hint: "the vault itself works without")
         case .unreachable(let place):
             self.init(
                 .inputOutput, "the remote cannot be reached: there is no '\(place.printable)'",

@@ -19,7 +19,8 @@ struct RemoteAdd: ParsableCommand {
             that belongs to a fleet it adds one more remote of the same fleet.
             """)
 
-    @Argument(help: "file:///absolute/path, a folder that the devices share.")
+    @Argument(
+        help: "file:///absolute/path, a folder that the devices share, or ssh://[user@]host[:port]/absolute/path.")
     var url: String
 
     @Flag(help: "Ask to join the fleet that is there, and wait.")

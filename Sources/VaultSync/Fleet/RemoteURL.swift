@@ -77,6 +77,10 @@ package struct RemoteURL: Hashable, Sendable {
             guard path.hasPrefix("/") else {
                 throw invalid("the path of a folder begins at the root: \(scheme.rawValue)://…/absolute/path")
             }
+            // A shell of the server reads it.
+            guard scheme == .file || isPlainText(path) else {
+                throw invalid("the path of a folder of a server has no control characters")
+            }
             return FilePath(path).lexicallyNormalized().string
         case .postgres:
             let name = String(path.dropFirst())

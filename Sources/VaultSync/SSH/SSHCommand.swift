@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// How the user's own `ssh` is called for a remote. No word of a URL is an option, or more than a word of a shell.
+struct SSHCommand {
+    /// What is looked for on the search path, and what it is given.
+    let arguments: [String]
+    /// What a person types to get there.
+    let byHand: String
+
+    /// A server that nobody has to trust gets at no agent, display or port of this machine, and nobody is asked.
+    private static let settings = [
+        "BatchMode=yes", "ConnectTimeout=10", "LogLevel=ERROR", "ClearAllForwardings=yes", "ControlMaster=no",
+        "RemoteCommand=none", "PermitLocalCommand=no",
+    ]
+
+    /// - Parameter url: of the scheme `ssh`.
+    /// - Throws: `.invalid` for another one.
+    init(_ url: RemoteURL) throws(RecordStoreError) {
+        guard url.scheme == .ssh, let host = url.hosts.first, !host.name.hasPrefix("-"),
+            url.user?.hasPrefix("-") != true
+        else { throw .invalid("a server by ssh is ssh://[user@]host[:port]/absolute/path") }
+        let port = host.port.map { ["-p", String($0)] } ?? []
+        let user = url.user.map { ["-l", $0] } ?? []
+        let settings = Self.settings.flatMap { ["-o", $0] }
+        let served = ["vault", "remote", "serve", "--", Self.quoted(url.path)]
+        arguments = ["ssh", "-T", "-a", "-x"] + settings + port + user + ["--", host.name] + served
+        byHand = (["ssh"] + port + user + [host.name]).joined(separator: " ")
+    }
+
+    /// One word for the shell that the server's user has: POSIX's, csh or fish, which reads backslashes between single
+    /// quotes. `ssh` joins words by spaces, and the shell takes them apart again.
+    static func quoted(_ text: String) -> String {
+        var word = "'"
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "'": word += #"'\''"#
+            case "\\": word += #"'\\'"#
+            // csh looks for its history even between quotes.
+            case "!": word += #"'\!'"#
+            default: word.unicodeScalars.append(scalar)
+            }
+        }
+        return word + "'"
+    }
+}
