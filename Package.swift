@@ -56,6 +56,7 @@ let package = Package(
         .target(name: "CBus"),
         .target(name: "CCrypto"),
         .target(name: "CExpat"),
+        .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
         .target(name: "VaultFormat", swiftSettings: settings),
         .target(
@@ -73,7 +74,8 @@ let package = Package(
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", "CBus",
+                "VaultSyncPostgres", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "CLinux", "CBus",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), system,
             ],
@@ -92,6 +94,9 @@ let package = Package(
             dependencies: ["Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux", system],
             swiftSettings: settings),
         .target(
+            name: "VaultSyncPostgres", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
+            swiftSettings: settings),
+        .target(
             name: "KeychainServices",
             dependencies: [
                 "VaultAgent", "Vault", "VaultFormat", "VaultCrypto", .product(name: "Logging", package: "swift-log"),
@@ -102,8 +107,8 @@ let package = Package(
         .target(
             name: "VaultCLI",
             dependencies: [
-                "VaultDoors", "VaultBus", "VaultImport", "VaultSync", "VaultAgentServer", "VaultAgent", "Vault",
-                "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
+                "VaultDoors", "VaultBus", "VaultImport", "VaultSyncPostgres", "VaultSync", "VaultAgentServer",
+                "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 system,
             ],
@@ -162,8 +167,11 @@ let package = Package(
             exclude: ["secrets.py"], swiftSettings: testSettings),
         .testTarget(
             name: "VaultSyncTests",
-            dependencies: ["VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport", system],
-            swiftSettings: testSettings),
+            dependencies: [
+                "VaultSyncPostgres", "VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
+                system,
+            ],
+            exclude: ["Postgres/server.sh", "Postgres/liar.py"], swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [

@@ -55,13 +55,13 @@ extension CommandError {
 
     private init(_ error: RecordStoreError) {
         switch error {
-        case .unreachable(let what) where !what.hasPrefix("/"):
-            self.init(
-                .inputOutput, "the remote cannot be reached: \(what.printable)", hint: "the vault itself works without")
-        case .unreachable(let place):
+        case .unreachable(let place) where place.hasPrefix("/"):
             self.init(
                 .inputOutput, "the remote cannot be reached: there is no '\(place.printable)'",
                 hint: "is it mounted? the vault itself works without")
+        case .unreachable(let why):
+            self.init(
+                .inputOutput, "the remote cannot be reached: \(why.printable)", hint: "the vault itself works without")
         case .inputOutput(let errno, let place):
             self.init(
                 .inputOutput, "cannot use the remote: \(errno.description.lowercased()) ('\(place.printable)')",

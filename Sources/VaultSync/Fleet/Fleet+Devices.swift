@@ -98,7 +98,9 @@ extension Fleet {
                 let store = try store(at: remote, realm: replica.identity.realmID)
                 try stored { () throws(RecordStoreError) in
                     try store.remove(stream, below: .max)
-                    _ = try store.append(own)
+                    guard try store.append(own).last != .differs else {
+                        throw .unreachable("\(remote.url.text): this device may remove nothing there")
+                    }
                 }
             }
             if let failure = try removeWaiting(membership)?.failure { throw failure }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import VaultFormat
+package import VaultFormat
 
 extension RecordKind {
     /// How many bytes a record may have. What is shorter was not written to its end.
-    var lengths: ClosedRange<Int> { 64...limit }
+    package var lengths: ClosedRange<Int> { 64...limit }
 
     /// Whether the heads of its streams are compared.
     var isHeaded: Bool { self != .mailbox }
@@ -11,7 +11,7 @@ extension RecordKind {
 
 extension StoredRecord {
     /// - Throws: `.invalid`
-    func checkBounds() throws(RecordStoreError) {
+    package func checkBounds() throws(RecordStoreError) {
         guard RecordAddress.sequences.contains(address.sequence) else {
             throw .invalid("records are numbered from 1 to \(RecordAddress.sequences.upperBound)")
         }

@@ -67,10 +67,10 @@ package protocol RecordStore: Sendable {
     /// - Throws: `.invalid` before anything is stored. After another error some of them may be stored.
     func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended]
 
-    /// Removes what lies below a number.
+    /// Removes what lies below a number. What this device may not remove stays, without an error.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
 
-    /// Removes what lies at one address: an altered record, in whose place the true one comes, or what a mirror
+    /// Removes, in the same way, what lies at one address: an altered record, in whose place the true one comes, or what a mirror
     /// forgets.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
 

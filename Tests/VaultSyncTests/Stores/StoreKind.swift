@@ -5,10 +5,16 @@ import VaultFormat
 import VaultStorage
 
 @testable import VaultSync
+@testable import VaultSyncPostgres
 
 /// What promises to be a store, each with a place of its own.
 enum StoreKind: CaseIterable {
-    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served
+    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, postgres
+
+    static var allCases: [StoreKind] {
+        [.memory, .folderInMemory, .folderOnSimulatedDisk, .folderOnNamingDisk, .folderOnDisk, .served]
+            + (PostgresServer.isInstalled ? [.postgres] : [])
+    }
 
     func place() throws -> StorePlace {
         switch self {
@@ -26,6 +32,9 @@ enum StoreKind: CaseIterable {
             return StorePlace {
                 ServedRecordStore(ServedPair.link(to: directory.path, keeping: directory), realm: .of(0xab))
             }
+        case .postgres:
+            let (access, realm) = (try PostgresServer.shared.get().access(), RealmID.random())
+            return StorePlace { PostgresRecordStore(access, realm: realm) }
         }
     }
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CPostgres
+internal import Glibc
+internal import SystemPackage
+internal import VaultCrypto
+internal import VaultSync
+
+/// How a server is reached: one of the addresses of a URL.
+struct PostgresAddress {
+    /// Of libpq's, each with a value: what has none is taken from the user's files.
+    let keywords: [(name: String, value: String)]
+    let isEncrypted: Bool
+
+    /// In the order in which they are tried.
+    static func all(of remote: RemoteAccess) -> [PostgresAddress] {
+        remote.url.hosts.flatMap { host -> [PostgresAddress] in
+            if host.isSocket { return [PostgresAddress(remote, host)] }
+            guard host.isLoopback else { return [PostgresAddress(remote, host)] }
+            // No look-up says where this host is: what goes there may be unencrypted.
+            let addresses = host.name == "localhost" ? ["127.0.0.1", "::1"] : [host.name]
+            return addresses.map { PostgresAddress(remote, host, loopback: $0) }
+        }
+    }
+
+    private init(_ remote: RemoteAccess, _ host: RemoteURL.Host, loopback: String? = nil) {
+        let credentials = remote.credentials
+        let isPlain =
+            host.isSocket || loopback != nil && credentials.authorities == nil && credentials.certificate == nil
+        isEncrypted = !isPlain
+        var keywords = [
+            ("host", host.name), ("port", String(host.port ?? 5432)), ("dbname", remote.url.path),
+            ("application_name", "vault"), ("client_encoding", "UTF8"), ("gssencmode", "disable"),
+            ("target_session_attrs", "read-write"), ("passfile", Self.noFile), ("sslcrl", Self.noFile),
+            ("ssl_min_protocol_version", "TLSv1.2"), ("tcp_user_timeout", "30000"),
+        ]
+        if let loopback { keywords.append(("hostaddr", loopback)) }
+        if let user = remote.url.user { keywords.append(("user", user)) }
+        // A server of this machine may insist on encryption; nobody else hears what it hears.
+        keywords.append(("sslmode", host.isSocket ? "disable" : isPlain ? "prefer" : "verify-full"))
+        let authorities = isPlain ? Self.noFile : credentials.authorities?.string ?? Self.systemAuthorities()
+        keywords.append(("sslrootcert", authorities))
+        keywords.append(("sslcert", credentials.certificate?.string ?? Self.noFile))
+        keywords.append(("sslkey", credentials.key?.string ?? Self.noFile))
+        // OpenSSL would ask at the terminal for the passphrase of a key: the one it has is wrong.
+        if credentials.key != nil { keywords.append(("sslpassword", "none")) }
+        self.keywords = keywords.map { (name: $0.0, value: $0.1) }
+    }
+
+    /// Below a file there is none: libpq looks at no other of its places then.
+    private static let noFile = "/dev/null/none"
+
+    /// The file of the system's authorities: of Debian, Fedora, openSUSE, and others.
+    private static func systemAuthorities() -> String {
+        let files = [
+            "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+            "/etc/ssl/cert.pem",
+        ]
+        return files.first { unsafe access($0, R_OK) == 0 } ?? files[0]
+    }
+}
+
+extension RemoteURL.Host {
+    /// Whether no other machine hears what goes there.
+    fileprivate var isLoopback: Bool {
+        if name == "localhost" || name == "::1" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        // Also 127.1 is an address to a C library, and 127.0.0.1.example.org is not.
+        return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+extension PostgresConnection {
+    /// Connects to the first of a remote's addresses that lets the user in and that can be written to.
+    static func open(
+        _ remote: RemoteAccess, _ patience: PostgresPatience
+    ) throws(PostgresError) -> PostgresConnection {
+        let loaded = cpostgres_load()
+        guard loaded == 0 else { throw .noLibrary(isTooOld: loaded != -ENOENT) }
+        var failure: PostgresError?
+        for address in PostgresAddress.all(of: remote) {
+            do throws(PostgresError) {
+                let connection = try unsafe connect(to: address, remote.credentials.password, patience)
+                return try unsafe PostgresConnection(connection, patience)
+            } catch {
+                // A server that refuses says more than one that is not there.
+                switch (failure, error) {
+                case (nil, _), (.lost, .refused): failure = error
+                default: break
+                }
+            }
+        }
+        throw failure ?? .lost("there is no such server")
+    }
+
+    private static func connect(
+        to address: PostgresAddress, _ password: Secret?, _ patience: PostgresPatience
+    ) throws(PostgresError) -> OpaquePointer {
+        guard let connection = unsafe try start(address.keywords, password) else { throw .lost("out of memory") }
+        do throws(PostgresError) {
+            try unsafe finish(connection, until: .now + patience.connecting)
+            guard unsafe !address.isEncrypted || cpostgres_is_encrypted(connection) != 0 else {
+                throw .lost("the connection is not encrypted")
+            }
+        } catch {
+            unsafe cpostgres_close(connection)
+            throw error
+        }
+        return unsafe connection
+    }
+
+    /// - Parameter password: is lent to libpq, which keeps a copy as long as the connection, and wipes it.
+    private static func start(
+        _ keywords: [(name: String, value: String)], _ password: Secret?
+    ) throws(PostgresError) -> OpaquePointer? {
+        var texts: [UnsafeMutablePointer<CChar>?] = unsafe []
+        defer { unsafe texts.forEach { unsafe free($0) } }
+        var (names, values): ([UnsafePointer<CChar>?], [UnsafePointer<CChar>?]) = unsafe ([], [])
+        func add(_ text: String, to list: inout [UnsafePointer<CChar>?]) throws(PostgresError) {
+            guard let copy = unsafe strdup(text) else { throw .lost("out of memory") }
+            unsafe texts.append(copy)
+            unsafe list.append(UnsafePointer(copy))
+        }
+        for (name, value) in keywords {
+            try unsafe add(name, to: &names)
+            try unsafe add(value, to: &values)
+        }
+        guard let password else {
+            unsafe names.append(nil)
+            unsafe values.append(nil)
+            return unsafe cpostgres_start(names, values)
+        }
+        try unsafe add("password", to: &names)
+        unsafe names.append(nil)
+        // With the zero byte at its end, in locked memory.
+        let ended: SecretBytes
+        do throws(CryptoError) {
+            var copy = try SecretBytes(zeroed: password.count + 1)
+            password.withBytes { copy.replace(at: 0, with: $0) }
+            ended = copy
+        } catch { throw .lost("out of memory") }
+        return unsafe ended.withBytes { bytes in
+            unsafe bytes.withUnsafeBytes { bytes in
+                unsafe values.append(bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+                unsafe values.append(nil)
+                return unsafe cpostgres_start(names, values)
+            }
+        }
+    }
+
+    private static func finish(
+        _ connection: OpaquePointer, until deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
+        var wanted = CPOSTGRES_WANTS_OUTPUT
+        while true {
+            let ready = unsafe cpostgres_wait(connection, wanted, -1, (deadline - .now).milliseconds)
+            if ready == 0, ContinuousClock.now >= deadline { throw .lost("the server does not answer") }
+            if ready == 0 { continue }
+            switch unsafe cpostgres_step(connection) {
+            case CPOSTGRES_CONNECTED: return
+            case CPOSTGRES_WANTS_INPUT: wanted = CPOSTGRES_WANTS_INPUT
+            case CPOSTGRES_WANTS_OUTPUT: wanted = CPOSTGRES_WANTS_OUTPUT
+            default: throw unsafe failure(of: connection)
+            }
+        }
+    }
+
+    /// libpq's words go without those that repeat the address. Of what a server refuses there is the code alone.
+    private static func failure(of connection: OpaquePointer) -> PostgresError {
+        let text = unsafe bounded(cpostgres_error(connection))
+        let line = text.split(separator: "\n").first ?? "the server cannot be reached"
+        let reason = line.firstRange(of: " failed: ").map { line[$0.upperBound...] } ?? line
+        if let code = reason.split(separator: " ").last, code.utf8.count == 5, reason.contains(":  "),
+            code.utf8.allSatisfy(PostgresRefusal.isDigit)
+        {
+            return .refused(PostgresRefusal(state: String(code), message: ""))
+        }
+        if reason.contains("session is read-only") {
+            return .refused(PostgresRefusal(state: "25006", message: ""))
+        }
+        return .lost(shown(String(reason)))
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import SystemPackage
+internal import VaultSync
+
+/// Why a server did not do what it was asked to.
+enum PostgresError: Error, Equatable {
+    /// libpq is not there, or too old.
+    case noLibrary(isTooOld: Bool)
+    /// There is no connection, or it has ended.
+    ///
+    /// - Parameter why: bounded, without control characters.
+    case lost(_ why: String)
+    /// An answer that no server of PostgreSQL's gives.
+    case malformed
+    case refused(PostgresRefusal)
+}
+
+/// What a server says to a statement, or to a user, that it refuses.
+struct PostgresRefusal: Error, Equatable {
+    /// SQLSTATE: five characters, or empty.
+    let state: String
+    /// In the server's words: bounded, without control characters.
+    let message: String
+
+    /// Whether what the user asks for is beyond the user's rights.
+    var isOfRights: Bool { state == "42501" }
+    /// Whether there is a row with this key already.
+    var isOfKey: Bool { state == "23505" }
+
+    /// Nil: in the server's own words.
+    private var reason: String? {
+        switch state {
+        case "42P01", "3F000":
+            "the database has no table vault.record: 'vault remote sql' prints what an administrator runs"
+        case "42501":
+            "the user has no right to vault.record: an administrator grants the role vault_sync ('vault remote sql')"
+        case "28P01": "the password of the URL's user is wrong, or missing"
+        case "28000": "the server lets this user in neither from here nor in this way (see its pg_hba.conf)"
+        case "3D000": "there is no such database"
+        case "25006": "the database can only be read"
+        case "53300": "the server has no room for one more connection"
+        case "57P01", "57P02", "57P03": "the server is starting or shutting down"
+        default: nil
+        }
+    }
+
+    var words: String {
+        reason ?? "the server refuses" + (message.isEmpty ? "" : ": \(message)") + (state.isEmpty ? "" : " (\(state))")
+    }
+}
+
+extension RecordStoreError {
+    /// - Parameter url: of the remote.
+    init(_ error: PostgresError, at url: RemoteURL) {
+        switch error {
+        case .noLibrary(let isTooOld):
+            self = .unreachable(
+                isTooOld
+                    ? "PostgreSQL's libpq is too old; that of PostgreSQL 14 will do (package libpq5)"
+                    : "PostgreSQL's libpq is missing; install the package libpq5")
+        case .lost(let why): self = .unreachable("\(url.text): \(why)")
+        case .malformed: self = .unreachable("\(url.text): what answers there is no database of records")
+        case .refused(let refusal):
+            switch refusal.state {
+            case "53100": self = .inputOutput(.noSpace, url.text)
+            case "23514": self = .invalid("the table vault.record has bounds of its own")
+            default: self = .unreachable("\(url.text): \(refusal.words)")
+            }
+        }
+    }
+}
+
+/// The first line of what a server or libpq says, for a person.
+///
+/// - Returns: at most 200 characters, none of which moves a cursor or turns text around.
+func shown(_ text: String) -> String {
+    var result = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+        if scalar == "\n" || result.count == 200 { break }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse: result.append(" ")
+        default: result.append(scalar)
+        }
+    }
+    return String(result)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultFormat
+
+/// A type of PostgreSQL's, by its number (`pg_type.oid`).
+enum PostgresType: UInt32 {
+    case bytea = 17
+    case bigint = 20
+    case smallint = 21
+    case text = 25
+}
+
+/// What goes into a statement in the place of `$1` and so on, in the binary form of its type.
+struct PostgresValue {
+    let type: PostgresType
+    let bytes: [UInt8]
+
+    static func bytea(_ bytes: [UInt8]) -> PostgresValue { PostgresValue(type: .bytea, bytes: bytes) }
+
+    static func bytea(_ value: Bytes16) -> PostgresValue {
+        let bytes = value.bytes
+        return PostgresValue(type: .bytea, bytes: bytes.indices.map { bytes[$0] })
+    }
+
+    static func smallint(_ value: Int16) -> PostgresValue {
+        PostgresValue(type: .smallint, bytes: bigEndian(UInt64(UInt16(bitPattern: value)), count: 2))
+    }
+
+    static func bigint(_ value: Int64) -> PostgresValue {
+        PostgresValue(type: .bigint, bytes: bigEndian(UInt64(bitPattern: value), count: 8))
+    }
+
+    static func text(_ value: String) -> PostgresValue { PostgresValue(type: .text, bytes: Array(value.utf8)) }
+
+    private static func bigEndian(_ value: UInt64, count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt64(8 * (count - 1 - $0))) }
+    }
+}
+
+/// A statement, and of what types the columns of its rows are.
+struct PostgresStatement {
+    let text: String
+    let columns: [PostgresType]
+
+    init(_ text: String, _ columns: [PostgresType] = []) { (self.text, self.columns) = (text, columns) }
+}
+
+/// What an exchange with a server consists of.
+enum PostgresStep {
+    case statement(PostgresStatement, [PostgresValue])
+    /// The end of a transaction: what comes before it is done, or none of it.
+    case end
+}
+
+/// What became of a step.
+enum PostgresOutcome: Equatable {
+    /// No answer yet.
+    case open
+    case done
+    case refused(PostgresRefusal)
+    /// Something before it in its transaction was refused.
+    case skipped
+}
+
+extension PostgresStatement {
+    private static let place = "realm = $1 AND kind = $2 AND stream = $3"
+
+    /// What a connection begins with: nothing that a role or a database was given decides what names mean, and what is
+    /// acknowledged is on the server's disk.
+    static let settings = PostgresStatement(
+        """
+        SELECT set_config('search_path', 'pg_catalog', false),
+          set_config('default_transaction_isolation', 'read committed', false),
+          set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+            ELSE current_setting('synchronous_commit') END, false)
+        """, [.text, .text, .text])
+
+    static let insert = PostgresStatement("INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5)")
+    static let insertNew = PostgresStatement(
+        "INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING seq", [.bigint])
+    static let notify = PostgresStatement("SELECT FROM pg_notify($1, $2)")
+    static let body = PostgresStatement("SELECT body FROM vault.record WHERE \(place) AND seq = $4", [.bytea])
+
+    /// From a number ($4) upwards as many as have a number of bytes ($5), and at least one.
+    static let page = PostgresStatement(
+        """
+        SELECT seq, body FROM (SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)
+            - octet_length(body) AS before
+          FROM (SELECT seq, body FROM vault.record WHERE \(place) AND seq >= $4 ORDER BY seq LIMIT 4096) AS following)
+          AS sized WHERE before < $5 ORDER BY seq
+        """, [.bigint, .bytea])
+
+    static let removeBelow = PostgresStatement("DELETE FROM vault.record WHERE \(place) AND seq <= $4")
+    static let remove = PostgresStatement("DELETE FROM vault.record WHERE \(place) AND seq = $4")
+
+    /// Every stream of rosters, logs and large values, each of its rows looked at.
+    static let counts = PostgresStatement(
+        """
+        SELECT kind, stream, min(seq), max(seq), count(*) FROM vault.record WHERE realm = $1 AND kind < 3
+        GROUP BY kind, stream
+        """, [.smallint, .bytea, .bigint, .bigint, .bigint])
+    static let count = PostgresStatement(
+        "SELECT kind, stream, min(seq), max(seq), count(*) FROM vault.record WHERE \(place) GROUP BY kind, stream",
+        [.smallint, .bytea, .bigint, .bigint, .bigint])
+
+    /// The rosters and logs, each found behind the one before it.
+    static let heads = PostgresStatement(
+        """
+        WITH RECURSIVE s AS ((SELECT kind, stream FROM vault.record WHERE realm = $1 AND kind < 2
+            ORDER BY kind, stream LIMIT 1)
+          UNION ALL SELECT n.kind, n.stream FROM s, LATERAL (SELECT kind, stream FROM vault.record
+            WHERE realm = $1 AND kind < 2 AND (kind, stream) > (s.kind, s.stream) ORDER BY kind, stream LIMIT 1) AS n)
+        SELECT kind, stream,
+          (SELECT min(seq) FROM vault.record AS r WHERE r.realm = $1 AND (r.kind, r.stream) = (s.kind, s.stream)),
+          (SELECT max(seq) FROM vault.record AS r WHERE r.realm = $1 AND (r.kind, r.stream) = (s.kind, s.stream)) FROM s
+        """, [.smallint, .bytea, .bigint, .bigint])
+
+    static let realms = PostgresStatement(
+        """
+        WITH RECURSIVE r AS ((SELECT realm FROM vault.record ORDER BY realm LIMIT 1)
+          UNION ALL SELECT n.realm FROM r, LATERAL (SELECT realm FROM vault.record WHERE realm > r.realm
+            ORDER BY realm LIMIT 1) AS n)
+        SELECT realm FROM r
+        """, [.bytea])
+
+    /// - Parameter channel: letters, digits and `_`.
+    static func listen(_ channel: String) -> PostgresStatement { PostgresStatement("LISTEN \(channel)") }
+}
+
+extension RealmID {
+    /// On which the server says what is new.
+    var channel: String { "vault_" + text.prefix(16) }
+}

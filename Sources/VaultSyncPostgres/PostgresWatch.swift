@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import CPostgres
+internal import Dispatch
+internal import VaultFormat
+internal import VaultSync
+
+/// What a server says of new records, on a connection of its own. An exchange every minute shows that the connection
+/// has not ended unnoticed.
+final class PostgresWatch: RecordWatch {
+    /// Rung when no more is wanted; closed when nobody has it.
+    private final class Bell: Sendable {
+        let descriptor: CInt
+
+        init() throws(PostgresError) {
+            descriptor = cpostgres_bell()
+            guard descriptor >= 0 else { throw .lost("out of descriptors") }
+        }
+
+        deinit { cpostgres_close_bell(descriptor) }
+    }
+
+    private static let interval = Duration.seconds(60)
+    private let bell: Bell
+    private let running = DispatchGroup()
+
+    init(
+        _ remote: RemoteAccess, _ realm: RealmID, _ patience: PostgresPatience,
+        _ hint: @escaping @Sendable (RecordHint) -> Void
+    ) throws(PostgresError) {
+        let bell = try Bell()
+        self.bell = bell
+        let connection = try PostgresConnection.open(remote, patience)
+        try connection.exchangeAll([.statement(.listen(realm.channel), []), .end])
+        DispatchQueue(label: "vault.postgres.watch", qos: .utility).async(group: running) {
+            do throws(PostgresError) {
+                try Self.listen(connection, bell, hint)
+            } catch { hint(.lost(RecordStoreError(error, at: remote.url))) }
+        }
+    }
+
+    deinit { cpostgres_ring(bell.descriptor) }
+
+    func end() {
+        cpostgres_ring(bell.descriptor)
+        running.wait()
+    }
+
+    private static func listen(
+        _ connection: PostgresConnection, _ bell: Bell, _ hint: (RecordHint) -> Void
+    ) throws(PostgresError) {
+        var next = ContinuousClock.now + interval
+        while true {
+            if try connection.listen(or: bell.descriptor, for: next - .now) { return }
+            for text in connection.notifications() { hint(RecordHint(text)) }
+            guard next <= .now else { continue }
+            try connection.exchangeAll([.end])
+            hint(.changed)
+            next = .now + interval
+        }
+    }
+}
+
+extension RecordHint {
+    /// - Parameter text: kind, stream and number; anybody who may connect can say something else.
+    init(_ text: String) {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 3, let number = UInt8(parts[0]), let kind = RecordKind(rawValue: number),
+            let name = Bytes16(text: String(parts[1])), let sequence = UInt64(parts[2]),
+            RecordAddress.sequences.contains(sequence)
+        else {
+            self = .changed
+            return
+        }
+        self = .appended(RecordStream(kind, name), sequence)
+    }
+}
