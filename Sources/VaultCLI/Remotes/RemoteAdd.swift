@@ -20,7 +20,10 @@ struct RemoteAdd: ParsableCommand {
             """)
 
     @Argument(
-        help: "file:///absolute/path, a folder that the devices share, or ssh://[user@]host[:port]/absolute/path.")
+        help: """
+            file:///absolute/path, a folder that the devices share; ssh://[user@]host[:port]/absolute/path, one of a \
+            server; or postgres://user@host/database, prepared by 'vault remote sql'.
+            """)
     var url: String
 
     @Flag(help: "Ask to join the fleet that is there, and wait.")
