@@ -55,6 +55,7 @@ let package = Package(
         // Libraries that few commands want, each loaded by name when it is used.
         .target(name: "CBus"),
         .target(name: "CCrypto"),
+        .target(name: "CCurl"),
         .target(name: "CExpat"),
         .target(name: "CPostgres"),
         .target(name: "VaultCrypto", dependencies: ["CSodium", "CLinux", "CCrypto"], swiftSettings: settings),
@@ -74,7 +75,8 @@ let package = Package(
         .target(
             name: "VaultAgentServer",
             dependencies: [
-                "VaultSyncPostgres", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto",
+                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "VaultAgent", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto",
                 "CLinux", "CBus",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"), system,
@@ -95,6 +97,9 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "VaultSyncPostgres", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CPostgres", system],
+            swiftSettings: settings),
+        .target(
+            name: "VaultSyncEtcd", dependencies: ["VaultSync", "VaultFormat", "VaultCrypto", "CCurl", system],
             swiftSettings: settings),
         .target(
             name: "KeychainServices",
@@ -168,10 +173,10 @@ let package = Package(
         .testTarget(
             name: "VaultSyncTests",
             dependencies: [
-                "VaultSyncPostgres", "VaultSync", "Vault", "VaultStorage", "VaultFormat", "VaultCrypto", "TestSupport",
-                system,
+                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", "TestSupport", system,
             ],
-            exclude: ["Postgres/server.sh", "Postgres/liar.py"], swiftSettings: testSettings),
+            exclude: ["Postgres/server.sh", "Postgres/liar.py", "Etcd/liar.py"], swiftSettings: testSettings),
         .testTarget(
             name: "KeychainServicesTests",
             dependencies: [

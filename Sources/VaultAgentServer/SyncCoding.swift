@@ -160,6 +160,13 @@ extension RecordStoreError: MessageValue {
             writer.put(3 as UInt8)
             writer.put(what)
         case .stopped: writer.put(4 as UInt8)
+        case .refused(let what, let hint):
+            writer.put(5 as UInt8)
+            writer.put(what)
+            writer.put(hint)
+        case .denied(let what):
+            writer.put(6 as UInt8)
+            writer.put(what)
         }
     }
 
@@ -169,6 +176,8 @@ extension RecordStoreError: MessageValue {
         case 2: .inputOutput(try reader.read(), try reader.read())
         case 3: .invalid(try reader.read())
         case 4: .stopped
+        case 5: .refused(try reader.read(), hint: try reader.read())
+        case 6: .denied(try reader.read())
         default: throw .invalid
         }
     }

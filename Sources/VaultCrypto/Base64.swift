@@ -25,3 +25,48 @@ extension SecretBytes {
         return output.narrowed(to: 0..<length)
     }
 }
+
+extension [UInt8] {
+    /// What base64 with padding (RFC 4648, section 4) means; for what is no secret.
+    ///
+    /// - Returns: nil for what is no base64.
+    ///
+    /// The corresponding C function is `sodium_base642bin`.
+    package init?(base64 text: Span<UInt8>) {
+        var length = 0
+        var isWhole = false
+        // The output has room for all that the text can say.
+        unsafe self.init(unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { output, count in
+            let capacity = output.count
+            guard let start = output.baseAddress else { return }
+            let result = unsafe text.withPointer { text, count in
+                unsafe text.withMemoryRebound(to: CChar.self, capacity: count) { text in
+                    unsafe sodium_base642bin(
+                        start, capacity, text, count, nil, &length, nil, sodium_base64_VARIANT_ORIGINAL)
+                }
+            }
+            isWhole = result == 0
+            count = isWhole ? length : 0
+        }
+        guard isWhole else { return nil }
+    }
+}
+
+/// Base64 with padding (RFC 4648, section 4) of what is no secret.
+///
+/// The corresponding C function is `sodium_bin2base64`.
+package func base64(_ bytes: Span<UInt8>) -> String {
+    let length = (bytes.count + 2) / 3 * 4
+    return unsafe String(unsafeUninitializedCapacity: length + 1) { output in
+        let capacity = output.count
+        // The output has room for the text and the zero byte behind it.
+        return unsafe output.withMemoryRebound(to: CChar.self) { output in
+            guard let start = output.baseAddress else { return 0 }
+            return unsafe bytes.withPointer { bytes, count in
+                _ = unsafe sodium_bin2base64(
+                    start, capacity, bytes, count, sodium_base64_VARIANT_ORIGINAL)
+                return length
+            }
+        }
+    }
+}

@@ -109,7 +109,7 @@ private let hasRelease =
                 ExecStart=/usr/bin/vault doors --secret-service --portal
                 0
                 1
-                Recommends: libexpat1, libncursesw6, libpq5, libssl3, libsystemd0, pinentry-gnome3 | pinentry
+                Recommends: libcurl4, libexpat1, libncursesw6, libpq5, libssl3, libsystemd0, pinentry-gnome3 | pinentry
                 Conflicts: vault
                 libc6 (>= 
                 libsodium23 (>= 

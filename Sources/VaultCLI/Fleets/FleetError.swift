@@ -67,6 +67,12 @@ extension CommandError {
                 .inputOutput, "cannot use the remote: \(errno.description.lowercased()) ('\(place.printable)')",
                 hint: "the vault itself works without")
         case .invalid(let what): self.init(.failure, "the remote takes no such record: \(what.printable)")
+        case .refused(let what, let hint):
+            self.init(.inputOutput, "cannot use the remote: \(what.printable)", hint: hint?.printable)
+        case .denied(let what):
+            self.init(
+                .inputOutput, "the remote does not let this device do that: \(what.printable)",
+                hint: "the server's administrator gives the right")
         case .stopped: self.init(.failure, "the remote was not read to its end")
         }
     }

@@ -22,7 +22,8 @@ struct RemoteAdd: ParsableCommand {
     @Argument(
         help: """
             file:///absolute/path, a folder that the devices share; ssh://[user@]host[:port]/absolute/path, one of a \
-            server; or postgres://user@host/database, prepared by 'vault remote sql'.
+            server; postgres://user@host/database, prepared by 'vault remote sql'; or etcd://[user@]host[:port]. The \
+            last two take several hosts of one service, with commas between them.
             """)
     var url: String
 

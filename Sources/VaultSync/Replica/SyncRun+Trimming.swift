@@ -125,8 +125,10 @@ extension SyncRun {
                     for reference in parts { try store.remove(RecordStream(.blob, reference), below: .max) }
                     try store.remove(stream, below: known.base)
                 } catch {
-                    // Where this device may not remove, what is trimmed stays until another one does.
                     guard error.isRefusal else { throw .store(error) }
+                    // Where this device may not remove, what is trimmed stays until another one does. The mirror keeps
+                    // what the remote keeps: it knows the large values that are to go.
+                    continue
                 }
             }
             guard log != state.log || isAcknowledged, !below.isEmpty else { continue }

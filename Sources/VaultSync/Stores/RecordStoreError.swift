@@ -8,6 +8,10 @@ package enum RecordStoreError: Error, Equatable, Sendable {
     case inputOutput(Errno, String)
     /// What is asked for breaks a bound: a record that is too long or too short, the number 0.
     case invalid(String)
+    /// A server, or what speaks to it, does not do what it was asked to; with what a person can do about that: exit 30.
+    case refused(String, hint: String?)
+    /// The server does not let this device do that: exit 30. A removal waits.
+    case denied(String)
     /// A reader takes no more records.
     case stopped
 }
@@ -15,7 +19,10 @@ package enum RecordStoreError: Error, Equatable, Sendable {
 extension RecordStoreError {
     /// Whether this device may not do that there, and nothing is wrong: who may append need not be let remove.
     var isRefusal: Bool {
-        guard case .inputOutput(let errno, _) = self else { return false }
-        return errno == .notPermitted || errno == .permissionDenied
+        switch self {
+        case .denied: true
+        case .inputOutput(let errno, _): errno == .notPermitted || errno == .permissionDenied
+        default: false
+        }
     }
 }

@@ -143,7 +143,7 @@ struct RecordStoreTests {
         let place = try kind.place()
         let records = [RecordStream.roster, Self.log, .blob, .mailbox].map { StoredRecord.of($0, 1) }
         #expect(try place.open().append(records).allSatisfy { $0 == .created })
-        let again = place.open()
+        let again = try place.open()
         for record in records { #expect(try again.all(record.address.stream) == [record]) }
         #expect(try again.append(records).allSatisfy { $0 == .same })
         #expect(try again.heads().count == 3)

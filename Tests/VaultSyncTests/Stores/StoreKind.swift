@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import SystemPackage
 import TestSupport
+import VaultCrypto
 import VaultFormat
 import VaultStorage
 
 @testable import VaultSync
+@testable import VaultSyncEtcd
 @testable import VaultSyncPostgres
 
 /// What promises to be a store, each with a place of its own.
 enum StoreKind: CaseIterable {
-    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, postgres
+    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, postgres, etcd
 
     static var allCases: [StoreKind] {
         [.memory, .folderInMemory, .folderOnSimulatedDisk, .folderOnNamingDisk, .folderOnDisk, .served]
-            + (PostgresServer.isInstalled ? [.postgres] : [])
+            + (PostgresServer.isInstalled ? [.postgres] : []) + (EtcdServer.isThere ? [.etcd] : [])
     }
 
     func place() throws -> StorePlace {
@@ -35,6 +37,9 @@ enum StoreKind: CaseIterable {
         case .postgres:
             let (access, realm) = (try PostgresServer.shared.get().access(), RealmID.random())
             return StorePlace { PostgresRecordStore(access, realm: realm) }
+        case .etcd:
+            let (access, realm) = (try EtcdServer.shared.get().access(), Bytes16(SystemRandom().bytes(16)))
+            return StorePlace { try EtcdRecordStore(access, realm: realm) }
         }
     }
 }
@@ -42,9 +47,9 @@ enum StoreKind: CaseIterable {
 /// Where a store's records are, whatever reads and writes them.
 struct StorePlace {
     /// Opens the store as another process would.
-    let open: @Sendable () -> any RecordStore
+    let open: @Sendable () throws -> any RecordStore
 
-    init(_ open: @escaping @Sendable () -> any RecordStore) { self.open = open }
+    init(_ open: @escaping @Sendable () throws -> any RecordStore) { self.open = open }
 
     init(folderOn fileSystem: any VaultFileSystem, at root: FilePath) {
         self.init { DirectoryRecordStore(root, realm: .of(0xab), createsRoot: true, on: fileSystem) }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import VaultSync
+
+/// One member of a cluster.
+struct EtcdHost {
+    private static let port: UInt16 = 2379
+
+    /// As it is shown.
+    let name: String
+    /// Of the gateway, with a slash behind it.
+    let url: String
+    /// Whether HTTP is spoken without TLS.
+    let isPlain: Bool
+
+    init(_ host: RemoteURL.Host, _ credentials: RemoteCredentials) {
+        let isAddress = host.name.contains(":")
+        let port = host.port ?? Self.port
+        name = (isAddress ? "[\(host.name)]" : host.name) + ":\(port)"
+        // The scope of an address (RFC 6874).
+        let shown = isAddress ? "[\(host.name.split(separator: "%").joined(separator: "%25"))]" : host.name
+        let asksForTLS = credentials.authorities != nil || credentials.certificate != nil
+        isPlain = Self.isLoopback(host.name) && !asksForTLS
+        url = "\(isPlain ? "http" : "https")://\(shown):\(port)/v3/"
+    }
+
+    /// What never leaves the machine.
+    static func isLoopback(_ name: String) -> Bool {
+        if name == "localhost" || name == "::1" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
