@@ -78,14 +78,25 @@ public final class AgentServer: Sendable {
         keeper.willUnlock.withLock { $0 = { [weak self] in self?.reloadIfOutdated() } }
         keeper.didLock.withLock { $0 = { [weak self] isByItself in self?.locked(isByItself) } }
         watch(location)
+        follow()
         let events = SystemEvents(report: settings.report) { [weak self] in self?.lock() }
         state.withLock { $0.events = events }
+    }
+
+    /// Keeps the vault in step with its fleet from now on.
+    private func follow() {
+        guard settings.syncs else { return }
+        keeper.follow { [audit = answers.audit] items in
+            // Nobody's doing but the agent's.
+            try? audit?.note(.sync, count: items, by: Caller(process: .own, access: .full, groups: [], purpose: .use))
+        }
     }
 
     /// Locks at once.
     public func lock() { keeper.lock(isByItself: true) }
 
     private func locked(_ isByItself: Bool) {
+        keeper.follower.withLock { $0 }?.noteLockState()
         let sessions = state.withLock { Array($0.sessions.values) }
         for session in sessions { group.next().execute { session.value.session.dropStaged() } }
         if isByItself { noteLock() }
@@ -132,6 +143,7 @@ public final class AgentServer: Sendable {
         }
         try? listener?.close().wait()
         keeper.end()
+        keeper.stopFollowing()
         // What is being answered is answered first.
         try? pool.syncShutdownGracefully()
         keeper.close()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import SystemPackage
 public import Vault
+internal import VaultSync
 
 /// How an agent is to run.
 public struct AgentSettings: Sendable {
@@ -24,6 +25,12 @@ public struct AgentSettings: Sendable {
     public var policy: FilePath?
     /// The directory for the log of who did what; nil: there is none.
     public var auditDirectory: FilePath?
+    /// Whether it keeps the vault in step with its fleet unasked.
+    public var syncs = false
+    /// How soon it does so.
+    var pace = SyncPace()
+    /// Of the fleet's remotes; nil: all that there are.
+    var engines: RemoteEngines?
     public var environment = VaultEnvironment.system
     public var clock: any AgentClock = BootClock()
     /// Told what is worth knowing: lower case, no full stop, no secret.

@@ -16,7 +16,8 @@ enum ServedRequests {
         SequenceRequest.self, SyncRequest.self, BehalfHelloRequest.self,
         AuthenticateRequest.self, PresentRequest.self, QuestionsRequest.self, AnswerRequest.self,
         HistoryLimitRequest.self, PurgeHistoryRequest.self, FleetRequest.self, HasConflictRequest.self,
-        DeletedItemsLimitRequest.self, UnwatchRequest.self,
+        DeletedItemsLimitRequest.self, UnwatchRequest.self, FollowingRequest.self, AddRemoteRequest.self,
+        RemoveRemoteRequest.self, AskingDeviceRequest.self, ApproveRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -351,6 +352,14 @@ extension FleetRequest: VaultRequest {
             return look
         }
         return SyncReply.parts(of: look)
+    }
+}
+
+extension FollowingRequest: VaultRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        SyncReply.parts(of: answers.keeper.following)
     }
 }
 

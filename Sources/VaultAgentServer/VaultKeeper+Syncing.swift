@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
 internal import Vault
 internal import VaultSync
 
@@ -6,6 +7,16 @@ extension VaultKeeper {
     /// Syncs with the remotes of the vault's fleet, on this thread. The vault is held for each transaction alone: the
     /// agent serves others meanwhile, and locks when it should.
     func sync(withFingerprint: Bool) throws(VaultError) -> SyncResult {
+        let follower = follower.withLock { $0 }
+        guard let follower else { return try syncAtOnce(withFingerprint: withFingerprint) }
+        let result = try follower.givingWay { () throws(VaultError) in
+            try syncAtOnce(withFingerprint: withFingerprint)
+        }
+        follower.note(result)
+        return result
+    }
+
+    private func syncAtOnce(withFingerprint: Bool) throws(VaultError) -> SyncResult {
         let result = try use(["*"]) { vault throws(VaultError) in
             let result = SyncResult(
                 syncing: vault, environment: settings.environment, engines: engines, withFingerprint: withFingerprint
@@ -26,6 +37,8 @@ extension VaultKeeper {
                     _ = try Fleet(vault, environment: settings.environment).joinFetched()
                 } catch {
                     if case .vault(let error) = error { throw error }
+                    // What fetches at this moment syncs as soon as it has heard of the unlock.
+                    if error == .busy, follower.withLock({ $0 != nil }) { return }
                     settings.report("what was fetched while it was locked waits for the next sync")
                 }
             }

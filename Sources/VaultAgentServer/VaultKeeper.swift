@@ -39,10 +39,17 @@ final class VaultKeeper: Sendable {
     private let unlocking = Mutex(())
     /// Told before keys are derived.
     let willUnlock = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Told when the vault has become unlocked.
+    let didUnlock = Mutex<(@Sendable () -> Void)?>(nil)
     /// Told of every lock, and whether it came by itself: no client has asked for it.
     let didLock = Mutex<(@Sendable (_ isByItself: Bool) -> Void)?>(nil)
 
-    init(_ settings: AgentSettings) { (self.settings, engines) = (settings, .all(settings.environment)) }
+    /// What syncs the vault unasked; nil: nothing does.
+    let follower = Mutex<FleetFollower?>(nil)
+
+    init(_ settings: AgentSettings) {
+        (self.settings, engines) = (settings, settings.engines ?? .all(settings.environment))
+    }
 
     var idleLimit: Duration { state.withLock { $0.idleLimit } ?? settings.idleLimit }
 
@@ -58,11 +65,13 @@ final class VaultKeeper: Sendable {
 
     /// As ``use(_:_:)``, when it was looked whether it is time to lock.
     func useAtOnce<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
-        let vault = state.withLock { state in
-            state.lastUse = settings.clock.now
-            return state.vault
-        }
-        guard let vault else { throw .locked }
+        state.withLock { $0.lastUse = settings.clock.now }
+        return try useUnasked(groups, body)
+    }
+
+    /// Runs what nobody has asked for, and what keeps no vault open.
+    func useUnasked<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
+        guard let vault = state.withLock(\.vault) else { throw .locked }
         do throws(VaultError) { return try body(vault.withAccessGroups(groups)) } catch {
             guard error.makesKeysUseless else { throw error }
             settings.report("the vault has to be unlocked again: \(error)")
@@ -84,6 +93,7 @@ final class VaultKeeper: Sendable {
     func unlock(with secret: UnlockingSecret) throws(VaultError) {
         willUnlock.withLock { $0 }?()
         try attempt { () throws(VaultError) in try takeKeys(with: secret) }
+        didUnlock.withLock { $0 }?()
     }
 
     /// Whether a secret opens the vault, which stays as it is.
@@ -205,6 +215,9 @@ final class VaultKeeper: Sendable {
 
     /// Whether a sync that is under way is to be finished.
     var goesOn: Bool { state.withLock { !$0.isEnding } }
+
+    /// Whether it is unlocked, and how often it was locked: what stays the same until either happens.
+    var lockMark: (locks: UInt64, isUnlocked: Bool) { state.withLock { ($0.locks, $0.isUnlocked) } }
 
     /// A sync that is under way ends after the next record.
     func end() { state.withLock { $0.isEnding = true } }

@@ -41,7 +41,8 @@ extension Vault: CommandVault {
     }
 
     func synced(withFingerprint: Bool) throws(VaultError) -> SyncResult {
-        let result = SyncResult(syncing: self, engines: .all(.system), withFingerprint: withFingerprint)
+        let result = SyncResult(
+            syncing: self, engines: .all(.system), withFingerprint: withFingerprint, patience: FleetAccess.patience)
         // The file is named where it was opened.
         if case .vault(let error)? = result.failure { throw error }
         return result

@@ -79,7 +79,10 @@ struct MessageTableTests {
                 AnswerRequest(.random(SeededRandom("q")), .dismissed),
                 HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
                 HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
-                UnwatchRequest(2),
+                UnwatchRequest(2), FollowingRequest(),
+                AddRemoteRequest(url: "", password: nil, authorities: nil, certificate: nil, key: nil),
+                RemoveRemoteRequest(""), AskingDeviceRequest(try Secret(text: "")),
+                ApproveRequest(code: try Secret(text: ""), role: 1),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal),
                     try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
@@ -88,6 +91,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
-        #expect(try permitted(.full).count == 37)
+        #expect(try permitted(.full).count == 42)
     }
 }

@@ -127,6 +127,10 @@ struct SyncTests {
                 purpose: .use)
             #expect(!SyncRequest(withFingerprint: false).isPermitted(to: caller))
             #expect(!FleetRequest().isPermitted(to: caller) && !HistoryLimitRequest(1).isPermitted(to: caller))
+            #expect(!FollowingRequest().isPermitted(to: caller) && !RemoveRemoteRequest("").isPermitted(to: caller))
+            let code = try Secret(text: "")
+            #expect(!AskingDeviceRequest(code).isPermitted(to: caller))
+            #expect(!ApproveRequest(code: code, role: 1).isPermitted(to: caller))
         }
     }
 
@@ -253,6 +257,56 @@ struct SyncTests {
         #expect(result.isWhole && result.report?.published == 0)
         try pair.sync()
         #expect(try pair.services(pair.other) == ["own"])
+    }
+
+    @Test func `an agent adds a remote and removes it, and says why not`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        let second = RemoteURL(folder: pair.agent.directory.path.appending("second"))
+        func add(_ url: String) throws -> FleetChange {
+            try client.fleetChange(
+                AddRemoteRequest(url: url, password: nil, authorities: nil, certificate: nil, key: nil))
+        }
+        #expect(try add(second.text).failure == .store(.unreachable(second.folder.string)))
+        try FileManager.default.createDirectory(atPath: second.folder.string, withIntermediateDirectories: true)
+        #expect(try add(second.text).name == "own")
+        #expect(try Set(client.synced().outcomes.map(\.url)) == [pair.url, second])
+        var removed: FleetChange = try client.fleetChange(RemoveRemoteRequest(second.text))
+        #expect(removed.failure == nil)
+        removed = try client.fleetChange(RemoveRemoteRequest(second.text))
+        #expect(removed.failure == .noSuchRemote)
+        #expect(try client.synced().outcomes.map(\.url) == [pair.url])
+        guard case .store(.invalid)? = try add("nonsense").failure else {
+            Issue.record("that is no URL")
+            return
+        }
+        try client.lock()
+        removed = try client.fleetChange(RemoveRemoteRequest(second.text))
+        #expect(removed.failure == .noSuchRemote)
+    }
+
+    @Test func `an agent lets a device in whose code it is given`() throws {
+        let pair = try Pair()
+        let client = try pair.agent.unlocked()
+        var environment = VaultEnvironment.system
+        environment.stateDirectory = pair.agent.directory.path.appending("third-state")
+        let third = try Vault.create(
+            at: pair.agent.directory.path.appending("third.vault"), passphrase: pair.agent.passphrase, cost: .weakest,
+            environment: environment, accessGroups: .standard)
+        let attempt = try Fleet(third, environment: environment).requestToJoin(
+            pair.url, deviceName: "third", onlySynchronizable: false)
+        func approve(_ code: Secret, _ role: UInt8) throws -> FleetChange {
+            try client.fleetChange(ApproveRequest(code: code, role: role))
+        }
+        #expect(try approve(try Secret(text: "short"), 2).failure == .noAnswer)
+        #expect(try approve(try RecoveryCode(SystemRandom()).secret, 2).failure == .noAnswer)
+        #expect(try approve(attempt.code.secret, 9).failure == .noSuchDevice)
+        let asking: FleetChange = try client.fleetChange(AskingDeviceRequest(attempt.code.secret))
+        #expect(asking.name == "third")
+        #expect(try approve(attempt.code.secret, 2).device?.role == .writer)
+        #expect(try attempt.poll())
+        let look: FleetLook = try client.fleet()
+        #expect(look.status?.devices.map(\.name).sorted() == ["other", "own", "third"])
     }
 
     @Test func `a sync is in the audit log, with a number and without a name`() throws {

@@ -10,6 +10,15 @@ package struct FleetRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
+/// How the agent stands with the remotes, where it syncs unasked.
+package struct FollowingRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 40
+    package static let onlyReads = true
+
+    package init() {}
+}
+
 /// Whether an item has a conflict: 1, or 0.
 package struct HasConflictRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
@@ -25,6 +34,12 @@ extension AgentClient {
     /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
     package func fleet<Look: MessageValue>() throws(VaultError) -> Look {
         try SyncReply.value(of: try exchange([FleetRequest()], until: \.isLast))
+    }
+
+    /// - Returns: as the module says it that syncs unasked; nil: the agent does not.
+    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    package func following<Remote: MessageValue>() throws(VaultError) -> [Remote]? {
+        try SyncReply.value(of: try exchange([FollowingRequest()], until: \.isLast))
     }
 
     package func hasConflict(_ record: ItemRecord) throws(VaultError) -> Bool {

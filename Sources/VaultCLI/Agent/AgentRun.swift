@@ -22,6 +22,8 @@ struct Agent: ParsableCommand {
 
             It locks without use (--idle), after a time in any case (--max), on SIGHUP, before the machine sleeps and \
             when the session is locked. What is readable after the first unlock stays so until the agent ends.
+
+            It syncs a vault that belongs to a fleet, unasked: see 'vault help sync'.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -43,6 +45,9 @@ struct Agent: ParsableCommand {
 
     @Flag(help: "Write down who did what, in a log that shows changes: see 'vault audit'.")
     var audit = false
+
+    @Flag(help: "Sync the vault with its fleet only when 'vault sync' asks for that.")
+    var noSync = false
 
     @Flag(help: "Let root be a client.")
     var allowRoot = false
@@ -98,6 +103,7 @@ struct Agent: ParsableCommand {
         if let file = vault.unlocking.recoveryCodeFile { arguments += ["--recovery-code-file", file] }
         if let policy { arguments += ["--policy", policy] }
         if audit { arguments.append("--audit") }
+        if noSync { arguments.append("--no-sync") }
         if allowRoot { arguments.append("--allow-root") }
         if secretService { arguments.append("--secret-service") }
         if allowHibernation { arguments.append("--allow-hibernation") }
@@ -141,6 +147,7 @@ struct Agent: ParsableCommand {
         var settings = AgentSettings(vault: Agent.canonical(path), version: VaultCommand.configuration.version)
         settings.givenVault = FilePath(FileManager.default.currentDirectoryPath).pushingUnresolved(path)
         settings.stop = stop
+        settings.syncs = !noSync
         settings.idleLimit = .seconds(Copy.seconds(idle) ?? 0)
         settings.maximum = .seconds(Copy.seconds(max) ?? 0)
         settings.allowsRoot = allowRoot

@@ -2,6 +2,8 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
@@ -13,7 +15,7 @@ struct DeviceApprove: ParsableCommand {
         abstract: "Let a device into the fleet.",
         discussion: """
             Takes the code that 'vault remote add URL --join' prints on it, shows what the device calls itself, and \
-            asks. Without a terminal --code-file, --yes and a source for the passphrase are needed.
+            asks. Without a terminal --code-file, --yes and an unlocked agent or a source for the passphrase are needed.
             """)
 
     @Option(
@@ -51,14 +53,41 @@ struct DeviceApprove: ParsableCommand {
 
     func run() throws {
         try checkSources()
-        try vault.withFleet { fleet, _ in
+        // A code from standard input comes once.
+        var given: RecoveryCode?
+        if try vault.openAgent() != nil {
             let code = try code()
+            given = code
+            if try approve(code) { return }
+        }
+        try vault.withFleet { fleet, _ in
+            let code = try given ?? code()
             let name = try Progress.during("looking for the device") { _ in try fleet.joinRequest(for: code) }
             if !yes { try Confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?") }
-            let device = try Progress.during("approving") { _ in try fleet.approve(code, role: role) }
-            if json { return try Output.json(DeviceSummary(device)) }
-            Output.note("'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)")
+            try tell(try Progress.during("approving") { _ in try fleet.approve(code, role: role) })
         }
+    }
+
+    /// Through the agent.
+    ///
+    /// - Returns: false: the command is to do it itself.
+    private func approve(_ code: RecoveryCode) throws -> Bool {
+        let found = try Progress.during("looking for the device") { _ in
+            try vault.byAgent(AskingDeviceRequest(code.secret))
+        }
+        guard let name = found?.name else { return false }
+        if !yes { try Confirmation.ask("Let '\(name.printable)' into the fleet, as \(role.phrase)?") }
+        let change = try Progress.during("approving") { _ in
+            try vault.byAgent(ApproveRequest(code: code.secret, role: role.rawValue))
+        }
+        guard let device = change?.device else { return false }
+        try tell(device)
+        return true
+    }
+
+    private func tell(_ device: FleetDevice) throws {
+        if json { return try Output.json(DeviceSummary(device)) }
+        Output.note("'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)")
     }
 
     /// Names everything that is missing where there is no terminal, and not one thing at each try.
@@ -68,7 +97,9 @@ struct DeviceApprove: ParsableCommand {
         if codeFile == nil { missing.append("--code-file FILE (- for standard input)") }
         if !yes { missing.append("--yes") }
         guard !missing.isEmpty else { return }
-        let hasSource = try vault.unlocking.hasSource || UnlockTarget(vault.locked()).canAskMachine
+        let hasSource =
+            try vault.unlocking.hasSource || vault.openAgent() != nil
+            || UnlockTarget(vault.locked()).canAskMachine
         if !hasSource { missing.append("--passphrase-file FILE") }
         throw CommandError.usage(
             "there is no terminal to ask at", hint: "what is missing: " + missing.joined(separator: ", "))

@@ -56,12 +56,13 @@ struct DoorPlaces {
     }
 
     /// Whether systemd would find the unit by which it starts the doors.
-    var hasUnit: Bool {
+    var hasUnit: Bool { hasUnit(named: "vault-doors.service") }
+
+    func hasUnit(named name: String) -> Bool {
         units.contains { directory in
             var status = stat()
             // One that is masked is a link to a device.
-            return unsafe stat(directory.appending("vault-doors.service").string, &status) == 0
-                && status.st_mode & S_IFMT == S_IFREG
+            return unsafe stat(directory.appending(name).string, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         }
     }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CLinux
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
@@ -29,7 +28,7 @@ final class DoorsServe: Sendable {
 
     /// - Parameter isOpen: called once programs are served.
     func run(_ doors: ServedDoors, _ house: VaultHouse, _ isOpen: () -> Void) throws {
-        let signals = DoorSignals { [end] in end.signal() }
+        let signals = EndSignals { [end] in end.signal() }
         let credentials = try doors.credentials.map { try DoorsServe.credentials($0, house) }
         let ssh = try doors.ssh.map { try SSHServe($0, house, keepsKeys: doors.keepsSSHKeys) }
         let service = try doors.names.isEmpty ? nil : service(doors.names, house)
@@ -95,21 +94,6 @@ final class DoorsServe: Sendable {
     private func finish(_ error: DoorError) {
         failure.withLock { $0 = error }
         end.signal()
-    }
-}
-
-/// SIGTERM and SIGINT end the process in order; a terminal that goes away does as well.
-private final class DoorSignals {
-    private let sources: [any DispatchSourceSignal]
-
-    init(_ ended: @escaping @Sendable () -> Void) {
-        clinux_ignore_agent_signals()
-        sources = [SIGTERM, SIGINT, SIGHUP].map { number in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler(handler: ended)
-            source.activate()
-            return source
-        }
     }
 }
 

@@ -25,6 +25,34 @@ extension VaultOptions {
         }
     }
 
+    /// The agent that has the vault open and takes changes of its fleet. Nil: the command line says what to unlock
+    /// with, or there is none.
+    func openAgent() throws -> AgentClient? {
+        guard !unlocking.hasSource, let agent = try VaultAccess.agent(of: locked().path) else { return nil }
+        return agent.greeting.state == .unlocked ? agent : nil
+    }
+
+    /// Has the agent make a change of the fleet.
+    ///
+    /// - Returns: nil: the agent cannot, and the command is to do it itself. Its service may not reach what the command
+    ///   reaches.
+    /// - Throws: why it was not made.
+    func byAgent<Request: AgentRequest>(_ request: Request) throws -> FleetChange? where Request.Reply == SyncReply {
+        guard let agent = try openAgent() else { return nil }
+        let change: FleetChange
+        do throws(VaultError) { change = try agent.fleetChange(request) } catch {
+            switch error {
+            case .agent(.protocolViolation), .agent(.refused), .locked: return nil
+            default: throw error
+            }
+        }
+        switch change.failure {
+        case nil: return change
+        case .store?, .notJoined?: return nil
+        case let failure?: throw CommandError(failure, of: DeviceNames(change.deviceNames))
+        }
+    }
+
     /// What the vault knows of its fleet: the agent says it where that has the vault open.
     func fleetStatus() throws -> FleetStatus {
         guard try locked().isReplicated else { throw SyncError.notJoined }
@@ -83,9 +111,12 @@ extension SyncResult {
 }
 
 enum FleetAccess {
+    /// For a sync of an agent's that nobody has asked for.
+    static let patience = Duration.seconds(5)
+
     /// Runs the body on the fleet of an open vault; in what it throws, logs have the names of their devices.
     static func naming<R>(_ vault: Vault, _ body: (Fleet) throws -> R) throws -> R {
-        let fleet = try Fleet(vault, engines: .all(.system))
+        let fleet = try Fleet(vault, engines: .all(.system), patience: patience)
         do { return try body(fleet) } catch SyncError.vault(let error) {
             // The file is named where it was opened.
             throw error

@@ -25,12 +25,14 @@ struct FleetSummary: Encodable {
     var lastEqual: String?
     var devices: [DeviceSummary]?
     var alarms: [AlarmOutput]?
+    /// How an agent stands with each remote that syncs unasked. Left out where none does.
+    var background: [FollowingSummary]?
     /// Nil while the vault is locked, or when its fleet is none of this device's.
     private(set) var status: FleetStatus?
 
     private enum CodingKeys: CodingKey {
         case isLocked, realm, device, isRemoved, removals, onlySynchronizable, remotes, pending, conflicts, lastEqual
-        case devices, alarms
+        case devices, alarms, background
     }
 
     private init() {}
@@ -68,7 +70,11 @@ struct FleetSummary: Encodable {
     private static func ofAgent(_ vault: VaultOptions) throws -> FleetSummary {
         let agent = try VaultFinder.agent(of: vault.locked().path, .ofCommand, doWithout: { _ in })
         guard let agent, agent.greeting.state == .unlocked else { return FleetSummary() }
-        return try FleetSummary(agent.fleetLook())
+        var summary = try FleetSummary(agent.fleetLook())
+        // An agent of another version does not know the message.
+        let following: [RemoteFollowing]? = try? agent.following()
+        summary.background = following?.map { FollowingSummary($0) }
+        return summary
     }
 
     private init(_ look: FleetLook) throws {
@@ -100,6 +106,7 @@ struct FleetSummary: Encodable {
             lines.append(
                 "remote      \(remote.url.printable) (\(remote.lastSync.map { "synced \($0)" } ?? "never synced"))")
         }
+        lines += (background ?? []).map { "background  \($0.line)" }
         lines.append("pending     \(status.pending)")
         lines.append("conflicts   \(ConflictCount.number(UInt64(status.conflicts)))")
         for device in (devices ?? []).filter({ !$0.isThis }) {

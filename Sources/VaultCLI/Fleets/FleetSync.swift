@@ -19,6 +19,10 @@ struct Sync: ParsableCommand {
             vlt1/REALM/0/REALM/NUMBER, in hexadecimal, with the sequence that --json shows.
             An unlocked agent does the sync, and nobody is asked for a passphrase. An agent that was locked again \
             fetches and checks what the others told; that becomes items when it is unlocked.
+            An unlocked agent also syncs by itself, soon after a change here or there, and every 30 seconds with a folder, \
+            every minute with a server; 'vault status' says how that stands. --watch does the same without an agent, \
+            until it is interrupted, and prints a line for each sync that came to something. A remote that cannot be \
+            reached is tried again, at the latest after 10 minutes.
             The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.
             --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a \
             remote that shows two halves of a fleet different things is noticed by nothing else.
@@ -29,10 +33,18 @@ struct Sync: ParsableCommand {
     @Flag(help: "Print what to compare with other devices, when all are synced.")
     var fingerprint = false
 
-    @Flag(help: "Print JSON.")
+    @Flag(help: "Go on until interrupted: sync when something changes here or there.")
+    var watch = false
+
+    @Flag(help: "Print JSON; with --watch one object a line.")
     var json = false
 
+    func validate() throws {
+        guard !watch || !fingerprint else { throw ValidationError("--watch and --fingerprint exclude each other") }
+    }
+
     func run() throws {
+        if watch { return try SyncWatch(json: json).run(vault) }
         let result = try vault.synced(withFingerprint: fingerprint)
         let names = DeviceNames(result.deviceNames)
         if let failure = result.failure, result.outcomes.isEmpty { throw CommandError(failure, of: names) }
@@ -101,7 +113,7 @@ extension SyncOutcome {
         return failures.min { $0.rank < $1.rank }
     }
 
-    fileprivate var line: String {
+    var line: String {
         var text = "\(url.text.printable): told \(report.published), heard \(report.applied)"
         if !report.revived.isEmpty {
             text += "; \(report.revived.count) deleted on one device and edited on another stay"
@@ -127,7 +139,7 @@ private struct SyncOutput: Encodable {
     var fingerprint: String?
 }
 
-private struct RemoteOutput: Encodable {
+struct RemoteOutput: Encodable {
     var url: String
     var told: Int
     var heard: Int

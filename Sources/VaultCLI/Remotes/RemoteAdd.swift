@@ -3,6 +3,8 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultSync
@@ -76,6 +78,7 @@ struct RemoteAdd: ParsableCommand {
         // The code that opens the vault is not meant here: the option is the fleet's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
+        if try add(remote, shown, throughAgentOf: vault) { return }
         try vault.withFleet(mustBelong: false) { fleet, _ in
             if try fleet.isJoined {
                 guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
@@ -84,8 +87,7 @@ struct RemoteAdd: ParsableCommand {
                         "the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
                 }
                 try fleet.addRemote(remote, credentials: shown)
-                try report(.added, remote, try RemoteAdd.ownName(fleet))
-                return Output.note("'vault sync' puts there what the others are to find")
+                return try tellAdded(remote, try RemoteAdd.ownName(fleet))
             }
             let device = try name ?? RemoteAdd.hostName()
             if join { return try join(fleet, remote, shown, device) }
@@ -96,10 +98,33 @@ struct RemoteAdd: ParsableCommand {
                         remote, credentials: shown, with: code, deviceName: device,
                         onlySynchronizable: onlySynchronizable)
                 }
-                return try report(.joined, remote, try RemoteAdd.ownName(fleet))
+                try report(.joined, remote, try RemoteAdd.ownName(fleet))
+                return AgentNetwork.tell(of: remote)
             }
             try found(fleet, remote, shown, device)
         }
+    }
+
+    /// Has the agent add one more remote to a fleet.
+    ///
+    /// - Returns: false: the command is to do it itself.
+    private func add(
+        _ remote: RemoteURL, _ shown: RemoteCredentials, throughAgentOf vault: VaultOptions
+    ) throws -> Bool {
+        guard !join, recoveryCodeFile == nil, !onlySynchronizable, name == nil else { return false }
+        guard let locked = try? vault.locked(), locked.isReplicated else { return false }
+        let request = AddRemoteRequest(
+            url: remote.text, password: shown.password, authorities: shown.authorities?.string,
+            certificate: shown.certificate?.string, key: shown.key?.string)
+        guard let change = try vault.byAgent(request) else { return false }
+        try tellAdded(remote, change.name ?? "")
+        return true
+    }
+
+    private func tellAdded(_ remote: RemoteURL, _ device: String) throws {
+        try report(.added, remote, device)
+        AgentNetwork.tell(of: remote)
+        Output.note("'vault sync' puts there what the others are to find")
     }
 
     private func found(
@@ -129,6 +154,7 @@ struct RemoteAdd: ParsableCommand {
             }
             throw error
         }
+        AgentNetwork.tell(of: remote)
         Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
     }
 
@@ -151,6 +177,7 @@ struct RemoteAdd: ParsableCommand {
             }
         }
         try report(.joined, remote, try RemoteAdd.ownName(fleet))
+        AgentNetwork.tell(of: remote)
     }
 
     /// As the fleet has it: a name that is taken gets a number.

@@ -12,9 +12,10 @@ struct Remote: ParsableCommand {
             A fleet is several devices that have one vault in common, each in a file of its own with a passphrase of \
             its own. They tell each other what changed through a folder that all of them reach, file:///absolute/path: \
             of a file server, of Syncthing, on a stick; through a folder of a server by ssh and 'vault remote serve', \
-            ssh://[user@]host[:port]/absolute/path; or through a PostgreSQL database, postgres://user@host/database, \
-            which 'vault remote sql' prepares. Who runs it reads nothing there and changes nothing unnoticed. \
-            'vault sync' does it, when it is called.
+            ssh://[user@]host[:port]/absolute/path; through a PostgreSQL database, postgres://user@host/database, \
+            which 'vault remote sql' prepares; or through etcd, etcd://[user@]host[:port]. Who runs it reads nothing \
+            there and changes nothing unnoticed. \
+            An unlocked agent does it by itself, and 'vault sync' when it is called.
             recovery-code makes another recovery code for the fleet, in the place of the one that founding it printed.
             """,
         subcommands: [

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultSync
 
 struct RemoteRemove: ParsableCommand {
@@ -16,6 +18,7 @@ struct RemoteRemove: ParsableCommand {
 
     func run() throws {
         let remote = try RemoteURL.named(url)
+        if try vault.byAgent(RemoveRemoteRequest(remote.text)) != nil { return }
         try vault.withFleet { fleet, _ in try fleet.removeRemote(remote) }
     }
 }

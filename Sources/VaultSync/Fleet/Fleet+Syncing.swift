@@ -6,27 +6,31 @@ extension Fleet {
     /// Syncs with every remote in turn. Of a vault that is locked the mirror alone gets what is new.
     ///
     /// - Parameters:
+    ///   - urls: of the remotes that are meant; nil: of all.
     ///   - report: hears what is under way.
     ///   - goesOn: asked between two records; one that is not wanted any more ends with `.vault(.cancelled)`.
     package func sync(
-        report: (String) -> Void = { _ in }, goesOn: @escaping () -> Bool = { true }
+        with urls: Set<RemoteURL>? = nil, report: (String) -> Void = { _ in }, goesOn: @escaping () -> Bool = { true }
     ) throws(SyncError) -> [SyncOutcome] {
         try alone { membership throws(SyncError) in
             if let removed = try removeWaiting(membership, goesOn: goesOn, report: report) { return removed.outcomes }
             let replica = try replica(membership)
             replica.goesOn = goesOn
-            return try sync(replica, membership, report)
+            return try sync(replica, membership, report, with: urls)
         }
     }
 
-    /// - Parameter tells: whether what is pending goes out.
+    /// - Parameters:
+    ///   - urls: of the remotes that are meant; nil: of all.
+    ///   - tells: whether what is pending goes out.
     func sync(
-        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void, tells: Bool = true
+        _ replica: Replica<VaultItems>, _ membership: Membership, _ report: (String) -> Void,
+        with urls: Set<RemoteURL>? = nil, tells: Bool = true
     ) throws(SyncError) -> [SyncOutcome] {
         var known = membership
         if !vault.isLocked { try replica.items.stampUnknown() }
         var outcomes: [SyncOutcome] = []
-        for url in membership.remotes.map(\.url) {
+        for url in membership.remotes.map(\.url) where urls?.contains(url) ?? true {
             report("syncing with \(url.text)")
             var outcome = outcome(of: replica, with: url, &known, isLocked: vault.isLocked, tells: tells)
             // It was locked meanwhile.
@@ -69,6 +73,7 @@ extension Fleet {
         _ replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) throws(SyncError) -> Int {
         guard let index = known.remotes.firstIndex(where: { $0.url == url }) else { throw .noSuchRemote }
+        let before = known.remotes[index].state
         let store = try store(at: known.remotes[index].access, realm: replica.identity.realmID)
         var untold = 0
         if isLocked {
@@ -81,8 +86,18 @@ extension Fleet {
             try replica.sync(with: store, &known.remotes[index].state, acknowledgedElsewhere: others, tells: tells)
         }
         known.remotes[index].state.saysRemoved = false
-        try save(known.remotes[index].access, known.remotes[index].state)
+        if isNews(known.remotes[index].state, after: before) {
+            try save(known.remotes[index].access, known.remotes[index].state)
+        }
         return untold
+    }
+
+    /// Whether the vault has to remember it: each commit is written to the disk.
+    private func isNews(_ state: RemoteState, after before: RemoteState) -> Bool {
+        var same = before
+        same.lastSync = state.lastSync
+        guard isUnasked, state == same, state.lastSync >= before.lastSync else { return true }
+        return state.lastSync - before.lastSync >= Fleet.restOfUnasked
     }
 
     private func acknowledged(_ remote: RemoteState, _ replica: Replica<VaultItems>) -> UInt64 {

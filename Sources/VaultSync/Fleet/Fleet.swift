@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Glibc
 internal import SystemPackage
 package import Vault
 internal import VaultCrypto
@@ -11,17 +12,24 @@ package final class Fleet {
     let environment: VaultEnvironment
     let engines: RemoteEngines
     let stateDirectory: FilePath
+    private let patience: Duration
+    /// Whether syncs come by themselves, again and again: one that found nothing is written down every ten minutes.
+    package var isUnasked = false
+    static let restOfUnasked: UInt64 = 600_000
 
     /// - Parameters:
     ///   - environment: of the vault; its state directory gets the mirror.
     ///   - engines: of the remotes; else folders alone are reached.
+    ///   - patience: how long another sync of the vault is waited for, such as an agent's that nobody has asked for.
     /// - Throws: `.vault(.storage(.noStateDirectory))`
     package init(
-        _ vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil
+        _ vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil,
+        patience: Duration = .zero
     ) throws(SyncError) {
         guard let state = environment.stateDirectory else { throw .vault(.storage(.noStateDirectory)) }
         (self.vault, self.environment, stateDirectory) = (vault, environment, state)
         self.engines = engines ?? RemoteEngines(folders: environment)
+        self.patience = patience
     }
 
     var random: any RandomSource { environment.random }
@@ -132,7 +140,11 @@ package final class Fleet {
             let path = mirrorDirectory(realm)
             try environment.fileSystem.createDirectories(path)
             lock = try environment.fileSystem.openDirectory(path).openOrCreate(".lock")
-            guard try lock.tryLock(exclusive: true) else { throw Errno.resourceTemporarilyUnavailable }
+            let end = ContinuousClock.now + patience
+            while try !lock.tryLock(exclusive: true) {
+                guard ContinuousClock.now < end else { throw Errno.resourceTemporarilyUnavailable }
+                usleep(20_000)
+            }
         } catch {
             throw error == .resourceTemporarilyUnavailable
                 ? .busy : .store(.inputOutput(error, mirrorDirectory(realm).string))
@@ -154,6 +166,7 @@ package final class Fleet {
         var policy = ReplicaPolicy()
         // Records come one by one where a folder is copied file by file.
         policy.withheldAfter = 86_400_000
+        if isUnasked { policy.equalInterval = Fleet.restOfUnasked }
         return try Replica(
             items, membership.state, identity: membership.identity, mirror: mirror(of: membership.identity.realmID),
             policy: policy, random: random, clock: wallClock)

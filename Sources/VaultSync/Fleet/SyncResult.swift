@@ -37,18 +37,23 @@ extension SyncResult {
     /// Syncs a vault with every remote of its fleet.
     ///
     /// - Parameters:
+    ///   - urls: of the remotes that are meant; nil: of all.
     ///   - environment: of the vault.
     ///   - engines: of the remotes.
+    ///   - isUnasked: whether it comes by itself, again and again.
+    ///   - patience: how long another sync of the vault is waited for.
     ///   - goesOn: asked between two records; one that is not wanted any more ends there.
     package init(
-        syncing vault: Vault, environment: VaultEnvironment = .system, engines: RemoteEngines? = nil,
-        withFingerprint: Bool, goesOn: @escaping () -> Bool = { true }
+        syncing vault: Vault, with urls: Set<RemoteURL>? = nil, environment: VaultEnvironment = .system,
+        engines: RemoteEngines? = nil, withFingerprint: Bool, isUnasked: Bool = false,
+        patience: Duration = .zero, goesOn: @escaping () -> Bool = { true }
     ) {
         self.init()
         do throws(SyncError) {
-            let fleet = try Fleet(vault, environment: environment, engines: engines)
+            let fleet = try Fleet(vault, environment: environment, engines: engines, patience: patience)
+            fleet.isUnasked = isUnasked
             do throws(SyncError) {
-                outcomes = try fleet.sync(goesOn: goesOn)
+                outcomes = try fleet.sync(with: urls, goesOn: goesOn)
                 // One that cannot be counted does not undo the sync: the command says that it is not known.
                 if !vault.isLocked { conflicts = (try? vault.conflictCount()).map { UInt64($0) } }
                 if withFingerprint, isWhole { fingerprint = try fleet.fingerprint() }

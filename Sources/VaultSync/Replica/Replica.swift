@@ -13,6 +13,8 @@ package struct ReplicaPolicy: Sendable {
     package var longestHealDelay: UInt64 = 3_600_000
     package var healInterval: UInt64 = 86_400_000
     package var heartbeatInterval: UInt64 = 86_400_000
+    /// How long it is not written down anew that another device has the same.
+    package var equalInterval: UInt64 = 0
     /// Of the items of one entry, in bytes.
     package var entryLength = 192 << 10
     package var mostTips = LogTip.limit

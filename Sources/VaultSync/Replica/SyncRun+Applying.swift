@@ -283,7 +283,7 @@ extension SyncRun {
         findings.report.comparedEqual += 1
         guard sum != known.sum else {
             state.logs[log]?.differsSince = 0
-            state.equalAt = now
+            if now < state.equalAt || now - state.equalAt >= policy.equalInterval { state.equalAt = now }
             return
         }
         let since = known.differsSince == 0 ? now : known.differsSince

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Dispatch
+internal import Synchronization
+package import SystemPackage
+internal import Vault
+package import VaultCrypto
+internal import VaultFormat
+internal import VaultStorage
+package import VaultSync
+
+/// A vault that is kept in step with its fleet. Its verbs are called on one thread, and may wait for remotes.
+package protocol FollowedVault: Sendable {
+    /// - Parameter isForced: whether there was more than a change of the file.
+    /// - Returns: nil when nothing has changed since the last look.
+    func outlook(isForced: Bool) -> FleetOutlook?
+
+    func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult
+
+    /// - Returns: nil when the remote tells nothing unasked.
+    func watch(
+        _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void
+    ) throws(SyncError) -> (any RecordWatch)?
+}
+
+/// What a follower has to say.
+package enum FollowerEvent: Sendable {
+    case synced(SyncResult)
+    /// Said once, and not at each try.
+    case lost(RemoteURL, SyncError)
+    case back(RemoteURL)
+}
+
+/// Keeps a vault in step with its fleet, as its ``VaultSync/SyncSchedule`` has it, on a thread of its own: nobody else
+/// waits for a remote.
+///
+/// Unchecked: the timer is moved on the queue alone.
+package final class FleetFollower: @unchecked Sendable {
+    private struct State {
+        var schedule: SyncSchedule
+        var remotes: [RemoteURL] = []
+        /// The log that this device writes.
+        var own: RecordStream?
+        var failures: [RemoteURL: SyncError] = [:]
+        var watches: [RemoteURL: Watch] = [:]
+        /// Numbers of watches that have ended by themselves, perhaps before they were known here.
+        var lost: Set<UInt64> = []
+        var nextWatch: UInt64 = 0
+        var looksAnew = true
+        var isSyncing = false
+        /// How many want it to keep still, and what wakes those that wait until it does.
+        var holds = 0
+        var waiting: [DispatchSemaphore] = []
+        var isEnded = false
+    }
+
+    private struct Watch {
+        let number: UInt64
+        /// Nil: the remote tells nothing unasked.
+        let watch: (any RecordWatch)?
+    }
+
+    private let vault: any FollowedVault
+    private let random: any RandomSource
+    private let clock: any AgentClock
+    private let tell: @Sendable (FollowerEvent) -> Void
+    private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "vault.follower", qos: .utility)
+    private let timer: any DispatchSourceTimer
+    private let file = Mutex<(directory: FilePath?, watch: DirectoryWatch?)>((nil, nil))
+
+    /// - Parameter tell: is called on the follower's thread.
+    package init(
+        _ vault: any FollowedVault, pace: SyncPace = SyncPace(), random: any RandomSource,
+        clock: any AgentClock = BootClock(), tell: @escaping @Sendable (FollowerEvent) -> Void
+    ) {
+        (self.vault, self.random, self.clock, self.tell) = (vault, random, clock, tell)
+        state = Mutex(State(schedule: SyncSchedule(pace, at: clock.now)))
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler { [weak self] in self?.turn() }
+        timer.schedule(wallDeadline: .distantFuture)
+        timer.activate()
+    }
+
+    deinit { timer.cancel() }
+
+    /// - Parameter directory: of the vault's file.
+    package func begin(watching directory: FilePath) {
+        file.withLock { $0.directory = directory }
+        wake()
+    }
+
+    /// Returns when nothing is done any more, or `patience` is over: a remote may hang.
+    package func end(patience: Duration) {
+        file.withLock { $0 = (nil, nil) }
+        state.withLock { $0.isEnded = true }
+        let done = DispatchSemaphore(value: 0)
+        queue.async {
+            let watches = self.state.withLock { state in
+                defer { state.watches = [:] }
+                return state.watches.values.compactMap(\.watch)
+            }
+            for watch in watches { watch.end() }
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + .milliseconds(Int(patience / .milliseconds(1))))
+    }
+
+    // MARK: What happens
+
+    private func noteCommit() {
+        state.withLock { $0.schedule.noteCommit(at: clock.now) }
+        wake()
+    }
+
+    /// It was locked or unlocked.
+    package func noteLockState() {
+        state.withLock { state in
+            state.looksAnew = true
+            state.schedule.noteLockState(at: clock.now)
+        }
+        wake()
+    }
+
+    /// Somebody has synced the vault.
+    package func note(_ result: SyncResult) {
+        note(result, of: [])
+        wake()
+    }
+
+    /// Runs the body while nothing is synced here, or when that has not come to an end in a few seconds: what a person
+    /// has asked for comes first.
+    package func givingWay<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+        let quiet = DispatchSemaphore(value: 0)
+        let waits = state.withLock { state in
+            state.holds += 1
+            if state.isSyncing { state.waiting.append(quiet) }
+            return state.isSyncing
+        }
+        if waits { _ = quiet.wait(timeout: .now() + .seconds(5)) }
+        defer {
+            state.withLock { $0.holds -= 1 }
+            wake()
+        }
+        return try body()
+    }
+
+    private func wake() { queue.async { [weak self] in self?.turn() } }
+
+    // MARK: What is done
+
+    private func turn() {
+        while true {
+            let now = clock.now
+            let step = state.withLock { state -> SyncSchedule.Step in
+                guard !state.isEnded, state.holds == 0 else { return .wait(nil) }
+                let step = state.schedule.step(at: now)
+                if case .sync = step { state.isSyncing = true }
+                return step
+            }
+            switch step {
+            case .look: look()
+            case .sync(let urls): sync(urls)
+            case .wait(let time):
+                guard let time else { return timer.schedule(wallDeadline: .distantFuture) }
+                // By the clock of the wall, which goes on while the machine sleeps.
+                let milliseconds = Int(max(time, .zero) / .milliseconds(1)) + 1
+                return timer.schedule(wallDeadline: .now() + .milliseconds(milliseconds))
+            }
+        }
+    }
+
+    /// Hears of commits. The directory may come later than the agent.
+    private func listen() {
+        file.withLock { file in
+            guard let directory = file.directory, file.watch == nil else { return }
+            file.watch = DirectoryWatch(directory) { [weak self] in self?.noteCommit() }
+        }
+    }
+
+    private func look() {
+        // First: no commit comes between.
+        listen()
+        let isForced = state.withLock { state in
+            defer { state.looksAnew = false }
+            return state.looksAnew
+        }
+        guard let outlook = vault.outlook(isForced: isForced) else { return }
+        let dropped = state.withLock { state in
+            (state.remotes, state.own) = (outlook.remotes, outlook.ownLog.map { RecordStream(.log, $0) })
+            state.schedule.noteLook(outlook.remotes, hasNews: outlook.hasNews, at: clock.now)
+            let gone = state.watches.keys.filter { !outlook.remotes.contains($0) }
+            return gone.compactMap { state.watches.removeValue(forKey: $0)?.watch }
+        }
+        for watch in dropped { watch.end() }
+    }
+
+    private func sync(_ urls: Set<RemoteURL>) {
+        let result = vault.sync(with: urls) { [weak self] in self?.goesOn ?? false }
+        tell(.synced(result))
+        note(result, of: urls)
+        for outcome in result.outcomes where outcome.error == nil { watch(outcome.url) }
+        let waiting = state.withLock { state in
+            state.isSyncing = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for quiet in waiting { quiet.signal() }
+    }
+
+    /// - Parameter urls: those that were to be synced with; each counts as tried.
+    private func note(_ result: SyncResult, of urls: Set<RemoteURL>) {
+        var errors: [RemoteURL: SyncError?] = [:]
+        for url in urls { errors[url] = .some(result.failure ?? .vault(.cancelled)) }
+        for outcome in result.outcomes { errors[outcome.url] = .some(outcome.error) }
+        for (url, error) in errors {
+            let turn = state.withLock { state in
+                let turn = state.schedule.noteEnd(of: url, Self.ending(error), at: clock.now, chance: chance)
+                switch Self.ending(error) {
+                case .synced: state.failures[url] = nil
+                case .failed: state.failures[url] = error
+                case .busy, .cut: break
+                }
+                if error == .vault(.locked) {
+                    // Its keys are gone, and with them what is to be done.
+                    state.looksAnew = true
+                    state.schedule.noteCommit(at: clock.now)
+                }
+                return turn
+            }
+            switch (turn, error) {
+            case (.lost?, let error?): tell(.lost(url, error))
+            case (.back?, _): tell(.back(url))
+            default: break
+            }
+        }
+    }
+
+    /// Whether a sync that is under way is to be finished.
+    private var goesOn: Bool { state.withLock { !$0.isEnded && $0.holds == 0 } }
+
+    private static func ending(_ error: SyncError?) -> SyncSchedule.Ending {
+        switch error {
+        case nil: .synced
+        case .busy?, .overtaken?, .vault(.locked)?: .busy
+        case .vault(.cancelled)?: .cut
+        default: .failed
+        }
+    }
+
+    private var chance: Double {
+        let bytes = random.bytes(4)
+        return Double(bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }) / 4_294_967_296
+    }
+
+    // MARK: Hints
+
+    /// Listens to a remote that was reached just now.
+    private func watch(_ url: RemoteURL) {
+        let number = state.withLock { state -> UInt64? in
+            guard state.watches[url] == nil, !state.isEnded, state.remotes.contains(url) else { return nil }
+            state.nextWatch += 1
+            return state.nextWatch
+        }
+        guard let number else { return }
+        let watch: (any RecordWatch)?
+        do throws(SyncError) {
+            watch = try vault.watch(url) { [weak self] hint in self?.hear(hint, of: url, number) }
+        } catch {
+            // The remote is looked at from time to time, and listened to again then.
+            return
+        }
+        let isLost = state.withLock { state in
+            guard state.lost.remove(number) == nil else { return true }
+            state.watches[url] = Watch(number: number, watch: watch)
+            // What came between the sync and this moment nobody tells of.
+            if watch != nil { state.schedule.noteHint(of: url, at: clock.now) }
+            return false
+        }
+        if isLost { watch?.end() }
+    }
+
+    private func hear(_ hint: RecordHint, of url: RemoteURL, _ number: UInt64) {
+        let lost = state.withLock { state -> (any RecordWatch)? in
+            switch hint {
+            case .appended(let stream, _) where stream.kind == .blob || stream == state.own:
+                // A large value is told of by an entry.
+                return nil
+            case .appended, .changed:
+                state.schedule.noteHint(of: url, at: clock.now)
+                return nil
+            case .lost:
+                state.schedule.noteHint(of: url, at: clock.now)
+                guard state.watches[url]?.number == number else {
+                    state.lost.insert(number)
+                    return nil
+                }
+                return state.watches.removeValue(forKey: url)?.watch
+            }
+        }
+        // Its own thread says that, and could not wait for itself.
+        if let lost { queue.async { lost.end() } }
+        wake()
+    }
+
+    // MARK: What is known
+
+    /// In the order of the vault's remotes.
+    package var following: [RemoteFollowing] {
+        let now = clock.now
+        return state.withLock { state in
+            state.remotes.map { url in
+                let times = state.schedule.times(of: url)
+                return RemoteFollowing(
+                    url: url, isWatched: state.watches[url]?.watch != nil,
+                    heard: (times?.heard).map { now - $0 }, next: (times?.next).map { max($0 - now, .zero) },
+                    failure: state.failures[url])
+            }
+        }
+    }
+}

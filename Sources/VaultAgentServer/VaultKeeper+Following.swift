@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Synchronization
+internal import SystemPackage
+internal import Vault
+internal import VaultFormat
+internal import VaultSync
+
+// Syncing that nobody has asked for.
+
+extension VaultKeeper {
+    /// How long an agent that ends waits for a remote that hangs.
+    private static let patienceForRemote = Duration.seconds(1)
+
+    /// - Parameter note: told of each sync that came to something, with the items that it changed here.
+    func follow(note: @escaping @Sendable (Int) -> Void) {
+        let report = settings.report
+        let follower = FleetFollower(
+            KeptVault(keeper: self), pace: settings.pace, random: settings.environment.random
+        ) { event in
+            switch event {
+            case .synced(let result):
+                let reports = result.outcomes.map(\.report)
+                guard reports.contains(where: { $0.items > 0 || $0.published > 0 }) else { return }
+                note(reports.reduce(0) { $0 + $1.items })
+            case .lost(let url, let error): report("no syncing with \(url.text): \(error.phrase)")
+            case .back(let url): report("syncing with \(url.text) again")
+            }
+        }
+        self.follower.withLock { $0 = follower }
+        didUnlock.withLock { $0 = { [weak follower] in follower?.noteLockState() } }
+        follower.begin(watching: settings.vault.removingLastComponent())
+    }
+
+    /// How it stands with the remotes; nil: nothing is synced unasked.
+    var following: [RemoteFollowing]? { follower.withLock { $0 }?.following }
+
+    /// Runs the body while nothing is synced unasked.
+    func whileNotSyncing<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R {
+        guard let follower = follower.withLock({ $0 }) else { return try body() }
+        return try follower.givingWay(body)
+    }
+
+    func stopFollowing() {
+        let follower = follower.withLock { follower in
+            defer { follower = nil }
+            return follower
+        }
+        follower?.end(patience: VaultKeeper.patienceForRemote)
+    }
+}
+
+/// The vault of an agent, as its follower uses it: never unlocked for that, and not kept open by it.
+private struct KeptVault: FollowedVault {
+    let keeper: VaultKeeper
+    private let seen = Seen()
+
+    /// The last commit that was looked at.
+    private final class Seen: Sendable {
+        let sequence = Mutex<UInt64?>(nil)
+    }
+
+    init(keeper: VaultKeeper) { self.keeper = keeper }
+
+    func outlook(isForced: Bool) -> FleetOutlook? {
+        do throws(VaultError) {
+            return try keeper.useUnasked(["*"]) { vault throws(VaultError) -> FleetOutlook? in
+                let sequence = try vault.sequence
+                let isNew = seen.sequence.withLock { seen in
+                    defer { seen = sequence }
+                    return seen != sequence
+                }
+                guard isNew || isForced else { return nil }
+                do throws(SyncError) { return try fleet(vault).outlook() } catch {
+                    if case .vault(let error) = error { throw error }
+                    return FleetOutlook.none
+                }
+            }
+        } catch {
+            // It was never unlocked, or the file cannot be read at this moment; the next unlock or commit has another look.
+            seen.sequence.withLock { $0 = nil }
+            return error == .locked ? FleetOutlook.none : nil
+        }
+    }
+
+    func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult {
+        keeper.lockIfDue()
+        let mark = keeper.lockMark
+        do throws(VaultError) {
+            let result = try keeper.useUnasked(["*"]) { vault throws(VaultError) in
+                let result = SyncResult(
+                    syncing: vault, with: urls, environment: keeper.settings.environment, engines: keeper.engines,
+                    withFingerprint: false, isUnasked: true
+                ) { [keeper] in goesOn() && keeper.goesOn && keeper.lockMark == mark }
+                if case .vault(let error)? = result.failure { throw error }
+                return result
+            }
+            if result.awaitsUnlock { keeper.noteFetched() }
+            return result
+        } catch {
+            return SyncResult(failure: .vault(error))
+        }
+    }
+
+    func watch(
+        _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void
+    ) throws(SyncError) -> (any RecordWatch)? {
+        var result: Result<(any RecordWatch)?, SyncError> = .success(nil)
+        do throws(VaultError) {
+            try keeper.useUnasked(["*"]) { vault throws(VaultError) in
+                do throws(SyncError) { result = .success(try fleet(vault).watch(url, hint)) } catch {
+                    result = .failure(error)
+                }
+            }
+        } catch { throw .vault(error) }
+        return try result.get()
+    }
+
+    private func fleet(_ vault: Vault) throws(SyncError) -> Fleet {
+        try Fleet(vault, environment: keeper.settings.environment, engines: keeper.engines)
+    }
+}
+
+extension SyncError {
+    /// For the agent's log.
+    fileprivate var phrase: String {
+        switch self {
+        case .store(.unreachable(let place)): "'\(place)' cannot be reached"
+        case .store(.inputOutput(let errno, let place)): "\(errno.description.lowercased()) ('\(place)')"
+        case .store(.invalid(let what)): what
+        case .store(.stopped): "it was not read to its end"
+        case .removed: "this device was removed from the fleet"
+        case .alarm(let alarm): "\(alarm.kind.rawValue): \(alarm.what)"
+        default: "'vault sync' says why"
+        }
+    }
+}

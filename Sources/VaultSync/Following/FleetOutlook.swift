@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import Vault
+package import VaultFormat
+
+/// What a program that syncs by itself has to know of a vault, without a look at a remote.
+package struct FleetOutlook: Equatable, Sendable {
+    package let remotes: [RemoteURL]
+    /// That this device writes: hints of it are no news.
+    package let ownLog: LogID?
+    /// Whether there is anything to tell that can be told now.
+    package let hasNews: Bool
+
+    package init(remotes: [RemoteURL], ownLog: LogID?, hasNews: Bool) {
+        (self.remotes, self.ownLog, self.hasNews) = (remotes, ownLog, hasNews)
+    }
+
+    /// Of a vault that belongs to no fleet.
+    package static let none = FleetOutlook(remotes: [], ownLog: nil, hasNews: false)
+}
+
+extension Fleet {
+    /// - Returns: ``FleetOutlook/none`` for a vault without a fleet.
+    package func outlook() throws(SyncError) -> FleetOutlook {
+        let membership: Membership
+        do throws(SyncError) { membership = try self.membership() } catch {
+            guard error == .notJoined else { throw error }
+            return .none
+        }
+        return FleetOutlook(
+            remotes: membership.remotes.map(\.url), ownLog: membership.state.log,
+            hasNews: vault.isLocked ? false : try hasNews(membership))
+    }
+
+    private func hasNews(_ membership: Membership) throws(SyncError) -> Bool {
+        guard membership.state.removals.isEmpty else { return true }
+        let isUnstamped = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table in table.ownLog.map { !table.unstamped($0).isEmpty } ?? false }
+        }
+        if isUnstamped { return true }
+        let items = VaultItems(
+            vault, membership.state, of: membership.identity.realmID, onlySynchronizable: membership.onlySynchronizable,
+            random: random)
+        return try !items.pending(after: membership.state.through).isEmpty
+    }
+
+    /// Hears of new records of a remote.
+    ///
+    /// - Returns: nil when the remote tells nothing unasked.
+    /// - Throws: `.noSuchRemote`
+    package func watch(
+        _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void
+    ) throws(SyncError) -> (any RecordWatch)? {
+        let membership = try membership()
+        guard let remote = membership.remotes.first(where: { $0.url == url }) else { throw .noSuchRemote }
+        let store = try store(at: remote.access, realm: membership.identity.realmID)
+        return try stored { () throws(RecordStoreError) in try store.watch(hint) }
+    }
+}
