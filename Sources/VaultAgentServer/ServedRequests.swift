@@ -18,6 +18,7 @@ enum ServedRequests {
         HistoryLimitRequest.self, PurgeHistoryRequest.self, FleetRequest.self, HasConflictRequest.self,
         DeletedItemsLimitRequest.self, UnwatchRequest.self, FollowingRequest.self, AddRemoteRequest.self,
         RemoveRemoteRequest.self, AskingDeviceRequest.self, ApproveRequest.self,
+        ConflictsRequest.self, ResolveConflictRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }

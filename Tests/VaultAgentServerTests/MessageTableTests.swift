@@ -13,7 +13,7 @@ struct MessageTableTests {
     private static let replies: [any AgentReply.Type] = [
         DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
         VerificationReply.self, AuditReply.self, IdentifierReply.self, ChangesReply.self,
-        SyncReply.self, TicketReply.self, QuestionReply.self,
+        SyncReply.self, TicketReply.self, QuestionReply.self, ConflictReply.self,
     ]
 
     /// The rows of the table: number, message, answered by.
@@ -82,7 +82,8 @@ struct MessageTableTests {
                 UnwatchRequest(2), FollowingRequest(),
                 AddRemoteRequest(url: "", password: nil, authorities: nil, certificate: nil, key: nil),
                 RemoveRemoteRequest(""), AskingDeviceRequest(try Secret(text: "")),
-                ApproveRequest(code: try Secret(text: ""), role: 1),
+                ApproveRequest(code: try Secret(text: ""), role: 1), ConflictsRequest(true),
+                ResolveConflictRequest(.init(id: [], valueVersion: 1), field: "", number: 1, time: 0),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal),
                     try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
@@ -91,6 +92,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
-        #expect(try permitted(.full).count == 42)
+        #expect(try permitted(.full).count == 44)
     }
 }

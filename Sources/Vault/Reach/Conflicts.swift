@@ -21,6 +21,13 @@ package struct ItemConflict: Sendable {
         package let item: Item?
         /// Whether other devices know nothing of that item.
         package let isHereOnly: Bool
+
+        package init(
+            log: LogID, time: Double, text: String?, secret: Secret?, isRemoval: Bool, item: Item?, isHereOnly: Bool
+        ) {
+            (self.log, self.time, self.text, self.secret) = (log, time, text, secret)
+            (self.isRemoval, self.item, self.isHereOnly) = (isRemoval, item, isHereOnly)
+        }
     }
 
     /// With the field `shadow`: the hidden one.
@@ -31,6 +38,10 @@ package struct ItemConflict: Sendable {
     /// The first is the one that counts. With the field `shadow`: the item that the verbs see, then the hidden one,
     /// which is alone when the other one is absent on this device.
     package let values: [Value]
+
+    package init(item: Item, field: String, values: [Value]) {
+        (self.item, self.field, self.values) = (item, field, values)
+    }
 }
 
 extension Vault {

@@ -32,8 +32,7 @@ struct ConflictList: ParsableCommand {
     var json = false
 
     func run() throws {
-        try vault.withFleet { fleet, opened in
-            let (conflicts, names) = (try opened.conflicts(), DeviceNames(fleet))
+        try vault.withConflicts(revealing: reveal) { conflicts, names, _ in
             guard json else {
                 for conflict in conflicts {
                     for index in conflict.values.indices {

@@ -30,14 +30,13 @@ struct ConflictResolve: ParsableCommand {
     }
 
     func run() throws {
-        try vault.withFleet { _, opened in
-            let found = try ConflictChoice(item, account: account, field: field).only(of: opened.conflicts())
+        try vault.withConflicts(revealing: false) { conflicts, _, resolve in
+            let found = try ConflictChoice(item, account: account, field: field).only(of: conflicts)
             guard keep <= found.values.count else {
                 throw CommandError.usage(
                     "there are \(found.values.count) to choose from", hint: "see 'vault conflicts'")
             }
-            guard let id = found.item.record?.id else { throw VaultError.itemNotFound }
-            try opened.resolveConflict(of: id, field: found.field, keeping: keep)
+            try resolve(found, keep)
         }
     }
 }

@@ -53,6 +53,36 @@ extension VaultOptions {
         }
     }
 
+    /// The conflicts, and a way to keep one value of one of them: of the agent, or of the vault that is opened here.
+    func withConflicts(
+        revealing: Bool,
+        _ body: ([ItemConflict], DeviceNames, _ resolve: (ItemConflict, Int) throws -> Void) throws -> Void
+    ) throws {
+        if let agent = try openAgent() {
+            // An item that demands a person is opened with the passphrase, as ever.
+            agent.asking = .never
+            let told: (conflicts: [ItemConflict], names: DeviceNames)?
+            do throws(VaultError) {
+                told = (try agent.conflicts(revealing: revealing), DeviceNames(try agent.fleetLook().deviceNames))
+            } catch {
+                switch error {
+                case .agent(.protocolViolation), .agent(.refused), .locked, .presenceRequired, .unimplemented:
+                    told = nil
+                default: throw error
+                }
+            }
+            if let told {
+                return try body(told.conflicts, told.names) { try agent.resolve($0, keeping: $1) }
+            }
+        }
+        try withFleet { fleet, opened in
+            try body(try opened.conflicts(), DeviceNames(fleet)) { conflict, number in
+                guard let id = conflict.item.record?.id else { throw VaultError.itemNotFound }
+                try opened.resolveConflict(of: id, field: conflict.field, keeping: number)
+            }
+        }
+    }
+
     /// What the vault knows of its fleet: the agent says it where that has the vault open.
     func fleetStatus() throws -> FleetStatus {
         guard try locked().isReplicated else { throw SyncError.notJoined }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+package import Vault
+internal import VaultCrypto
+internal import VaultFormat
+
+// Conflicts, and which value is to be kept.
+
+/// What a person has to choose between, with its secrets.
+package struct ConflictsRequest: AgentRequest, ValueMessage {
+    package typealias Reply = ConflictReply
+    package static let kind: UInt8 = 45
+    package static let onlyReads = true
+    /// Whether the secrets are to be shown.
+    package let value: Bool
+
+    package init(_ value: Bool) { self.value = value }
+}
+
+/// A conflict, behind which others come; nil: there are no more.
+package struct ConflictReply: AgentReply, ValueMessage {
+    package static let kind: UInt8 = 141
+    package let value: StoredConflict?
+
+    package init(_ value: StoredConflict?) { self.value = value }
+}
+
+/// Keeps one value of a conflict.
+package struct ResolveConflictRequest: AgentRequest {
+    package typealias Reply = DoneReply
+    package static let kind: UInt8 = 46
+    package let key: StoredItem.Key
+    package let field: String
+    /// From 1.
+    package let number: UInt32
+    /// When that value was written, in seconds since 2001-01-01T00:00:00Z: another one may have its number meanwhile.
+    package let time: Double
+
+    package init(_ key: StoredItem.Key, field: String, number: UInt32, time: Double) {
+        (self.key, self.field, self.number, self.time) = (key, field, number, time)
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(key)
+        writer.put(field)
+        writer.put(number)
+        writer.put(time.bitPattern)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        self.init(
+            try reader.read(), field: try reader.read(), number: try reader.read(),
+            time: Double(bitPattern: try reader.read()))
+    }
+}
+
+/// A conflict as it goes from one side to the other.
+package struct StoredConflict: MessageValue, Sendable {
+    private struct Value: MessageValue, Sendable {
+        let log: String
+        let time: UInt64
+        let text: String?
+        let secret: Secret?
+        let isRemoval: Bool
+        let item: StoredItem?
+        let isHereOnly: Bool
+
+        func write(to writer: inout MessageWriter) {
+            writer.put(log)
+            writer.put(time)
+            writer.put(text)
+            writer.put(secret)
+            writer.put(isRemoval)
+            writer.put(item)
+            writer.put(isHereOnly)
+        }
+
+        static func read(from reader: inout MessageReader) throws(MessageError) -> Value {
+            let log: String = try reader.read()
+            guard let name = Bytes16(text: log), name.text == log else { throw .invalid }
+            return Value(
+                log: log, time: try reader.read(), text: try reader.read(), secret: try reader.read(),
+                isRemoval: try reader.read(), item: try reader.read(), isHereOnly: try reader.read())
+        }
+    }
+
+    private let item: StoredItem
+    private let field: String
+    private let values: [Value]
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(item)
+        writer.put(field)
+        writer.put(values)
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> StoredConflict {
+        StoredConflict(item: try reader.read(), field: try reader.read(), values: try reader.read())
+    }
+
+    private init(item: StoredItem, field: String, values: [Value]) {
+        (self.item, self.field, self.values) = (item, field, values)
+    }
+
+    /// Nil: of an item that is not stored.
+    package init?(_ conflict: ItemConflict) {
+        guard let item = StoredItem(conflict.item) else { return nil }
+        self.init(
+            item: item, field: conflict.field,
+            values: conflict.values.map { value in
+                Value(
+                    log: value.log.text, time: value.time.bitPattern, text: value.text, secret: value.secret,
+                    isRemoval: value.isRemoval, item: value.item.flatMap { StoredItem($0) },
+                    isHereOnly: value.isHereOnly)
+            })
+    }
+
+    /// Whether a frame holds it.
+    package var fits: Bool {
+        var writer = MessageWriter()
+        writer.put(Optional(self))
+        return writer.body.count <= Frame.longestBody && writer.secretsLength <= Frame.longestSecrets
+    }
+
+    fileprivate func conflict(_ client: AgentClient) -> ItemConflict? {
+        guard let item = Item(item, client) else { return nil }
+        var opened: [ItemConflict.Value] = []
+        for value in values {
+            guard let log = Bytes16(text: value.log) else { return nil }
+            let rival = value.item.flatMap { Item($0, client) }
+            guard (rival == nil) == (value.item == nil) else { return nil }
+            opened.append(
+                ItemConflict.Value(
+                    log: log, time: Double(bitPattern: value.time), text: value.text, secret: value.secret,
+                    isRemoval: value.isRemoval, item: rival, isHereOnly: value.isHereOnly))
+        }
+        return ItemConflict(item: item, field: field, values: opened)
+    }
+}
+
+extension AgentClient {
+    /// As ``Vault/Vault/conflicts()`` has them.
+    ///
+    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message; `.unimplemented` when one
+    ///   is too large for the agent to tell.
+    package func conflicts(revealing: Bool) throws(VaultError) -> [ItemConflict] {
+        let replies = try exchange([ConflictsRequest(revealing)], until: { $0.value == nil })
+        var conflicts: [ItemConflict] = []
+        for reply in replies.dropLast() {
+            guard let conflict = reply.value?.conflict(self) else { throw .agent(.protocolViolation) }
+            conflicts.append(conflict)
+        }
+        return conflicts
+    }
+
+    /// Keeps one value of a conflict, from 1.
+    ///
+    /// - Throws: `.itemChanged` when the conflict is no longer that one.
+    package func resolve(_ conflict: ItemConflict, keeping number: Int) throws(VaultError) {
+        guard let record = conflict.item.record, conflict.values.indices.contains(number - 1) else {
+            throw .itemNotFound
+        }
+        _ = try ask(
+            ResolveConflictRequest(
+                StoredItem.Key(record), field: conflict.field, number: UInt32(number),
+                time: conflict.values[number - 1].time))
+    }
+}
