@@ -7,7 +7,7 @@ import VaultFormat
 @testable import VaultSync
 
 /// What a device makes of a server that does not keep to the protocol.
-struct HostileServerTests {
+struct HostilePeerTests {
     typealias Script = @Sendable (FramePipes, inout FrameReader) throws(PipeFailure) -> Void
 
     private static let log = RecordStream.logs[0]

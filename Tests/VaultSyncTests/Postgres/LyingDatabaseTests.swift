@@ -9,7 +9,7 @@ import VaultFormat
 
 /// A server that answers with what no server of PostgreSQL's does.
 @Suite(.enabled(if: PostgresServer.isInstalled && access("/usr/bin/python3", X_OK) == 0))
-struct HostileServerTests {
+struct LyingDatabaseTests {
     private final class Liar {
         private let process = Process()
         private let input = Pipe()
