@@ -24,8 +24,10 @@ struct SSHCommand {
         let user = url.user.map { ["-l", $0] } ?? []
         let settings = Self.settings.flatMap { ["-o", $0] }
         let served = ["vault", "remote", "serve", "--", Self.quoted(url.path)]
-        arguments = ["ssh", "-T", "-a", "-x"] + settings + port + user + ["--", host.name] + served
-        byHand = (["ssh"] + port + user + [host.name]).joined(separator: " ")
+        // Of an address with a zone a URL has the percent sign encoded (RFC 6874).
+        let name = host.name.contains(":") ? host.name.replacing("%25", with: "%") : host.name
+        arguments = ["ssh", "-T", "-a", "-x"] + settings + port + user + ["--", name] + served
+        byHand = (["ssh"] + port + user + [name]).joined(separator: " ")
     }
 
     /// One word for the shell that the server's user has: POSIX's, csh or fish, which reads backslashes between single
