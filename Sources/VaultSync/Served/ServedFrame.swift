@@ -97,6 +97,8 @@ extension [UInt8] {
             case .inputOutput(let errno, let place): (2, errno, place)
             case .invalid(let what): (3, Errno(rawValue: 0), what)
             case .stopped: (4, Errno(rawValue: 0), "")
+            case .denied(let what): (5, Errno(rawValue: 0), what)
+            case .refused(let what, hint: _): (6, Errno(rawValue: 0), what)
             }
         append(code)
         append(integer: UInt32(bitPattern: errno.rawValue))
@@ -165,6 +167,8 @@ extension ByteReader {
         case 1: return .unreachable("there is no '\(place)' on the server")
         case 2: return .inputOutput(errno, place)
         case 3: return .invalid(place)
+        case 5: return .denied(place)
+        case 6: return .refused(place, hint: nil)
         default: throw .invalid(.body)
         }
     }
