@@ -56,7 +56,7 @@ extension EtcdRecordStore {
     private func firsts(
         _ lasts: ArraySlice<(RecordStream, UInt64)>, _ revision: Int64
     ) throws(EtcdError) -> [StreamHead] {
-        let ranges = lasts.map { keys.records(of: $0.0) }
+        let ranges = lasts.map { keys.records(of: $0.0, from: 1) }
         let gets = ranges.map {
             EtcdRequest.get(EtcdRequest.range($0, limit: 1, keysOnly: true, revision: revision))
         }

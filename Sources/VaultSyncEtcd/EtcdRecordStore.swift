@@ -43,7 +43,8 @@ package final class EtcdRecordStore: RecordStore {
                     try take(StoredRecord(RecordAddress(start.stream, sequence), pair.value))
                 }
                 seen += page.pairs.count
-                guard page.hasMore, let last = page.pairs.last else { break }
+                // Also what is stored behind the last one while it is read is read.
+                guard let last = page.pairs.last else { break }
                 guard seen < Self.mostRecords else { throw connection.endless }
                 range.begin(after: last.key)
             }

@@ -148,7 +148,12 @@ final class PostgresRecordStore: RecordStore {
         _ take: (Int, PostgresRow) throws(PostgresError) -> Void = { _, _ throws(PostgresError) in throw .malformed }
     ) throws(PostgresError) -> [PostgresOutcome] {
         var outcomes: [PostgresOutcome] = []
-        do throws(PostgresError) { try connection.exchange(steps, &outcomes, take) } catch {
+        do throws(PostgresError) {
+            try connection.exchange(steps, &outcomes) { index, row throws(PostgresError) in
+                // A notice answers with a row that says nothing.
+                if index < end { try take(index, row) }
+            }
+        } catch {
             guard end < outcomes.count, outcomes[end] == .done else { throw error }
         }
         return outcomes

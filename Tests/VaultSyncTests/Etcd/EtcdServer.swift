@@ -98,9 +98,10 @@ final class EtcdServer: Sendable {
         if options.asksForCertificates { arguments += ["--client-cert-auth", "--trusted-ca-file", path("server.pem")] }
         let process = Process()
         let (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(filePath: "/bin/sh")
+        // A thread of the tests' pool keeps SIGCHLD to itself, and so do its children: another shell waits for that.
+        process.executableURL = URL(filePath: "/bin/bash")
         // The server ends with its standard input: it must not outlive the tests.
-        process.arguments = ["-c", #""$@" & server=$!; read -r _; kill -9 $server; wait"#, "sh"] + arguments
+        process.arguments = ["-c", #""$@" & server=$!; read -r _; kill -9 $server; wait"#, "bash"] + arguments
         (process.standardInput, process.standardError, process.standardOutput) = (input, output, output)
         try process.run()
         running.withLock { $0 = process }
@@ -133,18 +134,6 @@ final class EtcdServer: Sendable {
         if self.options.asksForCertificates { options += ["--cert", path("server.pem"), "--key", path("server.key")] }
         if asRoot { options += ["--user", "root:\(Self.rootPassword)"] }
         return try Self.run(options + arguments)
-    }
-
-    /// Puts an older state in the place of the server's.
-    func restore(_ snapshot: String) throws {
-        kill()
-        try FileManager.default.removeItem(atPath: path("data"))
-        let peer = "http://127.0.0.1:\(peerPort)"
-        try Self.run([
-            "etcdctl", "snapshot", "restore", path(snapshot), "--data-dir", path("data"), "--name", "only",
-            "--initial-cluster", "only=\(peer)", "--initial-advertise-peer-urls", peer,
-        ])
-        try start()
     }
 
     func path(_ name: String) -> String { directory.path.appending(name).string }

@@ -32,7 +32,8 @@ private final class Liar {
     }
 
     deinit {
-        try? input.fileHandleForWriting.close()
+        // Another process may have its input open as well.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 }

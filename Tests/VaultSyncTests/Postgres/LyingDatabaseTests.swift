@@ -31,7 +31,8 @@ struct LyingDatabaseTests {
         }
 
         deinit {
-            process.terminate()
+            // A thread of the tests' pool keeps other signals to itself, and so do its children.
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
     }

@@ -53,8 +53,14 @@ echo started
 
 while read -r command database file; do
     case $command in
-    kill) kill -KILL "$(head -n 1 data/postmaster.pid)" && echo done ;;
-    start) start && echo done ;;
+    kill)
+        # All of it, as a power cut does. What nobody has waited for keeps its number, and files with that number a
+        # server from starting.
+        postmaster=$(head -n 1 data/postmaster.pid)
+        pkill -KILL -P "$postmaster" || :
+        kill -KILL "$postmaster" && rm -f data/postmaster.pid .s.PGSQL.* && echo done
+        ;;
+    start) if start; then echo done; else echo failed; fi ;;
     sql)
         if "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$dir" -p "$port" -U postgres -d "$database" -f "$file" >>log 2>&1
         then echo done; else echo failed; fi
