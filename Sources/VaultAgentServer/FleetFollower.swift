@@ -121,7 +121,7 @@ package final class FleetFollower: @unchecked Sendable {
         wake()
     }
 
-    /// Somebody has synced the vault.
+    /// A person has synced the vault.
     package func note(_ result: SyncResult) {
         note(result, of: [])
         wake()

@@ -76,7 +76,8 @@ private struct KeptVault: FollowedVault {
                 }
             }
         } catch {
-            // It was never unlocked, or the file cannot be read at this moment; the next unlock or commit has another look.
+            // The vault was never unlocked, or its file cannot be read at this moment: the next unlock or commit looks
+            // again.
             seen.sequence.withLock { $0 = nil }
             return error == .locked ? FleetOutlook.none : nil
         }

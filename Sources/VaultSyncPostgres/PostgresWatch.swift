@@ -61,7 +61,7 @@ final class PostgresWatch: RecordWatch {
 }
 
 extension RecordHint {
-    /// - Parameter text: kind, stream and number; anybody who may connect can say something else.
+    /// - Parameter text: kind, stream and number; any user of the database can say something else.
     init(_ text: String) {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, let number = UInt8(parts[0]), let kind = RecordKind(rawValue: number),

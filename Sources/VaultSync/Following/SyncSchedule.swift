@@ -82,14 +82,14 @@ package struct SyncSchedule: Sendable {
         remotes[url] = remote
     }
 
-    /// It was locked or unlocked: what was in the way of a sync may be gone, and somebody is there.
+    /// The vault was locked or unlocked: what was in the way of a sync may be gone, and a person is there.
     package mutating func noteLockState(at now: Duration) {
         lookDue = now
         firstCommit = nil
         for url in remotes.keys { remotes[url]?.due = now }
     }
 
-    /// A sync has ended, also one that somebody has asked for.
+    /// A sync has ended, also one that a person has asked for.
     ///
     /// - Parameter chance: 0..<1, drawn anew.
     package mutating func noteEnd(

@@ -74,7 +74,7 @@ final class ServedRecordStore: RecordStore {
                 }
                 start = next
             }
-            // Whoever was lent a record may have stored one where the next stream was empty.
+            // The borrower of a record may have stored one where the next stream was empty.
             if let read = ahead, read.writes != writes.load(ordering: .acquiring) {
                 read.question.forget()
                 ahead = nil
