@@ -70,8 +70,8 @@ package protocol RecordStore: Sendable {
     /// Removes what lies below a number. What this device may not remove stays, without an error.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
 
-    /// Removes, in the same way, what lies at one address: an altered record, in whose place the true one comes, or what
-    /// a mirror forgets.
+    /// Removes, in the same way, what lies at one address: an altered record, in whose place the true one comes, or
+    /// what a mirror forgets.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
 
     /// Tells of new records until the watch is ended.
