@@ -21,8 +21,8 @@ struct Sync: ParsableCommand {
             fetches and checks what the others told; that becomes items when it is unlocked.
             An unlocked agent also syncs by itself, soon after a change here or there, and every 30 seconds with a \
             folder, every minute with a server; 'vault status' says how that stands. --watch does the same without an \
-            agent, until it is interrupted, and prints a line for each sync that came to something. A remote that cannot \
-            be reached is tried again, at the latest after 10 minutes.
+            agent, until it is interrupted, and prints a line for each sync that came to something. A remote that \
+            cannot be reached is tried again, at the latest after 10 minutes.
             The last line says how many conflicts there are, if any: 'vault conflicts' lists them. They are no failure.
             --fingerprint prints what the devices of a fleet have in common after a sync, for people to compare: a \
             remote that shows two halves of a fleet different things is noticed by nothing else.
