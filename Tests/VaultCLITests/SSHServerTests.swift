@@ -60,9 +60,9 @@ struct SSHServerTests {
             vault remote add $url --name laptop > code; chmod 600 code
             echo here | vault add radio; vault sync
             HOME=$PWD/there vault remote add $url --recovery-code-file code --name phone
-            HOME=$PWD/there vault sync; HOME=$PWD/there vault get radio
+            HOME=$PWD/there vault sync; HOME=$PWD/there vault get radio; echo
             echo there | HOME=$PWD/there vault set radio; HOME=$PWD/there vault sync
-            vault sync; vault get radio
+            vault sync; vault get radio; echo
             ls records
             """)
         #expect(result.status == 0, "\(result.error)")
