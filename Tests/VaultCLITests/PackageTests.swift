@@ -201,6 +201,9 @@ private let hasRelease =
                 Expat
                 Linux-PAM
                 OpenSSL
+                curl
+                curl-gnutls
+                libpq
                 libsodium
                 libsystemd
                 ncurses
