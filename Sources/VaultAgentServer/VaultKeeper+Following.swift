@@ -125,10 +125,7 @@ extension SyncError {
     /// For the agent's log.
     fileprivate var phrase: String {
         switch self {
-        case .store(.unreachable(let place)): "'\(place)' cannot be reached"
-        case .store(.inputOutput(let errno, let place)): "\(errno.description.lowercased()) ('\(place)')"
-        case .store(.invalid(let what)): what
-        case .store(.stopped): "it was not read to its end"
+        case .store(let error): RecordStoreError.shown(error.phrase)
         case .removed: "this device was removed from the fleet"
         case .alarm(let alarm): "\(alarm.kind.rawValue): \(alarm.what)"
         default: "'vault sync' says why"

@@ -103,7 +103,7 @@ extension CurlHandle.Outcome {
     /// Nil: there is an answer.
     func failure(at server: EtcdHost) -> EtcdError? {
         let host = server.name
-        let said = EtcdError.shown(words)
+        let said = RecordStoreError.shown(words)
         switch code {
         case 0: return nil
         case CCURL_REFUSED: return .answerTooLong

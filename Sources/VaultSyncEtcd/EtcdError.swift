@@ -42,7 +42,7 @@ enum EtcdError: Error, Equatable {
     ///   - status: of HTTP; nil: the error came within a stream.
     ///   - words: of the server.
     init(status: Int?, _ words: String, at host: String) {
-        let said = Self.shown(words)
+        let said = RecordStoreError.shown(words)
         func has(_ part: String) -> Bool { words.contains(part) }
         if has("invalid auth token") || has("revision of auth store is old") {
             self = .tokenRejected("\(host) does not take its own token: \(said)")
@@ -78,17 +78,5 @@ enum EtcdError: Error, Equatable {
                 "\(host) answers\(number)\(said.isEmpty ? "" : ": " + said)",
                 hint: status == 400 && said.isEmpty ? "does it speak TLS? then --ca-file FILE" : nil)
         }
-    }
-
-    /// What a server says, as far as a person reads it.
-    static func shown(_ words: String) -> String {
-        var text = ""
-        for scalar in words.unicodeScalars.prefix(200) {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator: text += " "
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
     }
 }

@@ -19,14 +19,7 @@ struct EtcdHost {
         // The scope of an address (RFC 6874).
         let shown = isAddress ? "[\(host.name.split(separator: "%").joined(separator: "%25"))]" : host.name
         let asksForTLS = credentials.authorities != nil || credentials.certificate != nil
-        isPlain = Self.isLoopback(host.name) && !asksForTLS
+        isPlain = host.isLoopback && !asksForTLS
         url = "\(isPlain ? "http" : "https")://\(shown):\(port)/v3/"
-    }
-
-    /// What never leaves the machine.
-    static func isLoopback(_ name: String) -> Bool {
-        if name == "localhost" || name == "::1" { return true }
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
     }
 }

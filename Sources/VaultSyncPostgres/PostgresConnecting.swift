@@ -59,16 +59,6 @@ struct PostgresAddress {
     }
 }
 
-extension RemoteURL.Host {
-    /// Whether no other machine hears what goes there.
-    fileprivate var isLoopback: Bool {
-        if name == "localhost" || name == "::1" { return true }
-        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        // Also 127.1 is an address to a C library, and 127.0.0.1.example.org is not.
-        return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
-    }
-}
-
 extension PostgresConnection {
     /// Connects to the first of a remote's addresses that lets the user in and that can be written to.
     static func open(
@@ -177,6 +167,6 @@ extension PostgresConnection {
         if reason.contains("session is read-only") {
             return .refused(PostgresRefusal(state: "25006", message: ""))
         }
-        return .lost(shown(String(reason)))
+        return .lost(RecordStoreError.shown(String(reason)))
     }
 }

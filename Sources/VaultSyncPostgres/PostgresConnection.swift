@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CPostgres
 internal import Glibc
+internal import VaultSync
 
 /// How long a server is waited for.
 package struct PostgresPatience: Sendable {
@@ -223,13 +224,14 @@ package struct PostgresPatience: Sendable {
 
     /// What libpq says of a failure.
     static func error(of connection: OpaquePointer) -> String {
-        unsafe shown(bounded(cpostgres_error(connection)))
+        unsafe RecordStoreError.shown(bounded(cpostgres_error(connection)))
     }
 
     private static func refusal(_ result: OpaquePointer) -> PostgresRefusal {
         let state = unsafe bounded(cpostgres_state(result))
         let isState = state.utf8.count == 5 && state.utf8.allSatisfy(PostgresRefusal.isDigit)
-        return unsafe PostgresRefusal(state: isState ? state : "", message: shown(bounded(cpostgres_message(result))))
+        let message = unsafe RecordStoreError.shown(bounded(cpostgres_message(result)))
+        return PostgresRefusal(state: isState ? state : "", message: message)
     }
 
     static func bounded(_ text: UnsafePointer<CChar>?) -> String {

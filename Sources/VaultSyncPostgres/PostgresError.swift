@@ -22,8 +22,6 @@ struct PostgresRefusal: Error, Equatable {
     /// In the server's words: bounded, without control characters.
     let message: String
 
-    /// Whether what the user asks for is beyond the user's rights.
-    var isOfRights: Bool { state == "42501" }
     /// Whether there is a row with this key already.
     var isOfKey: Bool { state == "23505" }
 
@@ -33,7 +31,7 @@ struct PostgresRefusal: Error, Equatable {
         case "42P01", "3F000":
             "the database has no table vault.record: 'vault remote sql' prints what an administrator runs"
         case "42501":
-            "the user has no right to vault.record: an administrator grants the role vault_sync ('vault remote sql')"
+            "the user needs the role vault_sync, and vault_trim to remove records ('vault remote sql')"
         case "28P01": "the password of the URL's user is wrong, or missing"
         case "28000": "the server lets this user in neither from here nor in this way (see its pg_hba.conf)"
         case "3D000": "there is no such database"
@@ -62,25 +60,11 @@ extension RecordStoreError {
         case .malformed: self = .unreachable("\(url.text): what answers there is no database of records")
         case .refused(let refusal):
             switch refusal.state {
+            case "42501": self = .denied("\(url.text): \(refusal.words)")
             case "53100": self = .inputOutput(.noSpace, url.text)
             case "23514": self = .invalid("the table vault.record has bounds of its own")
             default: self = .unreachable("\(url.text): \(refusal.words)")
             }
         }
     }
-}
-
-/// The first line of what a server or libpq says, for a person.
-///
-/// - Returns: at most 200 characters, none of which moves a cursor or turns text around.
-func shown(_ text: String) -> String {
-    var result = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars {
-        if scalar == "\n" || result.count == 200 { break }
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse: result.append(" ")
-        default: result.append(scalar)
-        }
-    }
-    return String(result)
 }

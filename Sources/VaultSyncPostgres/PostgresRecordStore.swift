@@ -183,10 +183,7 @@ final class PostgresRecordStore: RecordStore {
     ) throws(RecordStoreError) {
         try use { connection, known throws(PostgresError) in
             known.noteRemoval(of: stream)
-            do throws(PostgresError) { try connection.exchangeAll([.statement(statement, values), .end]) } catch {
-                // Without the role vault_trim what is superseded stays where it is.
-                guard case .refused(let refusal) = error, refusal.isOfRights else { throw error }
-            }
+            try connection.exchangeAll([.statement(statement, values), .end])
         }
     }
 

@@ -54,27 +54,16 @@ extension CommandError {
     }
 
     private init(_ error: RecordStoreError) {
-        switch error {
-        case .unreachable(let place) where place.hasPrefix("/"):
-            self.init(
-                .inputOutput, "the remote cannot be reached: there is no '\(place.printable)'",
-                hint: "is it mounted? the vault itself works without")
-        case .unreachable(let why):
-            self.init(
-                .inputOutput, "the remote cannot be reached: \(why.printable)", hint: "the vault itself works without")
-        case .inputOutput(let errno, let place):
-            self.init(
-                .inputOutput, "cannot use the remote: \(errno.description.lowercased()) ('\(place.printable)')",
-                hint: "the vault itself works without")
-        case .invalid(let what): self.init(.failure, "the remote takes no such record: \(what.printable)")
-        case .refused(let what, let hint):
-            self.init(.inputOutput, "cannot use the remote: \(what.printable)", hint: hint?.printable)
-        case .denied(let what):
-            self.init(
-                .inputOutput, "the remote does not let this device do that: \(what.printable)",
-                hint: "the server's administrator gives the right")
-        case .stopped: self.init(.failure, "the remote was not read to its end")
-        }
+        let works = "the vault itself works without"
+        let (status, hint): (ExitStatus, String?) =
+            switch error {
+            case .unreachable(let place) where place.hasPrefix("/"): (.inputOutput, "is it mounted? " + works)
+            case .unreachable, .inputOutput: (.inputOutput, works)
+            case .refused(_, let hint): (.inputOutput, hint?.printable)
+            case .denied: (.inputOutput, "the server's administrator gives the right")
+            case .invalid, .stopped: (.failure, nil)
+            }
+        self.init(status, error.phrase.printable, hint: hint)
     }
 
     /// What was found about records, and whose they are.

@@ -11,7 +11,7 @@ public enum OwnRecord: String, Sendable {
     case identity
     /// A place where the fleet's records are.
     case remote
-    /// What this device's user at a remote is known by.
+    /// The password of this device's user at a remote.
     case password
     /// What is known of one log of the fleet.
     case log
@@ -19,6 +19,10 @@ public enum OwnRecord: String, Sendable {
     case sync
     /// One that a later version has made; it is kept.
     case unknown = "\u{0}"
+
+    /// This device's part of a fleet, which no copy of the vault has: two devices with one identity would write one
+    /// log.
+    static let ofDevice: [OwnRecord] = [.identity, .password]
 
     private static let attribute = "record"
 

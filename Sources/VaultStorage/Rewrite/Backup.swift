@@ -113,8 +113,8 @@ extension VaultStore {
     /// Everything that is alive as one transaction of a new file, read back, that has no name yet.
     private func write(_ header: Header, in target: VaultLocation) throws(StorageError) -> NewFile {
         var rewriter = try makeRewriter(header, in: target)
-        // Two devices with one identity would write one log.
-        try rewriter.copy(without: Purge(items: Set(ownRecords(of: .identity).map(\.id))))
+        let ofDevice = OwnRecord.ofDevice.flatMap { ownRecords(of: $0) }
+        try rewriter.copy(without: Purge(items: Set(ofDevice.map(\.id))))
         return try rewriter.finish()
     }
 

@@ -207,7 +207,7 @@ private struct Salvager: ~Copyable {
         }
         target.removeLeftovers()
         var copy = try NewFile(next, root: keys.generationRoot, length: Layout.firstFrame, in: target, environment)
-        for versions in histories() where !isIdentity(versions) {
+        for versions in histories() where !isOfDevice(versions) {
             for (operation, box) in try whole(of: versions) { try copy.append(operation.encoded(), box: box) }
         }
         try copy.finish()
@@ -217,9 +217,9 @@ private struct Salvager: ~Copyable {
 
     /// Whether a record is this device's part of a fleet. Items that were lost would never be told again to a device
     /// that says it has heard of them: the vault joins as a new device.
-    private func isIdentity(_ versions: [Operation]) -> Bool {
+    private func isOfDevice(_ versions: [Operation]) -> Bool {
         guard let last = versions.last, last.itemClass == nil else { return false }
-        return OwnRecord.kind(of: last.attributes.bytes.span) == .identity
+        return OwnRecord.ofDevice.contains(OwnRecord.kind(of: last.attributes.bytes.span))
     }
 
     private mutating func noteMissing() {

@@ -24,6 +24,14 @@ package struct RemoteURL: Hashable, Sendable {
 
         /// Whether it is the directory of a socket.
         package var isSocket: Bool { name.hasPrefix("/") }
+
+        /// Whether no other machine hears what goes there.
+        package var isLoopback: Bool {
+            if name == "localhost" || name == "::1" { return true }
+            // 127.1 is an address too, and only to some C libraries; 127.0.0.1.example.org is none.
+            let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+            return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        }
     }
 
     package let scheme: Scheme

@@ -54,11 +54,7 @@ final class SSHProcess: ServedPeer {
         var writing: Int32
 
         init() throws(Errno) {
-            var ends: [Int32] = [-1, -1]
-            // It has room for both.
-            let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
-            guard result == 0 else { throw Errno(rawValue: CInt(-result)) }
-            (reading, writing) = (ends[0], ends[1])
+            (reading, writing) = try StopPipe.pipe()
         }
 
         deinit { for end in [reading, writing] where end >= 0 { close(end) } }

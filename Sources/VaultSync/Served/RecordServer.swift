@@ -128,7 +128,7 @@ package final class RecordServer {
         case .removeBelow, .removeOne:
             let (store, address) = try storeAndAddress(&reader)
             guard !rules.isAppendOnly else {
-                throw .store(.inputOutput(.notPermitted, "removing records from \(root.string)"))
+                throw .store(.denied("no record is removed from \(root.string)"))
             }
             try stored { () throws(RecordStoreError) in
                 if question == .removeOne { return try store.remove(address) }
@@ -239,7 +239,7 @@ package final class RecordServer {
     private func store(_ reader: inout ByteReader) throws(Obstacle) -> DirectoryRecordStore {
         guard let realm = try? reader.name() else { throw .pipe(.violation("a question without a realm")) }
         guard realm == .zero || rules.realms.isEmpty || rules.realms.contains(realm) else {
-            throw .store(.inputOutput(.permissionDenied, "another fleet of \(root.string)"))
+            throw .store(.denied("another fleet of \(root.string)"))
         }
         if let store = stores[realm] { return store }
         if stores.count >= Self.storesAtOnce { stores = [:] }
@@ -251,7 +251,7 @@ package final class RecordServer {
     /// Under zeros lie mailboxes alone: what a client that has to keep to its realm could otherwise fill.
     private func check(_ stream: RecordStream, of store: DirectoryRecordStore) throws(Obstacle) {
         guard store.realm != .zero || stream.kind == .mailbox else {
-            throw .store(.inputOutput(.permissionDenied, "records of no fleet"))
+            throw .store(.denied("records of no fleet"))
         }
     }
 

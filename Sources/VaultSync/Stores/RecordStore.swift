@@ -67,11 +67,15 @@ package protocol RecordStore: Sendable {
     /// - Throws: `.invalid` before anything is stored. After another error some of them may be stored.
     func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended]
 
-    /// Removes what lies below a number. What this device may not remove stays, without an error.
+    /// Removes what lies below a number.
+    ///
+    /// - Throws: `.denied` where this device may not remove: all of it stays.
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError)
 
-    /// Removes, in the same way, what lies at one address: an altered record, in whose place the true one comes, or
-    /// what a mirror forgets.
+    /// Removes what lies at one address: an altered record, in whose place the true one comes, or what a mirror
+    /// forgets.
+    ///
+    /// - Throws: `.denied` where this device may not remove.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
 
     /// Tells of new records until the watch is ended.

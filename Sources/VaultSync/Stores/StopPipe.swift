@@ -11,6 +11,7 @@ final class StopPipe: Sendable {
 
     init() throws(Errno) {
         (descriptor, end) = try Self.pipe()
+        for end in [descriptor, end] { _ = clinux_set_nonblocking(end) }
     }
 
     deinit {
@@ -23,14 +24,12 @@ final class StopPipe: Sendable {
         _ = unsafe clinux_write_some(end, [1], 1)
     }
 
-    /// Both ends of a pipe, of which no child gets one by itself. Neither waits.
+    /// Both ends of a pipe, of which no child gets one by itself.
     static func pipe() throws(Errno) -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
-        // It has room for both.
+        // The array has room for both.
         let result = unsafe ends.withUnsafeMutableBufferPointer { unsafe clinux_pipe($0.baseAddress) }
         guard result == 0 else { throw Errno(rawValue: CInt(-result)) }
-        _ = clinux_set_nonblocking(ends[0])
-        _ = clinux_set_nonblocking(ends[1])
         return (ends[0], ends[1])
     }
 

@@ -22,8 +22,11 @@ struct Home {
         self.name = name
         self.clock = clock
         try disk.createDirectories(Home.remote)
-        environment = VaultEnvironment(
+        var environment = VaultEnvironment(
             fileSystem: disk, clock: clock, random: SystemRandom(), stateDirectory: FilePath("/\(name)/state"))
+        // By the home's clock nobody waits for another thread that compacts the file.
+        environment.background = LaterWork()
+        self.environment = environment
         vault = try Vault.create(
             at: FilePath("/\(name)/v.vault"), passphrase: .of("correct horse"), cost: .weakest, environment: environment
         )

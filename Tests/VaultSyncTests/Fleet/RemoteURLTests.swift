@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import SystemPackage
+import TestSupport
 import Testing
 import Vault
 import VaultCrypto
@@ -71,6 +72,32 @@ struct RemoteURLTests {
         try fleet.removeRemote(url)
         let passwords = try home.vault.readReplica { table throws(VaultError) in try table.ownRecords(.password) }
         #expect(passwords.isEmpty)
+    }
+
+    @Test func `no copy of a vault has the password of a server`() throws {
+        let home = try Home.fleet(["a"])[0]
+        let fleet = try Fleet(
+            home.vault, environment: home.environment,
+            engines: RemoteEngines([.file: FolderEngine(home.environment), .etcd: AbsentEngine()]))
+        try fleet.addRemote(try RemoteURL("etcd://ada@host"), credentials: RemoteCredentials(password: "s3cret"))
+        let secret = UnlockingSecret.passphrase(try .of("correct horse"))
+        try home.vault.backUp(to: "/a/copy.vault")
+        home.vault.close()
+        _ = try DamagedVault(at: "/a/v.vault", environment: home.environment)
+            .salvage(with: secret, to: "/a/saved.vault", accepts: { _ in true })
+        for (path, kinds) in [
+            ("/a/v.vault", [OwnRecord.identity, .password]), ("/a/copy.vault", []), ("/a/saved.vault", []),
+        ] as [(FilePath, [OwnRecord])] {
+            let vault = try LockedVault(at: path, environment: home.environment).unlock(with: secret)
+            let there = try vault.readReplica { table throws(VaultError) in
+                var there: [OwnRecord] = []
+                for kind in [OwnRecord.identity, .password] where try !table.ownRecords(kind).isEmpty {
+                    there.append(kind)
+                }
+                return there
+            }
+            #expect(there == kinds, "\(path)")
+        }
     }
 }
 
