@@ -337,28 +337,6 @@ long clinux_readable(int descriptor) {
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// Writes to a pipe whose reader may have gone: an error then, and not the end of the process.
-long clinux_write_pipe(int descriptor, const void *bytes, size_t count) {
-    sigset_t pipe_signal, before;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    long result = 0;
-    for (size_t done = 0; done < count;) {
-        ssize_t written = write(descriptor, (const char *)bytes + done, count - done);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) {
-            result = -(long)errno;
-            break;
-        }
-        done += (size_t)written;
-    }
-    struct timespec none = {0, 0};
-    if (result == -EPIPE) sigtimedwait(&pipe_signal, NULL, &none);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 // A descriptor that was read to its end is for nobody else: 0 becomes /dev/null.
 void clinux_forget_descriptor(int descriptor) {
     if (descriptor > STDERR_FILENO) {

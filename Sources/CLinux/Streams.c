@@ -31,12 +31,23 @@ long clinux_write_some(int descriptor, const void *bytes, size_t count) {
     return result;
 }
 
+// Writes all of it, and waits for room.
+long clinux_write_pipe(int descriptor, const void *bytes, size_t count) {
+    for (size_t done = 0; done < count;) {
+        long written = clinux_write_some(descriptor, (const char *)bytes + done, count - done);
+        if (written == -EINTR) continue;
+        if (written <= 0) return written;
+        done += (size_t)written;
+    }
+    return 0;
+}
+
 _Static_assert(CLINUX_FOLDER_GONE == (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED), "inotify's events");
 _Static_assert(CLINUX_FOLDER_OVERFLOW == IN_Q_OVERFLOW, "inotify's events");
 
 long clinux_folder_watches(void) { return clinux_result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)); }
 
-// What other processes put into a folder, which one watch may have many of.
+// Of one set of watches: what any process puts into a folder.
 long clinux_watch_folder(int watches, const char *path) {
     uint32_t events = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF;
     return clinux_result(inotify_add_watch(watches, path, events | IN_ONLYDIR));

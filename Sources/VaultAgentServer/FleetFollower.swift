@@ -22,7 +22,22 @@ package protocol FollowedVault: Sendable {
     ) throws(SyncError) -> (any RecordWatch)?
 }
 
-/// What a follower has to say.
+/// The newest commit that was looked at.
+package final class SeenCommit: Sendable {
+    private let last = Mutex<UInt64?>(nil)
+
+    package init() {}
+
+    /// - Parameter sequence: of the file now; nil: it cannot be read at this moment, and is looked at with the next commit.
+    package func isNew(_ sequence: UInt64?) -> Bool {
+        last.withLock { last in
+            defer { last = sequence }
+            return sequence == nil || last != sequence
+        }
+    }
+}
+
+/// An event of a follower.
 package enum FollowerEvent: Sendable {
     case synced(SyncResult)
     /// Said once, and not at each try.
@@ -47,6 +62,8 @@ package final class FleetFollower: @unchecked Sendable {
         var nextWatch: UInt64 = 0
         var looksAnew = true
         var isSyncing = false
+        /// Whether a turn waits on the queue: a remote that hints without end takes no more than one place there.
+        var isWoken = false
         /// How many want it to keep still, and what wakes those that wait until it does.
         var holds = 0
         var waiting: [DispatchSemaphore] = []
@@ -144,11 +161,18 @@ package final class FleetFollower: @unchecked Sendable {
         return try body()
     }
 
-    private func wake() { queue.async { [weak self] in self?.turn() } }
+    private func wake() {
+        let isFirst = state.withLock { state in
+            defer { state.isWoken = true }
+            return !state.isWoken
+        }
+        if isFirst { queue.async { [weak self] in self?.turn() } }
+    }
 
     // MARK: What is done
 
     private func turn() {
+        state.withLock { $0.isWoken = false }
         while true {
             let now = clock.now
             let step = state.withLock { state -> SyncSchedule.Step in

@@ -52,24 +52,14 @@ extension VaultKeeper {
 /// The vault of an agent, as its follower uses it: never unlocked for that, and not kept open by it.
 private struct KeptVault: FollowedVault {
     let keeper: VaultKeeper
-    private let seen = Seen()
-
-    /// The last commit that was looked at.
-    private final class Seen: Sendable {
-        let sequence = Mutex<UInt64?>(nil)
-    }
+    private let seen = SeenCommit()
 
     init(keeper: VaultKeeper) { self.keeper = keeper }
 
     func outlook(isForced: Bool) -> FleetOutlook? {
         do throws(VaultError) {
             return try keeper.useUnasked(["*"]) { vault throws(VaultError) -> FleetOutlook? in
-                let sequence = try vault.sequence
-                let isNew = seen.sequence.withLock { seen in
-                    defer { seen = sequence }
-                    return seen != sequence
-                }
-                guard isNew || isForced else { return nil }
+                guard seen.isNew(try vault.sequence) || isForced else { return nil }
                 do throws(SyncError) { return try fleet(vault).outlook() } catch {
                     if case .vault(let error) = error { throw error }
                     return FleetOutlook.none
@@ -78,7 +68,7 @@ private struct KeptVault: FollowedVault {
         } catch {
             // The vault was never unlocked, or its file cannot be read at this moment: the next unlock or commit looks
             // again.
-            seen.sequence.withLock { $0 = nil }
+            _ = seen.isNew(nil)
             return error == .locked ? FleetOutlook.none : nil
         }
     }

@@ -3,8 +3,6 @@ internal import VaultSync
 
 /// One member of a cluster.
 struct EtcdHost {
-    private static let port: UInt16 = 2379
-
     /// As it is shown.
     let name: String
     /// Of the gateway, with a slash behind it.
@@ -14,7 +12,7 @@ struct EtcdHost {
 
     init(_ host: RemoteURL.Host, _ credentials: RemoteCredentials) {
         let isAddress = host.name.contains(":")
-        let port = host.port ?? Self.port
+        let port = host.port ?? RemoteURL.Scheme.etcd.usualPort ?? 0
         name = (isAddress ? "[\(host.name)]" : host.name) + ":\(port)"
         // The scope of an address (RFC 6874).
         let shown = isAddress ? "[\(host.name.split(separator: "%").joined(separator: "%25"))]" : host.name

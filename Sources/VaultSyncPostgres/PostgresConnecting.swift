@@ -28,7 +28,8 @@ struct PostgresAddress {
             host.isSocket || loopback != nil && credentials.authorities == nil && credentials.certificate == nil
         isEncrypted = !isPlain
         var keywords = [
-            ("host", host.name), ("port", String(host.port ?? 5432)), ("dbname", remote.url.path),
+            ("host", host.name), ("port", String(host.port ?? remote.url.scheme.usualPort ?? 0)),
+            ("dbname", remote.url.path),
             ("application_name", "vault"), ("client_encoding", "UTF8"), ("gssencmode", "disable"),
             ("target_session_attrs", "read-write"), ("passfile", Self.noFile), ("sslcrl", Self.noFile),
             ("ssl_min_protocol_version", "TLSv1.2"), ("tcp_user_timeout", "30000"),

@@ -145,15 +145,3 @@ private struct AgentVault: FollowedVault {
         _ url: RemoteURL, _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(SyncError) -> (any RecordWatch)? { nil }
 }
-
-/// The newest commit that was looked at.
-private final class SeenCommit: Sendable {
-    private let last = Mutex<UInt64?>(nil)
-
-    func isNew(_ sequence: UInt64?) -> Bool {
-        last.withLock { last in
-            defer { last = sequence }
-            return sequence == nil || last != sequence
-        }
-    }
-}

@@ -37,9 +37,11 @@ struct RemoteCredentialOptions: ParsableArguments {
     /// - Throws: code 64 when the remote has no use for one of them, or a file is not there.
     func credentials(for remote: RemoteURL) throws -> RemoteCredentials {
         let isOfServer = remote.scheme == .postgres || remote.scheme == .etcd
-        let isNone = passwordFile == nil && caFile == nil && certificateFile == nil
-        guard isNone || isOfServer else {
-            throw CommandError.usage("a password and certificates are for postgres:// and etcd://")
+        let given = [
+            ("--password-file", passwordFile), ("--ca-file", caFile), ("--certificate-file", certificateFile),
+        ]
+        if let (option, _) = given.first(where: { $0.1 != nil }), !isOfServer {
+            throw CommandError.usage("\(option) is for postgres:// and etcd://")
         }
         var credentials = RemoteCredentials()
         if let passwordFile {
@@ -70,9 +72,10 @@ struct RemoteCredentialOptions: ParsableArguments {
     /// From the root, since it is read at each sync.
     private static func file(_ name: String) throws -> FilePath {
         let path = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(name)).lexicallyNormalized()
-        guard FileManager.default.isReadableFile(atPath: path.string) else {
-            throw CommandError.usage("there is no readable file '\(name.printable)'")
-        }
+        var isDirectory = false
+        guard !name.isEmpty, FileManager.default.fileExists(atPath: path.string, isDirectory: &isDirectory),
+            !isDirectory, FileManager.default.isReadableFile(atPath: path.string)
+        else { throw CommandError.usage("there is no readable file '\(name.printable)'") }
         return path
     }
 }

@@ -187,8 +187,17 @@ extension Fleet {
 
     private func rosterRecords(_ realm: RealmID, _ store: any RecordStore) throws(SyncError) -> [StoredRecord] {
         var records: [StoredRecord] = []
-        try stored { () throws(RecordStoreError) in
-            try store.read([StreamStart(RecordStream(.roster, realm), from: 1)]) { records.append($0) }
+        var length = 0
+        do throws(RecordStoreError) {
+            try store.read([StreamStart(RecordStream(.roster, realm), from: 1)]) { record throws(RecordStoreError) in
+                length += record.bytes.count
+                // Before a key is known nothing tells junk from a roster.
+                guard length <= Junk.mostBytes else { throw .stopped }
+                records.append(record)
+            }
+        } catch {
+            throw error == .stopped
+                ? .alarm(Alarm(.damaged, nil, 0, "more records than any list of devices has")) : .store(error)
         }
         return records
     }

@@ -75,12 +75,13 @@ package final class Fleet {
         else { throw .notJoined }
         var known: [KnownRemote] = []
         for remote in remotes {
-            guard let url = remote.says["url"] else { continue }
+            // A URL that only a later version reads stays as it is.
+            guard let url = remote.says["url"], let place = try? RemoteURL(url) else { continue }
             let credentials = RemoteCredentials(
                 attributes: remote.says, password: passwords.first { $0.says["url"] == url }?.value)
             var state = remote.value.flatMap { RemoteState($0.withBytes { $0.array }) } ?? RemoteState()
             state.saysRemoved = remote.says[Fleet.removed] != nil
-            known.append(KnownRemote(access: RemoteAccess(try RemoteURL(url), credentials), state: state))
+            known.append(KnownRemote(access: RemoteAccess(place, credentials), state: state))
         }
         return Membership(
             identity: try Identity(realm, value: value), deviceName: says["device"] ?? "", state: found.state,

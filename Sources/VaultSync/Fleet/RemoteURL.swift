@@ -12,6 +12,15 @@ package import SystemPackage
 package struct RemoteURL: Hashable, Sendable {
     package enum Scheme: String, CaseIterable, Sendable {
         case file, ssh, postgres, etcd
+
+        /// What a URL without a port means. Nil: nothing, or something else says so.
+        package var usualPort: UInt16? {
+            switch self {
+            case .file, .ssh: nil
+            case .postgres: 5432
+            case .etcd: 2379
+            }
+        }
     }
 
     /// A machine, or for PostgreSQL the directory of a socket.
@@ -140,36 +149,31 @@ package struct RemoteURL: Hashable, Sendable {
     }
 
     private static func host(_ text: Substring, _ scheme: Scheme) throws(SyncError) -> Host {
-        var (name, port) = (text, Substring?.none)
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
             let address = text[text.index(after: text.startIndex)..<end]
-            let after = text[text.index(after: end)...]
-            let isAddress =
-                !address.isEmpty
-                && address.utf8.allSatisfy {
-                    isLetterOrDigit($0) || ":.%".utf8.contains($0)
-                }
-            guard isAddress, address.contains(":"), after.isEmpty || after.hasPrefix(":") else {
-                throw invalid("a host has no such address")
-            }
-            (name, port) = (address, after.isEmpty ? nil : after.dropFirst())
-        } else if let colon = text.lastIndex(of: ":") {
-            (name, port) = (text[..<colon], text[text.index(after: colon)...])
+            let rest = text[text.index(after: end)...]
+            guard address.contains(":"), address.utf8.allSatisfy({ isLetterOrDigit($0) || ":.%".utf8.contains($0) }),
+                rest.isEmpty || rest.hasPrefix(":")
+            else { throw invalid("a host has no such address") }
+            return Host(address.lowercased(), port: try port(rest.isEmpty ? nil : rest.dropFirst(), scheme))
         }
-        var number: UInt16?
-        if let port {
-            guard port.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let value = UInt16(port),
-                value > 0
-            else { throw invalid("a port is a number from 1 to 65535") }
-            number = value
+        let colon = text.firstIndex(of: ":")
+        let port = try port(colon.map { text[text.index(after: $0)...] }, scheme)
+        guard let name = decoded(text[..<(colon ?? text.endIndex)]) else { throw invalid("a host has no such name") }
+        if scheme == .postgres, name.hasPrefix("/"), isPlainText(name), !name.contains(",") {
+            return Host(name, port: port)
         }
-        if name.contains(":") { return Host(name.lowercased(), port: number) }
-        guard let decoded = decoded(name) else { throw invalid("a host has no such name") }
-        if scheme == .postgres, decoded.hasPrefix("/"), isPlainText(decoded), !decoded.contains(",") {
-            return Host(decoded, port: number)
-        }
-        guard isHostName(decoded) else { throw invalid("a host has no such name") }
-        return Host(decoded.lowercased(), port: number)
+        guard isHostName(name) else { throw invalid("a host has no such name") }
+        return Host(name.lowercased(), port: port)
+    }
+
+    /// Nil: the usual one. That of ssh is the user's configuration's affair, and so stays.
+    private static func port(_ digits: Substring?, _ scheme: Scheme) throws(SyncError) -> UInt16? {
+        guard let digits else { return nil }
+        guard digits.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let port = UInt16(digits),
+            port > 0
+        else { throw invalid("a port is a number from 1 to 65535") }
+        return port == scheme.usualPort ? nil : port
     }
 
     /// Letters, digits, `.`, `_` and `-`, which does not come first: no program takes it for an option or for words of
@@ -196,7 +200,7 @@ package struct RemoteURL: Hashable, Sendable {
     package var text: String {
         let before = scheme.rawValue + "://" + (user.map { Self.encoded($0, and: "") + "@" } ?? "")
         let names = hosts.map { host in
-            let name = host.name.contains(":") ? "[\(host.name)]" : Self.encoded(host.name, and: "")
+            let name = host.name.contains(":") && !host.isSocket ? "[\(host.name)]" : Self.encoded(host.name, and: "")
             return name + (host.port.map { ":\($0)" } ?? "")
         }
         let rest = scheme == .postgres ? "/" + Self.encoded(path, and: "") : Self.encoded(path, and: "/")
@@ -224,9 +228,11 @@ package struct RemoteURL: Hashable, Sendable {
                 bytes.append(byte)
                 continue
             }
-            guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-                return nil
-            }
+            let digits = rest.prefix(2)
+            // A radix of 16 takes a sign too.
+            guard digits.count == 2, digits.allSatisfy(isLetterOrDigit),
+                let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
             bytes.append(value)
             rest = rest.dropFirst(2)
         }

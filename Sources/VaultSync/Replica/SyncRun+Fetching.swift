@@ -5,6 +5,8 @@ internal import VaultFormat
 enum Junk {
     /// In bytes, of all streams together.
     static let mostBytes = 64 << 20
+    /// What a log that is not known counts for beside its records: some thousand of them are looked into.
+    static let bytesOfHead = 4 << 10
     /// Of one stream, in records: what follows could not be applied anyway.
     static let mostRecords = 8
 }
@@ -61,7 +63,8 @@ extension SyncRun {
         var start = max(intake.base, head.first)
         while have.contains(start), start < head.last { start += 1 }
         if start > head.last { return 0 }
-        var junk = 0
+        // A head without records costs a question.
+        var junk = isKnown(stream) ? 0 : Junk.bytesOfHead
         try read(stream, from: start) { record throws(SyncError) in
             try checkGoesOn()
             let before = intake.refused

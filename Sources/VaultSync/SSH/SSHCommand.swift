@@ -10,16 +10,17 @@ struct SSHCommand {
 
     /// A server that nobody has to trust gets at no agent, display or port of this machine, and nobody is asked.
     private static let settings = [
-        "BatchMode=yes", "ConnectTimeout=10", "LogLevel=ERROR", "ClearAllForwardings=yes", "ControlMaster=no",
+        "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10", "ServerAliveCountMax=3", "LogLevel=ERROR",
+        "ClearAllForwardings=yes", "ControlMaster=no",
         "RemoteCommand=none", "PermitLocalCommand=no",
     ]
 
     /// - Parameter url: of the scheme `ssh`.
     /// - Throws: `.invalid` for another one.
     init(_ url: RemoteURL) throws(RecordStoreError) {
-        guard url.scheme == .ssh, let host = url.hosts.first, !host.name.hasPrefix("-"),
-            url.user?.hasPrefix("-") != true
-        else { throw .invalid("a server by ssh is ssh://[user@]host[:port]/absolute/path") }
+        guard url.scheme == .ssh, let host = url.hosts.first else {
+            throw .invalid("a server by ssh is ssh://[user@]host[:port]/absolute/path")
+        }
         let port = host.port.map { ["-p", String($0)] } ?? []
         let user = url.user.map { ["-l", $0] } ?? []
         let settings = Self.settings.flatMap { ["-o", $0] }

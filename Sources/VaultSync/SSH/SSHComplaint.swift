@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// How a program has ended.
+enum SSHEnding: Equatable {
+    case exited(Int32)
+    case killed(Int32)
+}
+
 /// Why there is no connection by ssh, in words for a person, with what to do about it.
 struct SSHComplaint {
     /// What ssh, and the server, have said on standard error: any bytes.
     let said: String
-    /// ssh's exit code, that of the program on the server, or 128 and a signal. Nil: it has not ended.
-    let status: Int32?
+    /// Nil: it has not ended.
+    let ending: SSHEnding?
     let failure: PipeFailure
     /// What a person types to get to the server.
     let byHand: String
 
     private static let longestQuotation = 400
+    /// The exit code of ssh's own errors; others are those of the program on the server.
+    private static let ownStatus: Int32 = 255
 
     var words: String {
         let quotation = lines.isEmpty ? "" : ": " + lines
@@ -18,18 +26,17 @@ struct SSHComplaint {
             return "the server does not speak vault's protocol: \(what); "
                 + "a start-up file of its shell may print something, or 'vault' be another version\(quotation)"
         }
-        guard let advice else { return "ssh \(ending)\(quotation)" }
-        return "ssh \(ending)\(quotation); \(advice)"
+        guard let advice else { return "ssh \(state)\(quotation)" }
+        return "ssh \(state)\(quotation); \(advice)"
     }
 
-    private var ending: String {
-        switch (failure, status) {
+    private var state: String {
+        switch (failure, ending) {
         case (.silent, _): "has no answer from the server"
-        case (_, 0?): "has ended"
-        // ssh's own errors are 255.
-        case (_, let status?) where status < 128: "has ended with \(status)"
-        case (_, let status?) where status < 193: "was ended by signal \(status - 128)"
-        default: "has no connection to the server"
+        case (_, .exited(0)?): "has ended"
+        case (_, .exited(Self.ownStatus)?), (_, nil): "has no connection to the server"
+        case (_, .exited(let status)?): "has ended with \(status)"
+        case (_, .killed(let signal)?): "was ended by signal \(signal)"
         }
     }
 
@@ -52,7 +59,7 @@ struct SSHComplaint {
             return "the server takes none of this device's keys, and nobody is asked for a passphrase: "
                 + "see '\(byHand)' and 'ssh-add'"
         }
-        if status == 127 || said.contains("command not found") {
+        if ending == .exited(127) || said.contains("command not found") {
             return "the server's shell finds no 'vault': install it there, or name it in authorized_keys, "
                 + "command=\"/path/to/vault remote serve -- DIR\""
         }

@@ -10,7 +10,7 @@ final class SSHProcess: ServedPeer {
     private struct State {
         var said: [UInt8] = []
         var isReaped = false
-        var status: Int32?
+        var ending: SSHEnding?
     }
 
     private static let longestSaying = 2048
@@ -105,24 +105,27 @@ final class SSHProcess: ServedPeer {
             // What it has started may keep its standard error open.
             _ = listening.wait(timeout: .now() + Self.patience / .seconds(4))
         }
-        let (said, status) = state.withLock { ($0.said, $0.status) }
+        let (said, ending) = state.withLock { ($0.said, $0.ending) }
         return .unreachable(
             SSHComplaint(
-                said: String(decoding: said, as: UTF8.self), status: status, failure: failure, byHand: command.byHand
+                said: String(decoding: said, as: UTF8.self), ending: ending, failure: failure, byHand: command.byHand
             ).words)
     }
 
     func end() {
         if !reap(within: .zero) {
-            kill(number, SIGTERM)
+            signal(SIGTERM)
             if !reap(within: Self.patience) {
-                kill(number, SIGKILL)
+                signal(SIGKILL)
                 _ = reap(within: nil)
             }
         }
         stopPipe.stop()
         listening.wait()
     }
+
+    /// Once it was reaped its number may be another process's.
+    private func signal(_ number: CInt) { state.withLock { if !$0.isReaped { kill(self.number, number) } } }
 
     /// - Returns: whether it has ended in that time; nil: it is waited for.
     private func reap(within patience: Duration?) -> Bool {
@@ -138,8 +141,10 @@ final class SSHProcess: ServedPeer {
             } while ended < 0 && errno == EINTR
             guard ended != 0 else { return false }
             state.isReaped = true
-            // As shells have it.
-            if ended == number { state.status = status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f) }
+            if ended == number {
+                let signal = status & 0x7f
+                state.ending = signal == 0 ? .exited((status >> 8) & 0xff) : .killed(signal)
+            }
             return true
         }
     }

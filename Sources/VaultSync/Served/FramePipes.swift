@@ -96,7 +96,7 @@ struct FrameReader {
     /// - Throws: `.violation`, with the beginning of what another program says instead.
     mutating func readGreeting() throws(PipeFailure) {
         do throws(PipeFailure) { try fill(ServedFrame.greeting.count, idle: pipes.patience) } catch {
-            guard error == .ended, start < buffer.count else { throw error }
+            guard start < buffer.count else { throw error }
             throw .violation(said)
         }
         let found = Array(buffer[start..<start + ServedFrame.greeting.count])
@@ -131,7 +131,13 @@ struct FrameReader {
             start = 0
         }
         while buffer.count - start < count {
-            try pipes.receive(into: &buffer, within: buffer.count == start ? idle : pipes.patience)
+            let isBegun = buffer.count > start
+            do throws(PipeFailure) {
+                try pipes.receive(into: &buffer, within: isBegun ? pipes.patience : idle)
+            } catch {
+                // A frame that was cut off is no end.
+                throw error == .ended && isBegun ? .violation("a part of a frame") : error
+            }
         }
     }
 }

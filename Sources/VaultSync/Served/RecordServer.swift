@@ -56,7 +56,7 @@ package final class RecordServer {
         do throws(PipeFailure) {
             try pipes.send(ServedFrame.greeting)
             try reader.readGreeting()
-        } catch { return reason(error) }
+        } catch { return error == .silent ? "the client does not greet" : reason(error) }
         let hints = ServedHints(pipes, every: interval)
         defer {
             for watch in watches.values { watch.end() }
@@ -97,7 +97,7 @@ package final class RecordServer {
             case .pipe(let failure): throw failure
             case .store(let error):
                 var content: [UInt8] = []
-                content.append(error)
+                content.append(error.below(root))
                 return try pipes.send(ServedFrame(.failed, frame.id, content))
             }
         }
@@ -128,7 +128,7 @@ package final class RecordServer {
         case .removeBelow, .removeOne:
             let (store, address) = try storeAndAddress(&reader)
             guard !rules.isAppendOnly else {
-                throw .store(.denied("no record is removed from \(root.string)"))
+                throw .store(.denied("it removes no records"))
             }
             try stored { () throws(RecordStoreError) in
                 if question == .removeOne { return try store.remove(address) }
@@ -239,7 +239,7 @@ package final class RecordServer {
     private func store(_ reader: inout ByteReader) throws(Obstacle) -> DirectoryRecordStore {
         guard let realm = try? reader.name() else { throw .pipe(.violation("a question without a realm")) }
         guard realm == .zero || rules.realms.isEmpty || rules.realms.contains(realm) else {
-            throw .store(.denied("another fleet of \(root.string)"))
+            throw .store(.denied("it serves another fleet"))
         }
         if let store = stores[realm] { return store }
         if stores.count >= Self.storesAtOnce { stores = [:] }
@@ -251,7 +251,7 @@ package final class RecordServer {
     /// Under zeros lie mailboxes alone: what a client that has to keep to its realm could otherwise fill.
     private func check(_ stream: RecordStream, of store: DirectoryRecordStore) throws(Obstacle) {
         guard store.realm != .zero || stream.kind == .mailbox else {
-            throw .store(.denied("records of no fleet"))
+            throw .store(.denied("it serves mailboxes of no fleet alone"))
         }
     }
 
@@ -265,5 +265,19 @@ package final class RecordServer {
 
     private func piped(_ body: () throws(PipeFailure) -> Void) throws(Obstacle) {
         do throws(PipeFailure) { try body() } catch { throw .pipe(error) }
+    }
+}
+
+extension RecordStoreError {
+    /// Without the place of the folder, which is the server's own affair.
+    fileprivate func below(_ root: FilePath) -> RecordStoreError {
+        func inside(_ place: String) -> String {
+            place.hasPrefix(root.string) ? "…" + place.dropFirst(root.string.count) : place
+        }
+        return switch self {
+        case .unreachable: .unreachable("the folder")
+        case .inputOutput(let errno, let place): .inputOutput(errno, inside(place))
+        default: self
+        }
     }
 }

@@ -21,6 +21,10 @@ struct ServedFrame {
         case watch
         /// Its number is that of the watch, and nothing answers it.
         case unwatch
+
+        /// Whether it may be asked again when its answer was lost. A removal could meet what came in the place of what
+        /// it had removed.
+        var isRepeatable: Bool { self != .removeBelow && self != .removeOne }
     }
 
     /// What comes back, with the number of its question.

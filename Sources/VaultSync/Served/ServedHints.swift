@@ -24,18 +24,17 @@ final class ServedHints: Sendable {
     }
 
     func add(_ hint: RecordHint, of watch: UInt32) {
-        state.withLock { state in
-            guard !state.waiting.contains(where: { $0 == (watch, hint) }) else { return }
-            if state.waiting.count >= Self.limit {
-                state.waiting.removeAll { waiting in
-                    if case .lost = waiting.hint { return false }
-                    return waiting.watch == watch
-                }
-                state.waiting.append((watch, .changed))
+        let isAdded = state.withLock { state in
+            guard !state.waiting.contains(where: { $0 == (watch, hint) }) else { return false }
+            var hint = hint
+            if state.waiting.count >= Self.limit, hint.isOfRecords {
+                state.waiting.removeAll { $0.watch == watch && $0.hint.isOfRecords }
+                hint = .changed
             }
-            if hint != .changed || state.waiting.count < Self.limit { state.waiting.append((watch, hint)) }
+            state.waiting.append((watch, hint))
+            return true
         }
-        bell.signal()
+        if isAdded { bell.signal() }
     }
 
     /// Returns when nothing is told any more.
@@ -62,9 +61,13 @@ final class ServedHints: Sendable {
                 }
                 if isDue { try pipes.send(ServedFrame(.alive, 0)) }
             } catch {
-                // Who reads the questions ends as well.
+                // The thread that reads questions ends as well.
                 return pipes.stop()
             }
         }
     }
+}
+
+extension RecordHint {
+    fileprivate var isOfRecords: Bool { if case .lost = self { false } else { true } }
 }

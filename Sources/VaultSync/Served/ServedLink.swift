@@ -61,7 +61,7 @@ final class ServedLink: Sendable {
         var question = question
         let answer: (parts: [ServedFrame], end: [UInt8])
         do throws(RecordStoreError) { answer = try question.connection.answer(to: question.request) } catch {
-            guard question.isOld, question.connection.failure != nil else { throw error }
+            guard question.isOld, question.what.isRepeatable, question.connection.failure != nil else { throw error }
             question = try ask(question.what, question.content, parts: question.part, limit: question.limit)
             answer = try question.connection.answer(to: question.request)
         }

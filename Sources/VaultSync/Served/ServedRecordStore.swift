@@ -5,7 +5,7 @@ internal import VaultFormat
 /// The records of a ``RecordServer``, at the other end of two pipes.
 ///
 /// A question is asked again by a new connection, once, when the one that it was asked by had been open before and
-/// broke: every question may be asked twice.
+/// broke, unless it removes records.
 final class ServedRecordStore: RecordStore {
     private static let headsLimit = 64 << 20
 

@@ -125,6 +125,8 @@ private struct WatchedFolders {
                 due = ContinuousClock.now + interval
                 _ = look()
                 gate.pass(.changed)
+            } catch .failed(let error) {
+                return gate.pass(.lost(.inputOutput(error, store.root.string)))
             } catch { return }
             do throws(RecordStoreError) { _ = try store.openRoot() } catch { return gate.pass(.lost(error)) }
         }

@@ -48,19 +48,26 @@ struct SSHCommandTests {
         #expect(String(decoding: said, as: UTF8.self) == path)
     }
 
-    @Test(arguments: [
-        ("Host key verification failed.\r\n", 255, "run 'ssh host' once"),
-        ("ada@host: Permission denied (publickey).\n", 255, "none of this device's keys"),
-        ("bash: line 1: vault: command not found\n", 127, "finds no 'vault'"),
-        ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.\n", 255, "another key"),
-        ("ssh: connect to host h port 22: Connection refused\n", 255, "Connection refused"),
-        ("", 137, "signal 9"),
-    ]) func `what ssh says goes to the person, with what to do`(said: String, status: Int32, words: String) {
-        let complaint = SSHComplaint(said: said, status: status, failure: .ended, byHand: "ssh host")
+    @Test(
+        arguments: [
+            ("Host key verification failed.\r\n", .exited(255), "run 'ssh host' once"),
+            ("ada@host: Permission denied (publickey).\n", .exited(255), "none of this device's keys"),
+            ("bash: line 1: vault: command not found\n", .exited(127), "finds no 'vault'"),
+            (
+                "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.\n", .exited(255),
+                "another key"
+            ),
+            ("ssh: connect to host h port 22: Connection refused\n", .exited(255), "Connection refused"),
+            ("", .killed(9), "signal 9"), ("", .exited(137), "ended with 137"),
+        ] as [(String, SSHEnding, String)]) func `what ssh says goes to the person, with what to do`(
+            said: String, ending: SSHEnding, words: String
+        )
+    {
+        let complaint = SSHComplaint(said: said, ending: ending, failure: .ended, byHand: "ssh host")
         #expect(complaint.words.contains(words))
         #expect(!complaint.words.contains("\n"))
         #expect(
-            SSHComplaint(said: String(repeating: "x", count: 9000), status: 1, failure: .ended, byHand: "")
+            SSHComplaint(said: String(repeating: "x", count: 9000), ending: .exited(1), failure: .ended, byHand: "")
                 .words.utf8.count < 600)
     }
 }
