@@ -269,13 +269,13 @@ package final class RecordServer {
 }
 
 extension RecordStoreError {
-    /// Without the place of the folder, which is the server's own affair.
+    /// Without the place of the folder, which is the server's own affair: its name alone.
     fileprivate func below(_ root: FilePath) -> RecordStoreError {
         func inside(_ place: String) -> String {
             place.hasPrefix(root.string) ? "…" + place.dropFirst(root.string.count) : place
         }
         return switch self {
-        case .unreachable: .unreachable("the folder")
+        case .unreachable: .unreachable(root.lastComponent?.string ?? root.string)
         case .inputOutput(let errno, let place): .inputOutput(errno, inside(place))
         default: self
         }
