@@ -48,6 +48,10 @@ public enum CommandLineTool {
                 try Output.write(exitCodes)
                 return .done
             }
+            if arguments == ["--version"] {
+                try Output.line(version)
+                return .done
+            }
             arguments = normalized(arguments)
             if arguments.first == "help", let failure = Suggestion.forUnknownCommand(in: arguments) { throw failure }
             var command: any ParsableCommand
@@ -81,7 +85,9 @@ public enum CommandLineTool {
         failure(error)?.status == .usage && !(error is CommandError)
     }
 
-    static func parse(_ arguments: [String]) throws -> any ParsableCommand { try VaultCommand.parseAsRoot(arguments) }
+    static func parse(_ arguments: [String]) throws -> any ParsableCommand {
+        try PlainCommands.command(arguments) ?? VaultCommand.parseAsRoot(arguments)
+    }
 
     /// The arguments as the parser takes them. Nothing behind `--` is an option.
     static func normalized(_ arguments: [String]) -> [String] {
@@ -114,6 +120,8 @@ public enum CommandLineTool {
         }
         return output
     }
+
+    static let version = "0.1.0"
 
     private static var exitCodes: String {
         ExitStatus.allCases.map { status in
@@ -195,7 +203,7 @@ struct VaultCommand: ParsableCommand {
             A vault is one encrypted file: --vault FILE, else $VAULT_FILE, else ~/.local/share/vault/default.vault. \
             Exit codes: 'vault help exit-codes'.
             """,
-        version: "0.1.0",
+        version: CommandLineTool.version,
         subcommands: [ClearClipboard.self, RemoveUnfinished.self, Manual.self, BrowserHost.self],
         groupedSubcommands: [
             CommandGroup(

@@ -119,6 +119,21 @@ struct VaultOptions: ParsableArguments {
     }
 }
 
+extension VaultOptions {
+    init?(_ plain: inout PlainArguments) {
+        self.init()
+        file = VaultFileOptions()
+        file.vault = plain.value("--vault")
+        unlocking = UnlockOptions()
+        unlocking.passphrase = PassphraseOptions()
+        unlocking.passphrase.passphraseFile = plain.value("--passphrase-file")
+        unlocking.passphrase.passphraseFd = nil
+        unlocking.keyFile = plain.value("--key-file")
+        unlocking.recoveryCodeFile = nil
+        guard unlocking.passphrase.isValid, unlocking.isValid else { return nil }
+    }
+}
+
 /// The class of the items that a command is about.
 enum ClassOption: String, ExpressibleByArgument, CaseIterable {
     case generic, internet, certificate, key
@@ -214,6 +229,16 @@ struct ItemSelection: ParsableArguments {
         guard !service.hasPrefix(SecretReference.scheme) else {
             throw ValidationError("a reference is no service: 'vault read' prints what it names")
         }
+    }
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let service = plain.word() else { return nil }
+        (self.service, account) = (service, plain.word())
+        (itemClass, protocolName, port, path, domain) = (nil, nil, nil, nil, nil)
+        group = plain.value("--group")
+        guard isValid else { return nil }
     }
 
     /// The named group, else the caller's.

@@ -5,7 +5,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-struct CargoCredential: HelperCommand {
+struct CargoCredential: HelperCommand, PlainCommand {
     static let link = "cargo-credential-vault"
     /// What cargo starts every provider with.
     static let option = "--cargo-plugin"
@@ -21,6 +21,13 @@ struct CargoCredential: HelperCommand {
 
     @Flag(help: "Speak cargo's protocol on standard input and output.")
     var cargoPlugin = false
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain) else { return nil }
+        (self.vault, cargoPlugin) = (vault, plain.flag(CargoCredential.option))
+    }
 
     /// The most bytes of a request.
     private static let limit = 1 << 20

@@ -6,7 +6,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-struct DockerCredential: HelperCommand {
+struct DockerCredential: HelperCommand, PlainCommand {
     static let link = "docker-credential-vault"
     static let configuration = CommandConfiguration(
         commandName: "docker-credential",
@@ -21,6 +21,13 @@ struct DockerCredential: HelperCommand {
 
     @Argument(help: "get, store, erase or list, which docker says; the rest comes from standard input.")
     var action: String?
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain) else { return nil }
+        (self.vault, action) = (vault, plain.word())
+    }
 
     /// What docker knows by its words, on standard output.
     private struct Answer: Error {

@@ -6,7 +6,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultDoors
 
-struct GitCredential: HelperCommand {
+struct GitCredential: HelperCommand, PlainCommand {
     static let link = "git-credential-vault"
     static let configuration = CommandConfiguration(
         commandName: "git-credential",
@@ -25,6 +25,13 @@ struct GitCredential: HelperCommand {
 
     @Argument(help: "get, store or erase, which git says; the rest comes from standard input.")
     var action: String
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain), let action = plain.word() else { return nil }
+        (self.vault, self.action) = (vault, action)
+    }
 
     func run() throws {
         // As git wants of what is not known.

@@ -17,6 +17,13 @@ struct FieldOption: ParsableArguments {
         }
     }
 
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        field = plain.value("--field")
+        guard isValid else { return nil }
+    }
+
     /// - Throws: code 10 when the item has none.
     func secret(of item: Item) throws -> Secret {
         guard let secret = try item.openedSecret(field: field) else {

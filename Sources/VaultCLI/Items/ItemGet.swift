@@ -5,7 +5,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-struct Get: ParsableCommand {
+struct Get: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
         abstract: "Print an item's secret, or an attribute of it.",
@@ -37,6 +37,16 @@ struct Get: ParsableCommand {
             throw ValidationError("--attr, --field and --json exclude each other")
         }
         guard !reveal || json else { throw ValidationError("--reveal goes with --json") }
+    }
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain), let selection = ItemSelection(&plain), let part = FieldOption(&plain)
+        else { return nil }
+        (self.vault, self.selection, self.part) = (vault, selection, part)
+        attribute = plain.value("--attr")
+        (json, reveal, force) = (plain.flag("--json"), plain.flag("--reveal"), plain.flag("--force"))
     }
 
     func run() throws {

@@ -5,7 +5,7 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 
-struct Otp: ParsableCommand {
+struct Otp: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "otp",
         abstract: "Print the one-time password of now.",
@@ -25,6 +25,14 @@ struct Otp: ParsableCommand {
 
     func validate() throws {
         guard !copy || !json else { throw ValidationError("--copy and --json exclude each other") }
+    }
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain), let selection = ItemSelection(&plain) else { return nil }
+        (self.vault, self.selection) = (vault, selection)
+        (json, copy) = (plain.flag("--json"), false)
     }
 
     func run() throws {

@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import Vault
 
-struct Read: ParsableCommand {
+struct Read: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "read",
         abstract: "Print the secret that a reference names.",
@@ -22,6 +22,14 @@ struct Read: ParsableCommand {
 
     @Flag(help: "Write a secret that is not text to a terminal.")
     var force = false
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain), let reference = plain.word() else { return nil }
+        (self.vault, self.reference) = (vault, reference)
+        (group, force) = (plain.value("--group"), plain.flag("--force"))
+    }
 
     func run() throws {
         guard let reference = SecretReference(reference) else {

@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-struct Run: ParsableCommand {
+struct Run: PlainCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Run a command that gets secrets in its environment.",
@@ -46,6 +46,18 @@ struct Run: ParsableCommand {
         guard !command.isEmpty else { throw ValidationError("the command is missing: it stands behind --") }
         let isIdle = variables.isEmpty && paths.isEmpty && envFile.isEmpty && Run.inherited.isEmpty
         guard !isIdle else { throw ValidationError("there is no secret to pass on") }
+    }
+
+    init() {}
+
+    init?(_ plain: inout PlainArguments) {
+        guard let vault = VaultOptions(&plain) else { return nil }
+        self.vault = vault
+        let named = plain.values("--env")
+        variables = named.compactMap(NamedReference.init(argument:))
+        (paths, envFile, mask) = ([], [], plain.flag("--mask"))
+        (group, command) = (plain.value("--group"), plain.command())
+        guard variables.count == named.count else { return nil }
     }
 
     func run() throws {

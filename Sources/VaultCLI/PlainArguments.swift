@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import ArgumentParser
+
+/// The arguments of a frequent command in its plain form: words, options with a value, and flags.
+///
+/// ArgumentParser finds a command's options by reflection, which costs about 25 million instructions in a process that
+/// has 2 million of its own to do. A ``PlainCommand`` takes its arguments from here instead. Anything that is not
+/// plain, a mistake included, is left to the parser, which alone knows messages, help and completions.
+struct PlainArguments {
+    /// The options of all plain commands that have a value.
+    private static let valued: Set<String> = [
+        "--vault", "--passphrase-file", "--key-file", "--group", "--field", "--attr", "--env",
+    ]
+
+    private static let flags: Set<String> = ["--json", "--reveal", "--force", "--mask", CargoCredential.option]
+
+    private var words: ArraySlice<String> = []
+    private var values: [(option: String, value: String)] = []
+    private var given: Set<String> = []
+    private var behindTerminator: ArraySlice<String>?
+
+    /// - Returns: `nil` when an argument is neither a word nor a known option with its value.
+    init?(_ arguments: ArraySlice<String>) {
+        var rest = arguments
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("-") else {
+                words.append(argument)
+                continue
+            }
+            guard argument != "--" else {
+                behindTerminator = rest
+                return
+            }
+            if Self.flags.contains(argument) {
+                guard given.insert(argument).inserted else { return nil }
+            } else if Self.valued.contains(argument) {
+                guard let value = rest.popFirst(), !value.hasPrefix("-") else { return nil }
+                values.append((argument, value))
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// Whether a command has taken every argument.
+    var isUsedUp: Bool { words.isEmpty && values.isEmpty && given.isEmpty && behindTerminator?.isEmpty ?? true }
+
+    /// Takes the next word.
+    mutating func word() -> String? { words.popFirst() ?? behindTerminator?.popFirst() }
+
+    /// Takes what stands behind `--`.
+    mutating func command() -> [String] {
+        defer { behindTerminator = nil }
+        return Array(behindTerminator ?? [])
+    }
+
+    /// Takes the value of an option. A second value stays, so that the arguments are not used up.
+    mutating func value(_ option: String) -> String? {
+        values.firstIndex { $0.option == option }.map { values.remove(at: $0).value }
+    }
+
+    /// Takes all values of an option, in their order.
+    mutating func values(_ option: String) -> [String] {
+        var found: [String] = []
+        while let value = value(option) { found.append(value) }
+        return found
+    }
+
+    /// Takes a flag.
+    mutating func flag(_ name: String) -> Bool { given.remove(name) != nil }
+}
+
+/// A command that can take its arguments without the parser.
+protocol PlainCommand: ParsableCommand {
+    /// Sets every property: one that is not set ends the process when it is read.
+    ///
+    /// - Returns: `nil` when a word is missing or a value is not acceptable.
+    init?(_ plain: inout PlainArguments)
+}
+
+extension PlainCommand {
+    fileprivate static func taking(_ arguments: ArraySlice<String>) -> Self? {
+        guard var plain = PlainArguments(arguments), let command = Self(&plain) else { return nil }
+        return plain.isUsedUp && command.isValid ? command : nil
+    }
+}
+
+extension ParsableArguments {
+    /// Whether the parser would accept the values together.
+    var isValid: Bool {
+        var values = self
+        return (try? values.validate()) != nil
+    }
+}
+
+enum PlainCommands {
+    static let all: [any PlainCommand.Type] = [
+        Get.self, Read.self, Otp.self, Run.self, GitCredential.self, DockerCredential.self, CargoCredential.self,
+    ]
+
+    /// - Parameter arguments: those of the process, the command's name first.
+    /// - Returns: `nil` when the parser is to read them.
+    static func command(_ arguments: [String]) -> (any ParsableCommand)? {
+        guard let name = arguments.first, let command = all.first(where: { $0.configuration.commandName == name })
+        else { return nil }
+        return command.taking(arguments.dropFirst())
+    }
+}
