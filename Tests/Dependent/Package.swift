@@ -1,13 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of a user's own: what is built here, with -c release, is what users run.
+// A package of a user's own: builds the product with -c release, as users build it.
 let package = Package(
     name: "dependent",
     dependencies: [.package(name: "vault", path: "../..")],
     targets: [
         .target(name: "SecItemCases", dependencies: [.product(name: "KeychainServices", package: "vault")]),
-        // Sources that say `import Security` and know nothing of this product, in the mode of Swift 5.
+        // Sources that say `import Security` and know nothing of this product, in Swift 5 mode.
         .target(
             name: "OlderSources",
             dependencies: [
@@ -15,7 +15,7 @@ let package = Package(
                 .product(name: "VaultAgent", package: "vault"),
             ],
             swiftSettings: [.swiftLanguageMode(.v5)]),
-        // FoundationNetworking brings libcrypto into a process, without which a case of the executable has to do.
+        // FoundationNetworking loads libcrypto into the process; a case of the executable must do without libcrypto.
         .target(name: "NetworkingExample"),
         .executableTarget(
             name: "dependent",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of that time force what they know to be there.
+// Sources from before Swift 6 force-unwrap values that they know to exist.
 // swift-format-ignore-file: NeverForceUnwrap
 import Foundation
 import Security
 
-/// Keys, as applications of the time before Swift 6 use them.
+/// Key calls as written by applications from before Swift 6.
 struct SigningKeys {
     private let tag = "com.example.older.key".data(using: .utf8)!
 
@@ -69,7 +69,7 @@ struct SigningKeys {
         return first != nil && first == second as Data?
     }
 
-    /// - Returns: what was not as it should be.
+    /// - Returns: The expectations that failed.
     func check() throws -> [String] {
         var failures: [String] = []
         if findKey() != nil { failures.append("there is a key already") }

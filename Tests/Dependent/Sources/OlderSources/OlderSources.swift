@@ -4,9 +4,9 @@ import Security
 import Vault
 import VaultAgent
 
-/// As applications of the time before Swift 6 are written.
+/// Sources as written for applications from before Swift 6.
 public enum OlderSources {
-    /// - Returns: what was not as it should be.
+    /// - Returns: The expectations that failed.
     public static func check(path: String, passphrase: String) throws -> [String] {
         var failures: [String] = []
         let keychain = TokenStore()
@@ -27,7 +27,7 @@ public enum OlderSources {
     }
 }
 
-/// The wrapper that every tutorial has.
+/// The wrapper around the keychain that most tutorials show.
 struct TokenStore {
     private var query: [String: Any] {
         [

@@ -2,14 +2,14 @@
 import Foundation
 import KeychainServices
 
-// The items that the rows are about.
+// The items that the rows use.
 extension Case {
     static let x = Data("x".utf8)
     static let y = Data("y".utf8)
     static let other = Data("other".utf8)
     static let sixteen = Data(repeating: 7, count: 16)
 
-    /// The generic password (a, s), and what is said of it beyond that.
+    /// The attributes of the generic password (a, s), merged with `more`.
     static func genp(_ more: [String: Any] = [:]) -> [String: Any] {
         ["class": "genp", "acct": "a", "svce": "s"].merging(more) { $1 }
     }

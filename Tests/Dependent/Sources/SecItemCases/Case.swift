@@ -2,7 +2,7 @@
 public import Foundation
 public import KeychainServices
 
-/// A row of the table of Apple's behaviour: calls in their order, and what each gives.
+/// A row of the table of Apple's behaviour: a sequence of calls and the expected result of each.
 public struct Case: CustomStringConvertible, Sendable {
     public let id: String
     nonisolated(unsafe) let steps: [Step]
@@ -24,47 +24,47 @@ public enum Step {
     case look([String: Any], OSStatus = errSecSuccess)
     case update([String: Any], [String: Any], OSStatus = errSecSuccess)
     case delete([String: Any], OSStatus = errSecSuccess)
-    /// Two queries that find the same.
+    /// Two queries that must find the same items.
     case same([String: Any], [String: Any])
     /// Keeps the persistent reference of the item that the query finds, for `Reference(name)` in later steps.
     case remember(String, [String: Any])
     /// Keeps an attribute of the item, for `.rising`.
     case note(String, of: [String: Any])
-    /// Adds as somebody who belongs to these groups.
+    /// Adds as a caller with these access groups.
     case addAs([String], [String: Any])
-    /// Belongs to these groups from now on.
+    /// Gives the caller these access groups from now on.
     case become([String])
     case lock, unlock
-    /// The vault loses its passphrase, and has a key file instead.
+    /// Removes the passphrase slot of the vault and adds a key file.
     case withoutPassphrase
     case damage(Spoiling)
 }
 
-/// What is done to a vault behind everybody's back.
+/// The damage done to a vault's file outside the library.
 public enum Spoiling: Sendable { case file, header, marks, record, values, swappedValues }
 
-/// Stands in a query for a reference that was remembered.
+/// A placeholder in a query for a remembered persistent reference.
 struct Reference { let name: String, classPrefix: String? = nil }
 
 public enum Shape {
     case anything
-    /// The caller's variable is as it was.
+    /// The caller's variable is unchanged.
     case untouched
     case null
     case data(Data)
     case reference(String)
-    /// A dictionary with these values among others, and without these keys.
+    /// A dictionary that contains these values and lacks these keys.
     case dictionary([String: Any], lacking: [String] = [])
     case array(Int)
     /// An array of one such dictionary.
     case arrayOf([String: Any])
-    /// A dictionary in which the attribute is later than the one that was noted.
+    /// A dictionary in which the attribute is later than the noted value.
     case rising(String)
 }
 
-/// The vault that the calls of a case find, empty in the beginning, and who makes them.
+/// The vault that a case runs against, empty in the beginning, and the caller's identity.
 public protocol CaseWorld {
-    /// Makes the calls belong to these access groups.
+    /// Gives the caller these access groups.
     func become(_ groups: [String]) throws
     func lock() throws
     func unlock() throws
@@ -72,7 +72,7 @@ public protocol CaseWorld {
     func damage(_ what: Spoiling) throws
 }
 
-/// Runs the steps of a case, as somebody who belongs to the groups A and B.
+/// Runs the steps of a case as a caller with the access groups A and B.
 public struct CaseRunner {
     private let world: any CaseWorld
     private var references: [String: Data] = [:]
@@ -89,7 +89,7 @@ public struct CaseRunner {
 
     private struct Stop: Error {}
 
-    /// - Returns: what was not as the case says; empty: all was.
+    /// - Returns: The deviations from the case; empty if there are none.
     public mutating func run(_ row: Case) throws -> [String] {
         for (number, step) in row.steps.enumerated() {
             do { try run(step, "step \(number + 1)") } catch is Stop { break }

@@ -26,7 +26,7 @@ extension Case {
         Case("F15", .add(stored()), .update(genp(), ["srvr": "h"], -25303)),
         Case("F16", .update(of("genp", ["acct": "zz"]), ["class": "genp"], -25303)),
         Case("F20", .add(stored()), .update(genp(["m_Limit": "m_LimitOne"]), ["labl": "l"], -50)),
-        // Decided: all is what an update means anyway, and wrappers send it. On Apple's systems it is -50.
+        // Decided: `m_LimitAll` matches what an update does anyway, and wrappers send it. Apple's systems return -50.
         Case(
             "F21", .add(stored()), .update(genp(["m_Limit": "m_LimitAll"]), ["labl": "l"]), .copy(genp(["labl": "l"]))),
         Case(
@@ -66,7 +66,7 @@ extension Case {
             "F41", .add(stored()), .update(genp(), ["sync": true]), .copy(genp(), -25300), .copy(genp(["sync": true]))),
         Case("F43", .add(stored(["sync": true])), .update(genp(), ["labl": "l"], -25300)),
         Case("F45", .add(stored()), .update(genp(), ["acct": "a"])),
-        // As E28.
+        // The same restriction as in E28.
         Case("F48", .add(inet()), .update(inet(), ["bini": x], -34018)),
     ]
 

@@ -3,15 +3,15 @@ import Foundation
 import KeychainServices
 
 extension Case {
-    /// The rows of the table of Apple's behaviour, by their number in it. Keys are raw values.
+    /// The rows of the table of Apple's behaviour, by their row number. Keys are raw values.
     public static let table: [Case] =
         adding + addingResults + uniqueness + finding + limits + updating + deleting + references + synchronizable
         + groups + locking + damage + identities
 
-    /// Rows that have nothing here to be tested with.
+    /// Rows that cannot be tested here, each with its reason.
     public static let leftOut: [String: String] = [:]
 
-    /// Rows about objects: certificates, keys, identities. They are in ``KeyCase/table``.
+    /// Rows about certificates, keys and identities. ``KeyCase/table`` tests them.
     public static let ofObjects = ["B04", "D38", "E27", "G24", "L05", "L06", "L07"]
 
     // MARK: K. Locked vaults
@@ -32,7 +32,7 @@ extension Case {
             "K12", .add(stored()), .add(account("b", ["pdmn": "ck"])), .lock, .copy(of("genp", all), -25308),
             .copy(genp(["acct": "b", "r_Data": true]), gives: .data(x))),
         Case("K13", .add(stored()), .lock, .copy(genp(["acct": "none"]), -25300)),
-        // Decided: what a vault without a passphrase could not keep is refused, errSecNotAvailable.
+        // Decided: a vault without a passphrase refuses items that need one, with errSecNotAvailable.
         Case(
             "K14", .withoutPassphrase, .add(stored(["pdmn": "akpu"]), -25291), .add(stored(["pdmn": "aku"])),
             .update(genp(), ["pdmn": "akpu"], -25291)),
@@ -50,8 +50,7 @@ extension Case {
             .copy(of("genp", ["u_AuthUI": "u_AuthUIS", "r_Data": true]), gives: .data(x))),
     ]
 
-    // MARK: Damage. Apple's systems drop what is damaged; here nothing is used of a vault whose records are not all as
-    // they were written.
+    // MARK: Damage. Apple's systems drop damaged records; here a vault with an altered record serves none of its items.
 
     private static func spoiled(_ id: String, _ what: Spoiling, _ steps: Step...) -> Case {
         Case(id, [.add(stored()), .add(account("b")), .damage(what)] + steps)
@@ -83,7 +82,7 @@ extension Case {
     // MARK: A. Adding
 
     private static let adding: [Case] = [
-        // E14, of a caller who only wants to know whether there is one.
+        // E14, for a caller that passes no result variable and only asks whether the item exists.
         Case("E14", .add(stored(["r_Data": true])), .look(genp(["r_Attributes": true]))),
         Case(
             "H02", .add(inet(["labl": "l", "invi": true, "v_Data": x])), .remember("r", of("inet")),
@@ -118,7 +117,7 @@ extension Case {
             "A30", .add(stored(["u_Foo": 1]), -50), .add(stored(["v_Foo": 1]), -50), .add(stored(["r_Foo": true]), -50),
             .add(stored(["c_Foo": 1]), -50), .copy(genp(), -25300)),
         Case("A37", .add(stored(["clip": true]), -50), .become([]), .add(stored(["clip": true]), -50)),
-        // Decided: a match key in Add is refused. Apple's systems report success and store nothing.
+        // Decided: Add refuses match keys. Apple's systems report success and store nothing.
         Case("A38", .add(stored(["m_Limit": "m_LimitOne"]), -50), .copy(genp(), -25300)),
         Case(
             "A43", .add(stored(["invi": true, "nega": false])),

@@ -2,8 +2,8 @@
 import Foundation
 import KeychainServices
 
-/// Certificates that `openssl req` and `openssl x509` made, valid until 2125: a root, an intermediate and a leaf for
-/// www.example.com, another certificate of the leaf's key, and some with remarkable names.
+/// Certificates made with `openssl req` and `openssl x509`, valid until 2125: a root, an intermediate and a leaf for
+/// www.example.com, another certificate for the leaf's key, and some with unusual names.
 enum CertificateSamples {
     static func certificate(_ base64: String) throws -> SecCertificate {
         let made = Data(base64Encoded: base64, options: .ignoreUnknownCharacters).flatMap {
@@ -13,7 +13,7 @@ enum CertificateSamples {
         return made
     }
 
-    /// The leaf's: 4, x, y and the private number.
+    /// The leaf's private key: 4, x, y and the private number.
     static func leafKey() throws -> SecKey {
         let data = Data(base64Encoded: keyBytes) ?? Data()
         guard let made = key(data, ["type": curve, "kcls": "1"]) else {

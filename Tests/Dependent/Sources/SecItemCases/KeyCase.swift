@@ -2,7 +2,7 @@
 import Foundation
 import KeychainServices
 
-/// A row of the table of keys, certificates and trust: what it does, and what should come of it.
+/// A row of the table of keys, certificates and trust: the calls and their expected results.
 public struct KeyCase: CustomStringConvertible, Sendable {
     public let id: String
     private let body: @Sendable (inout Checks) throws -> Void
@@ -14,7 +14,7 @@ public struct KeyCase: CustomStringConvertible, Sendable {
 
     public var description: String { id }
 
-    /// - Returns: what was not as the row says; empty: all was.
+    /// - Returns: The deviations from the row; empty if there are none.
     public func run(in world: any CaseWorld) throws -> [String] {
         try world.become(CaseRunner.groups)
         var checks = Checks()
@@ -25,7 +25,7 @@ public struct KeyCase: CustomStringConvertible, Sendable {
     public static let table: [KeyCase] = makingKeys + usingKeys + keysAsItems + certificatesAndIdentities
 }
 
-/// What a row finds wrong.
+/// The failed expectations of a row.
 struct Checks {
     private(set) var failures: [String] = []
 
@@ -33,7 +33,7 @@ struct Checks {
         if !isRight { failures.append("line \(line) \(what)") }
     }
 
-    /// Calls of Security's that tell of failures by an error.
+    /// Checks a call of Security's that reports its failure as an error.
     mutating func expect<R>(
         _ status: Int, line: Int = #line, _ call: (UnsafeMutablePointer<Unmanaged<CFError>?>) -> R?
     ) {
@@ -55,7 +55,7 @@ struct Checks {
     }
 }
 
-// MARK: What the rows have in common
+// MARK: Shared by the rows
 
 let rsa = "42"
 let curve = "73"

@@ -39,7 +39,7 @@ extension KeyCase {
             checks.expect(normalized.range(of: Data("MIXED CASE".utf8)) != nil)
             checks.expect(normalized.range(of: Data("DE".utf8)) != nil && normalized.first == 0x30)
             checks.expect(add(["class": "cert", "v_Ref": certificate]) == 0)
-            // The issuer as it stands in the certificate, which names itself.
+            // The issuer as encoded in the self-signed certificate.
             let der = SecCertificateCopyData(certificate) as Data
             let length = der.range(of: Data("Some  Org".utf8)).map { $0.lowerBound } ?? 0
             let start = try checks.require(der[..<length].lastRange(of: Data([0x30, UInt8(normalized.count + 1 - 2)])))

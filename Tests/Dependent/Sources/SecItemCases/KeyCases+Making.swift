@@ -102,7 +102,7 @@ extension KeyCase {
         },
     ]
 
-    /// What is left where there is no libcrypto: records, as before there were keys.
+    /// The features that remain without libcrypto: certificates as records, as before keys were supported.
     public static let withoutLibcrypto = KeyCase("without libcrypto") { checks in
         checks.expect(-4) { SecKeyCreateRandomKey(["type": rsa, "bsiz": 2048] as CFDictionary, $0) }
         checks.expect(-4) { SecKeyCreateRandomKey(["type": curve, "bsiz": 256] as CFDictionary, $0) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// Bytes that tests need of the world outside.
+/// Fixed test data from outside this package.
 public enum Samples {
     /// A certificate in DER.
     public static let certificate =

@@ -5,7 +5,7 @@ import Synchronization
 import Vault
 import VaultAgent
 
-// The articles "Coming from …" show these functions; the formatter leaves their comments where they are.
+// The articles "Coming from …" show these functions; the formatter is off because it would move their comments.
 
 
 struct CheckFailed: Error { let line: Int }
@@ -33,14 +33,14 @@ func settings(vault: any ItemStore) throws {
 func settingsThatObserve(vault: any ItemStore) async throws {
     let defaults = SecureDefaults(suite: "com.example.app", in: vault)
     let reader = Task {
-        for try await theme in defaults.values(forKey: "theme") {   // as it is, then whenever it changes
+        for try await theme in defaults.values(forKey: "theme") {   // the current value, then every change
             if theme?.string == "dark" { return true }
         }
         return false
     }
     try defaults.set("dark", forKey: "theme")
     let heard = try await reader.value
-    try check(heard)                           // nothing to remove: the loop ended, and with it all
+    try check(heard)                           // no observer to remove: the loop ended and its subscription with it
 }
 
 // ComingFromPropertyLists
@@ -50,7 +50,7 @@ func list(vault: any ItemStore) throws {
         fromPropertyList: ["servers": [["host": "a", "port": "8080"]], "名前": "漢字"], format: .xml, options: 0)
     let imported = try SecretValue(propertyList: file)
 
-    try check(imported["servers"][0]["port"].lenientInt == 8080)   // exact: .int, which is nil for a text
+    try check(imported["servers"][0]["port"].lenientInt == 8080)   // lenient; the exact .int is nil for a text
     try check(imported["servers"][7]["port"].isNull)               // never a trap
 
     let defaults = SecureDefaults(suite: "config", in: vault)
@@ -62,7 +62,7 @@ func list(vault: any ItemStore) throws {
 }
 
 struct Profile: StoredFields {
-    static let service = "com.example.profile" // else the name of the type
+    static let service = "com.example.profile" // by default the type's name
     @Stored("email") var email: String?
     @Stored("visits") var visits = 0
 }
@@ -70,13 +70,13 @@ struct Profile: StoredFields {
 func account(vault: any ItemStore) throws {
     let account = AccountStore(vault, account: "ada", of: Profile.self)
     account.email = "ada@example.com"          // durable when this returns: there is no save to forget
-    account.email = nil                        // a null is a field that goes, and no crash
+    account.email = nil                        // a null removes the field and never crashes
 
-    try account.save { profile in              // several as one; what fails is thrown
+    try account.save { profile in              // several changes as one; failures are thrown
         profile.email = "ada@example.org"
-        profile.visits += 1                    // one more, also where others count too
+        profile.visits += 1                    // atomic, also with concurrent writers
     }
-    account.account = "bob"                    // switches
+    account.account = "bob"                    // switches the account
     try check(account.email == nil)
     account.account = "ada"
     try check(account.read { ($0.email, $0.visits) } == ("ada@example.org", 1))
@@ -95,9 +95,9 @@ struct OldDog: Codable { var called: String }
 func objects(vault: any ItemStore) throws {
     try vault.set(Dog(name: "Rex", age: 3), for: "rex")
     try check(vault.value(of: Dog.self, for: "rex")?.age == 3)
-    try check(vault.value(of: Dog.self, for: "none") == nil)      // absent is nil; anything else is thrown
+    try check(vault.value(of: Dog.self, for: "none") == nil)      // absent is nil; every other failure is thrown
 
-    try vault.set(OldDog(called: "Bo"), for: "bo")                       // as an older version wrote it
+    try vault.set(OldDog(called: "Bo"), for: "bo")                       // as written by an older version
     let migration = ValueMigration(from: OldDog.self) { Dog(name: $0.called, age: 0) }
     try check(vault.value(for: "bo", migrating: migration) == Dog(name: "Bo", age: 0))
 }
@@ -108,12 +108,12 @@ func history(vault: Vault) throws {
     try vault.set(Dog(name: "Rex", age: 4), for: "old")
 
     let record = try vault.first(.value("old"))?.record
-    if let record { try vault.undo(record) }                             // old versions are not lost
+    if let record { try vault.undo(record) }                             // old versions are kept
     try check(vault.value(of: Dog.self, for: "old")?.age == 3)
 }
 
 func live(vault: any ItemStore) async throws {
-    let reader = Task {                                                  // what is there, and again when it changes
+    let reader = Task {                                                  // the current results, then every change
         for try await dogs in vault.results(matching: Query(.genericPassword, service: "dogs")) {
             if dogs.count == 2 { return dogs.compactMap(\.account) }
         }
@@ -139,7 +139,7 @@ func rows(vault: any ItemStore) throws {
     // SELECT * FROM people WHERE city = '北京'
     let found = try vault.copyMatching(Query(.genericPassword, service: "people", label: "北京"))
     try check(found.map(\.account) == ["李"])
-    try check(found[0].secretString() == "the secret of 李")      // byte for byte, whatever the script
+    try check(found[0].secretString() == "the secret of 李")      // compared byte for byte, in every script
 
     // SELECT … WHERE born = '1906'; UPDATE …; DELETE …
     let born = Query(.genericPassword, service: "people", userAttributes: ["born": "1906"])
@@ -152,7 +152,7 @@ func changeOfOne(vault: Vault, path: FilePath) throws {
     let before = try FileManager.default.attributesOfItem(atPath: path.string)[.size] as? Int ?? 0
     try vault.set(0, for: "row 250")
     let after = try FileManager.default.attributesOfItem(atPath: path.string)[.size] as? Int ?? 0
-    try check(after - before < 4096)                                  // one row is written, and not the file
+    try check(after - before < 4096)                                  // one row is written, not the whole file
 }
 
 enum Articles {
@@ -182,7 +182,7 @@ enum Articles {
         try waiting { try await live(vault: vault) }
     }
 
-    /// Runs a task from code that is none.
+    /// Runs an asynchronous task from synchronous code and waits for its end.
     private static func waiting(_ body: @escaping @Sendable () async throws -> Void) throws {
         let done = DispatchSemaphore(value: 0)
         let result = Mutex<Result<Void, any Error>>(.success(()))

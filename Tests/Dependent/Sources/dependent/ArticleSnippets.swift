@@ -13,7 +13,7 @@ import Security
 import KeychainServices
 #endif
 
-// What the articles show beside whole functions: each block as it stands, in a function that compiles it.
+// The articles' blocks that are not whole functions: each verbatim, in a function that compiles it.
 
 enum Snippets {
     static func overview(path: FilePath, passphrase: Passphrase) throws {
@@ -33,7 +33,7 @@ enum Snippets {
     // Agent
 
     static func agent(path: FilePath) throws {
-        if let vault = try AgentClient(vault: path, accessGroups: nil) {      // nil: nobody listens there
+        if let vault = try AgentClient(vault: path, accessGroups: nil) {      // nil if no agent listens
             print(try vault.allMatching(Query(.genericPassword, service: "com.example.mail")))
         }
     }
@@ -41,7 +41,7 @@ enum Snippets {
     // KeySlots
 
     static func slots(vault: Vault, locked: LockedVault) throws -> Vault {
-        let code = try vault.addRecoveryCode()                         // show code.text() now, or never
+        let code = try vault.addRecoveryCode()                         // code.text() is shown now or never
         try vault.addMachineSlot(.tpm2)
         let opened = try locked.unlock(with: .recoveryCode(code))
         return opened
@@ -87,7 +87,7 @@ enum Snippets {
         let context = LAContext()
         try await context.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "to show the PIN")
         SecItemCopyMatching([kSecClass: kSecClassGenericPassword, kSecAttrService: "bank", kSecReturnData: true,
-                             kSecUseAuthenticationContext: context] as CFDictionary, &pin)   // without another question
+                             kSecUseAuthenticationContext: context] as CFDictionary, &pin)   // asks no second time
         return pin
     }
 
@@ -110,7 +110,7 @@ enum Snippets {
     }
 }
 
-/// As XCTest has it.
+/// A stand-in for the class of XCTest.
 class TestCase {
     func setUp() async throws {}
 }

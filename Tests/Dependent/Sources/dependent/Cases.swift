@@ -3,8 +3,8 @@ import Foundation
 import SecItemCases
 import Vault
 
-/// Every row of the table of Apple's behaviour, each in a process of its own that binds no vault: the environment alone
-/// says where it is.
+/// Runs every row of the table of Apple's behaviour in a process of its own that binds no vault: only the environment
+/// names the vault.
 enum Cases {
     static func run(_ command: Command) throws -> [String] {
         let template = try Home()
@@ -18,7 +18,7 @@ enum Cases {
             do {
                 let home = try Home()
                 if id == KeyCase.withoutLibcrypto.id {
-                    // What is found first is no library.
+                    // The first libcrypto in the search path is not a library.
                     try home.write(Data("text".utf8), to: home.directory + "/libcrypto.so.3")
                     home.variables["LD_LIBRARY_PATH"] = home.directory
                 }
@@ -35,7 +35,7 @@ enum Cases {
     }
 }
 
-/// What several threads found.
+/// The failures that several threads collect.
 final class Failures: @unchecked Sendable {
     private let lock = NSLock()
     private var found: [String] = []
@@ -45,12 +45,12 @@ final class Failures: @unchecked Sendable {
     var all: [String] { lock.withLock { found.sorted() } }
 }
 
-/// The vault that the variables of this process name.
+/// The vault named by the environment variables of this process.
 final class EnvironmentWorld: CaseWorld {
     private let command: Command
     private let home: HomeOfProcess
 
-    /// The home that this process was started in.
+    /// The home in which this process was started.
     private struct HomeOfProcess {
         let vault: String
         let directory: String
@@ -89,7 +89,7 @@ final class EnvironmentWorld: CaseWorld {
 
     private var passphrase: [String] { ["--passphrase-file", home.directory + "/passphrase"] }
 
-    /// The next call looks at the environment again.
+    /// Makes the next call read the environment again.
     private func lookAgain() { Vault.setDefault(nil) }
 
     func become(_ groups: [String]) {
@@ -119,7 +119,7 @@ final class EnvironmentWorld: CaseWorld {
     func damage(_ what: Spoiling) throws {
         lookAgain()
         var bytes = try Data(contentsOf: URL(fileURLWithPath: home.vault))
-        // FileFormat.md: the header, the marks, and then frames, whose values come last.
+        // FileFormat.md: the header, the marks, then frames; the frames of values come last.
         let firstFrame = 12_288
         func integer(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
         switch what {
@@ -135,7 +135,7 @@ final class EnvironmentWorld: CaseWorld {
                 boxes.append(start..<start + 104)
                 frame += integer(frame)
             }
-            // Before the two items lie the vault's own settings.
+            // The vault's own settings precede the two items.
             boxes.removeFirst(max(0, boxes.count - 2))
             let contents = boxes.map { bytes[$0] }
             for (box, content) in zip(boxes, what == .values ? contents : contents.reversed()) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The released `vault`.
+/// The released `vault` command.
 struct Command: Sendable {
     let path: String
 
     struct Failure: Error { let what: String }
 
-    /// Runs it, or this very program, in an environment of its own.
+    /// Runs the command, or `program` if given, in the environment of `home`.
     ///
-    /// - Returns: its standard output.
-    /// - Throws: when it does not end with 0, with what it said.
+    /// - Returns: The standard output.
+    /// - Throws: An error with the output and the message if the exit code is not 0.
     @discardableResult
     func run(_ arguments: [String], in home: Home, input: String = "", program: String? = nil) throws -> String {
         let process = Process()
@@ -25,7 +25,7 @@ struct Command: Sendable {
         let answer = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         guard process.terminationStatus == 0 else {
-            // An agent that was left in the background may have standard error still, so it is read only here.
+            // A background agent may still hold standard error open, so only the available bytes are read.
             let message = String(decoding: error.fileHandleForReading.availableData, as: UTF8.self)
             let text = String(decoding: answer, as: UTF8.self) + message
             throw Failure(what: "\(arguments.joined(separator: " ")): \(process.terminationStatus): \(text)")
@@ -34,7 +34,7 @@ struct Command: Sendable {
     }
 }
 
-/// An empty home with a vault, to which the variables of a process point.
+/// An empty home directory and the environment variables that point a process to its vault.
 final class Home {
     let directory: String
     var variables: [String: String] = [:]
@@ -62,7 +62,7 @@ final class Home {
         try write(Data(Home.passphrase.utf8), to: passphraseFile)
     }
 
-    /// With a vault that this process finds and unlocks by its environment.
+    /// Makes a home with a vault that this process finds and unlocks by its environment.
     convenience init(withVaultOf command: Command) throws {
         try self.init()
         try makeVault(command)
@@ -79,12 +79,12 @@ final class Home {
         }
     }
 
-    /// Makes a vault, at the least cost that a user can have.
+    /// Makes a vault with the cheapest key derivation that the command offers.
     func makeVault(_ command: Command) throws {
         try command.run(["init", "--kdf", "interactive", "--passphrase-file", passphraseFile], in: self)
     }
 
-    /// Makes the variables those of this process.
+    /// Sets the environment variables of this process.
     func enter() {
         for name in [
             "VAULT_PASSPHRASE_FILE", "VAULT_KEY_FILE", "VAULT_ACCESS_GROUPS", "VAULT_AGENT_SOCK",

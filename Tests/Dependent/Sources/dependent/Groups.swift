@@ -5,8 +5,8 @@ import OlderSources
 import Vault
 import VaultAgent
 
-/// A program that names no access groups has one of its own: the first-launch wipe of an application takes nobody
-/// else's items.
+/// A program that names no access groups gets a default group of its own: an application's first-launch wipe deletes no
+/// item of another application.
 enum Groups {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -28,7 +28,7 @@ enum Groups {
             try expect(try command.run(["get", "mail"], in: home) == "s3cret", &failures)
             try expect(try command.run(["find"], in: home) == "mail\tada\t\tgeneric\n", &failures)
         }
-        // The command and a program get one identifier for one name, which the wipe leaves.
+        // The command and a program get the same identifier for the same name; the wipe keeps the identifier.
         guard let client = try AgentClient(vault: FilePath(home.vault), accessGroups: nil) else { return ["no agent"] }
         let identifier = try client.deviceIdentifier(for: "dependent").uuidString.lowercased()
         try expect(try command.run(["device-id", "dependent"], in: home) == identifier + "\n", &failures)
@@ -40,7 +40,7 @@ enum Groups {
     }
 }
 
-/// The sources in the mode of Swift 5.
+/// Runs the sources that are in Swift 5 mode.
 enum Older {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)

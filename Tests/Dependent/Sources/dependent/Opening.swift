@@ -2,7 +2,7 @@
 import Foundation
 import Vault
 
-/// A service at boot: it opens the vault of its environment, and makes it the first time.
+/// A service at boot: opens the vault of its environment, and creates the vault at the first start.
 enum Opening {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home()
@@ -16,13 +16,13 @@ enum Opening {
         let key = home.directory + "/.config/vault/default.key"
         let mode = try FileManager.default.attributesOfItem(atPath: key)[.posixPermissions] as? Int
         try expect(mode == 0o600, &failures)
-        // The second time, and by others: with what is there.
+        // A second start and a different opener both use the existing vault.
         try expect(
             try Vault.openDefault(creating: .withKeyFile).value(of: String.self, for: "value") == "kept", &failures)
         try expect(try Vault.openDefault().value(of: String.self, for: "value") == "kept", &failures)
         try expect(
             try command.run(["find", "--service", "values"], in: home) == "values\tvalue\t\tgeneric\n", &failures)
-        // A key of another vault opens nothing, and none is asked for.
+        // The key of another vault opens nothing, and the call asks for no passphrase.
         try Data(repeating: 7, count: 64).write(to: URL(filePath: key))
         try expect(outcome { _ = try Vault.openDefault(creating: .withKeyFile) } == .locked, &failures)
         try FileManager.default.removeItem(atPath: key)

@@ -3,7 +3,7 @@ import Foundation
 import KeychainServices
 import Vault
 
-// The readme shows these functions; the formatter leaves its comments where they are.
+// The readme shows these functions; the formatter is off because it would move their comments.
 // swift-format-ignore
 func example(path: FilePath, passphrase: Passphrase) throws {
     let vault = try Vault.create(at: path, passphrase: passphrase)
@@ -12,7 +12,7 @@ func example(path: FilePath, passphrase: Passphrase) throws {
     let item = try vault.first(query)
     try item?.withSecret { bytes in print(bytes.count) }        // opened here, wiped on return
     try vault.update(matching: query, with: ItemChanges(attributes: [.label: "Mail"], secret: "n3w"))
-    try vault.transaction { transaction in                      // all of it, or nothing
+    try vault.transaction { transaction in                      // all or nothing
         try transaction.add(Item(.internetPassword(server: "example.com", account: "ada"), secret: "x"))
         try transaction.delete(matching: query)
     }

@@ -2,9 +2,8 @@
 import Foundation
 import Vault
 
-/// What the calls leave on the stack of the thread that made them. Where a wipe begins and ends depends on the
-/// optimizer and on how the stack lies, so it is looked at as it is shipped, and from every place below a line of the
-/// cache.
+/// Searches the calling thread's stack for secrets that the calls left. The extent of a wipe depends on the optimizer
+/// and on the alignment of the stack, so the release build is tested, from every offset within a cache line.
 enum Stacks {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -34,7 +33,7 @@ enum Stacks {
     }
 }
 
-/// A stack that is still there when its thread has ended.
+/// A stack that outlives its thread.
 private final class Stack {
     private static let length = 1 << 20
     private let memory = UnsafeMutableRawPointer.allocate(byteCount: Stack.length, alignment: 1 << 16)

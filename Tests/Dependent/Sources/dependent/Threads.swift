@@ -2,7 +2,7 @@
 import Foundation
 import Vault
 
-/// Any number of threads may use a vault. Under the thread sanitizer this is where it would find something.
+/// Uses a vault from many threads. The thread sanitizer would report a race here.
 enum Threads {
     static func run(_ command: Command) throws -> [String] {
         let vault = try Vault.inMemory()

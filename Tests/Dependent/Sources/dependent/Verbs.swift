@@ -3,8 +3,8 @@ import Foundation
 import Vault
 import VaultAgent
 
-/// The verbs of a vault in this process and of one in an agent, by one body: whoever takes an `OpenVault` cannot tell
-/// which it has.
+/// Runs the same verbs on a vault in this process and on a vault in an agent, with one body: code that takes an
+/// `OpenVault` cannot tell them apart.
 enum Verbs {
     static func run(_ command: Command) throws -> [String] {
         let home = try Home(withVaultOf: command)
@@ -71,7 +71,7 @@ enum Verbs {
 
     private struct OwnError: Error {}
 
-    /// What a vault in this process has beside.
+    /// Checks the verbs that only a vault in this process has.
     private static func own(_ vault: Vault, _ passphrase: Passphrase, _ home: Home, _ failures: inout Failures) throws {
         let query = Query(.genericPassword, service: "t")
         do {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-// Runs what a user of the library runs, as a user builds it. The argument is the command to try it against.
+// Runs a user's program, built as a user builds it. The argument is the command to test against.
 //
 //   dependent VAULT              everything
-//   dependent VAULT case ID      one row of the table of Apple's behaviour, in the environment that is there
+//   dependent VAULT case ID      one row of the table of Apple's behaviour, in the given environment
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 2 else {

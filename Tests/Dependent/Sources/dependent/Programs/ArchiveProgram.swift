@@ -3,8 +3,8 @@ import Foundation
 import KeychainServices
 import Vault
 
-// Objects with `encode(with:)` and `init(coder:)`, of plain NSCoding, archived as an array: the class is as such
-// classes are. The archive and the text that were files are items of the vault.
+// Objects with `encode(with:)` and `init(coder:)`, of plain NSCoding, archived as an array, as older applications write
+// such classes. The archive and the text, formerly files, are items of the vault.
 
 final class ArchivedPerson: NSObject, NSCoding {
     var name: String
@@ -37,7 +37,7 @@ enum ArchiveProgram {
         var vault = try Vault.openDefault()
         let data = try NSKeyedArchiver.archivedData(withRootObject: people, requiringSecureCoding: false)
         try vault.set(Item(key, secret: try Secret(copying: data)))
-        // A text that was written to a file, whole or not at all.
+        // A text that an application wrote to a file atomically.
         try vault.set("安全", for: "text")
         vault.close()
 
@@ -49,12 +49,12 @@ enum ArchiveProgram {
         try expect(back.map(\.name) == ["Ada", "漢字"] && back.map(\.age) == [36, 5], &failures)
         try expect(try vault.value(for: "text") == "安全", &failures)
 
-        // Without secure coding nobody could say what an archive may have in it.
+        // Without secure coding the classes in an archive cannot be restricted.
         do {
             try SecureArchive.set(NSArray(array: people), service: "com.example.people")
             failures.note("an object without secure coding was archived")
         } catch { try expect(error == .notEncodable, &failures) }
-        // One changed object is one written item, where each is a value.
+        // With one value per object, a changed object is one written item.
         struct Person: Codable, Equatable { var name: String, age: Int }
         for person in people {
             try vault.set(

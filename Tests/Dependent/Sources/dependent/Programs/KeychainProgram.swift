@@ -3,8 +3,8 @@ import Foundation
 import KeychainServices
 import Vault
 
-// The keychain as most applications have it: a dictionary for a service, save as delete and add, an archive as the
-// value, and an identifier of the device that outlives the application.
+// The keychain as most applications use it: a dictionary for a service, save as delete and add, an archive as the
+// value, and a device identifier that outlives the application.
 
 enum KeyChainStore {
     static func getKeychainQuery(_ service: String) -> NSMutableDictionary {
@@ -61,14 +61,14 @@ enum KeychainProgram {
         try expect(try KeyChainStore.save("com.example.app", data: login) == errSecSuccess, &failures)
         try expect(try KeyChainStore.save("com.example.app", data: login) == errSecSuccess, &failures)
         let first = try uuid()
-        // The application is removed, and installed again: nothing of it was in its own directory.
+        // The application is removed and installed again; its own directory held no state.
         Vault.setDefault(nil)
         let back = try KeyChainStore.load("com.example.app") as? [String: Any]
         try expect(back?["user"] as? String == "ada" && back?["tries"] as? Int == 2, &failures)
         try expect(try uuid() == first && UUID(uuidString: first) != nil, &failures)
         KeyChainStore.delete("com.example.app")
         try expect(try KeyChainStore.load("com.example.app") == nil, &failures)
-        // The library and the calls see the same items.
+        // The library and the keychain calls see the same items.
         let vault = try Vault.openDefault()
         try expect(
             try vault.contains(.genericPassword(service: identifierKey, account: identifierKey)), &failures)

@@ -3,9 +3,9 @@ import Foundation
 import KeychainServices
 import Vault
 
-// Defaults of an application's own over one archive, as applications write them: a dictionary in memory, and an archive
-// of all of it when it is synchronized. The archive is an item of the vault, where it is authentic, whole after a crash
-// and another reader's classes are an error.
+// An application's own defaults over a single archive, as applications write them: a dictionary in memory, archived
+// whole when synchronized. The archive is an item of the vault: authenticated, whole after a crash, and foreign classes
+// in it are an error for the reader.
 
 final class MyUserDefault {
     private let name: String
@@ -55,14 +55,14 @@ enum MyUserDefaultProgram {
         try expect(again.bool(forKey: "isOn") && again.object(forKey: "gone") == nil, &failures)
         let list = again.object(forKey: "list") as? [Any]
         try expect(list?.count == 3 && list?.first as? String == "a", &failures)
-        // An object that no archive of the kind has leaves the one before.
+        // An object that such an archive cannot contain leaves the previous archive in place.
         defaults.set(NSArray(array: [ArchivedPerson(name: "Ada", age: 36)]), forKey: "person")
         do {
             try defaults.synchronize()
             failures.note("an object without secure coding was archived")
         } catch SecureArchiveError.notEncodable {}
         try expect(try MyUserDefault("com.example.defaults").string(forKey: "name") == "漢字", &failures)
-        // What the class leaves open: the same settings, one by one.
+        // An alternative to the class: the same settings, each an item of its own.
         let secure = SecureDefaults(suite: "com.example.settings", in: try Vault.openDefault())
         try secure.set(any: ["a", 1, true] as [Any], forKey: "list")
         try expect(try secure.array(forKey: "list") == ["a", 1, true], &failures)

@@ -3,10 +3,10 @@ import Foundation
 import Vault
 
 // A manager of property lists with subscripts, and values that read as any type, as applications write both for
-// themselves: `manager["File", "key"].stringValue`. The lists are suites of a vault, so that one key is written and not
-// the whole file, and what fails is an error.
+// themselves: `manager["File", "key"].stringValue`. The lists are suites of a vault, so a change writes one key and not
+// the whole file, and failures are errors.
 
-/// A value that has an answer for every type.
+/// A value that converts to every type.
 struct LenientValue {
     let value: SecretValue
 
@@ -23,7 +23,7 @@ struct LenientValue {
 
 final class PlistManager {
     private let vault: any ItemStore
-    /// What a subscript, which cannot throw, could not do.
+    /// The errors of the subscripts, which cannot throw.
     private(set) var errors: [VaultError] = []
 
     init(_ vault: any ItemStore) { self.vault = vault }
@@ -41,7 +41,7 @@ final class PlistManager {
         try list(file).set(any: object, forKey: key)
     }
 
-    /// Takes a list over that was a file.
+    /// Imports a property list that was a file.
     func importFile(_ data: Data, as file: String) throws {
         let values = try SecretValue(propertyList: data).dictionary ?? [:]
         try list(file).transaction { draft in
@@ -79,7 +79,7 @@ enum PlistProgram {
         try expect(manager["Config", "more"]["a"].array.map(\.stringValue) == ["1", "2.5", "x"], &failures)
         let exported = try PropertyListSerialization.propertyList(from: manager.exportFile("Config"), format: nil)
         try expect((exported as? [String: Any])?["名前"] as? String == "漢字", &failures)
-        // One key is one item, and others see it.
+        // Each key is one item, visible to other programs.
         let listed = try command.run(["defaults", "read", "Config", "port", "--group", "dependent"], in: home)
         try expect(listed.contains("8080"), &failures)
         try vault.lock()

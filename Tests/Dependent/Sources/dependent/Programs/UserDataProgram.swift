@@ -2,9 +2,9 @@
 import Foundation
 import Vault
 
-// The data of the user who is logged in: a field each, saved when it changes, a set of them for each account, and what
-// a server has answered with nulls in it. Such a manager observes itself, writes its whole file for each change and
-// strips the nulls, which its file cannot have.
+// The data of the logged-in user: one field per property, saved on change, one set per account, and server responses
+// that contain nulls. The usual manager of this kind observes itself, writes its whole file for each change and strips
+// nulls, which its file cannot hold.
 
 struct UserData: StoredFields {
     static let service = "com.example.user-data"
@@ -26,7 +26,7 @@ final class UserDataManager: Sendable {
 
     func logIn(_ account: String) { current.account = account }
 
-    /// What a server answers with, nulls and all.
+    /// Stores a server's response, including its nulls.
     func keep(_ response: Data) throws {
         let settings = SecureDefaults(suite: "com.example.responses", in: vault)
         try settings.set(any: try JSONSerialization.jsonObject(with: response), forKey: current.account)
@@ -54,7 +54,7 @@ enum UserDataProgram {
         manager.current.token = "t"
         vault.close()
 
-        // The next launch: nothing was forgotten to be saved, and a null is a null.
+        // The next launch: every change was saved, and a null is still a null.
         let again = UserDataManager(try Vault.openDefault())
         again.logIn("ada")
         try expect(again.current.name == "Ada" && again.current.age == 36, &failures)
@@ -65,7 +65,7 @@ enum UserDataProgram {
         again.current.name = nil
         try expect(try again.current.read { $0.name } == nil, &failures)
         try expect(try again.current.accounts() == ["ada", "grace"], &failures)
-        // Two that count at once lose no step.
+        // Concurrent increments lose no step.
         DispatchQueue.concurrentPerform(iterations: 4) { _ in
             for _ in 0..<10 { _ = try? again.current.save { $0.age += 1 } }
         }
