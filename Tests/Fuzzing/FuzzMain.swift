@@ -2,7 +2,8 @@
 import Foundation
 import TestSupport
 
-// libFuzzer's entries. `$VAULT_FUZZ` says what is fuzzed, `$VAULT_FUZZ_CORPUS` where the inputs go that it begins with.
+// libFuzzer's entry points. `$VAULT_FUZZ` names the target; `$VAULT_FUZZ_CORPUS` is the directory for the initial
+// inputs.
 
 private let target = ProcessInfo.processInfo.environment["VAULT_FUZZ"]
 
@@ -30,7 +31,7 @@ public func initialize(
     return 0
 }
 
-/// An input that does not hold ends the process, and libFuzzer keeps it.
+/// Runs one input. A failing input ends the process, and libFuzzer keeps the input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))

@@ -10,7 +10,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What the environment says is said in processes of their own: variables belong to a whole process.
+/// Environment variables belong to the whole process, so these tests run in processes of their own.
 extension SecItemTests {
     @Suite struct BindingTests {
         @Test func `without a passphrase the calls do not interact, and read no variable that could hold one`() async {
@@ -29,7 +29,7 @@ extension SecItemTests {
                 try check(
                     copy() == errSecItemNotFound && delete() == errSecItemNotFound && update() == errSecItemNotFound)
                 try check(add() == errSecNotAvailable)
-                // What is wrong with the request is still the better answer.
+                // An error in the request is still reported first.
                 try check(SecItemCopyMatching(["class": 5] as CFDictionary, nil) == errSecParam)
                 try check(copy(["acct": true]) == errSecParam && copy(["srvr": "h"]) == errSecNoSuchAttr)
                 try check(
@@ -42,7 +42,7 @@ extension SecItemTests {
                 try check(add() == errSecSuccess && copy() == errSecSuccess)
                 try FileManager.default.removeItem(atPath: home.path.string)
                 try check(copy() == errSecItemNotFound && add() == errSecNotAvailable)
-                // Its directory too, while the vault is open.
+                // The vault's directory also disappears, while the vault is open.
                 try home.makeVault()
                 try check(add() == errSecSuccess)
                 try FileManager.default.removeItem(atPath: home.path.removingLastComponent().string)
@@ -164,7 +164,7 @@ extension SecItemTests {
                 try home.makeVault()
                 try home.write(Home.passphrase, to: "pass", as: "VAULT_PASSPHRASE_FILE")
                 try check(add() == errSecSuccess)
-                // Swift hides fork, for good reasons; a program may still do it.
+                // Swift marks fork as unavailable; a program can still call it.
                 typealias Fork = @convention(c) () -> Int32
                 let child = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)()
                 if child == 0 {
@@ -200,7 +200,7 @@ extension SecItemTests {
     }
 }
 
-/// Ends the process with the number of the line, which is all that its parent gets to see.
+/// Ends the process with the line number, the only information that reaches the parent.
 private func check(_ condition: Bool, line: Int32 = #line) throws {
     if !condition { exit(line % 255 + 1) }
 }
@@ -222,7 +222,7 @@ private func update() -> OSStatus {
 
 private func delete() -> OSStatus { SecItemDelete(["class": "genp"] as CFDictionary) }
 
-/// A home of a process's own, to which its variables point.
+/// The home directory of an exit test's process; the process's variables point to it.
 private struct Home {
     static let passphrase = "correct horse"
 

@@ -51,7 +51,7 @@ extension SecItemTests {
             #expect((found as? SecCertificate).map { SecCertificateCopyData($0) as Data } == Samples.certificate)
         }
 
-        /// What a reading of the table found out of the rows' reach.
+        /// Cases from a review of the table that its rows do not cover.
         @Test(arguments: [
             Case(
                 "an update that says any leaves synchronizable as it is", .add(["class": "genp", "sync": true]),
@@ -136,7 +136,7 @@ private func of(_ itemClass: String?, _ key: String, _ value: Any) -> [String: A
     return dictionary
 }
 
-/// A vault of this test's own, for somebody who belongs to A and B.
+/// Binds an empty vault of this test for a caller with the access groups A and B.
 @discardableResult
 func bindEmptyVault() throws -> Vault {
     let vault = try Vault.inMemory(accessGroups: AccessGroups(CaseRunner.groups))

@@ -4,9 +4,9 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// What Apple's calls say of a certificate, without a vault. VaultFormatTests has what is read, and what is refused.
+/// The results of Apple's certificate calls, without a vault. VaultFormatTests covers parsing and refusals.
 struct CertificateTests {
-    /// With as little in it as can be: no names, no known algorithm, no key.
+    /// A minimal certificate: no names, no known algorithm, no key.
     private static let bare = """
         30403036020101300306012a3000301e170d3031303130313030303030305a170d3031303130313030303030305a3000
         3008300306012a030100300306012a030100

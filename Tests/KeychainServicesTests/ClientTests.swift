@@ -7,7 +7,7 @@ import Vault
 import VaultStorage
 
 extension SecItemTests {
-    /// Code in the styles that people write for Apple's systems, as they write it.
+    /// Client code in the usual styles for Apple's systems, verbatim.
     @Suite struct ClientTests {
         @Test func `a subscript wrapper keeps, replaces and removes strings`() throws {
             try bindEmptyVault()
@@ -52,7 +52,7 @@ extension SecItemTests {
                 try Vault.create(at: path, passphrase: .of("pass"), cost: .weakest, environment: environment))
             let first = DeviceIdentifier.current()
             #expect(first == DeviceIdentifier.current())
-            // What the application had for itself is gone; the vault is not the application's.
+            // Reinstalling removes the application's own data; the vault is not part of it.
             Vault.setDefault(try Vault.open(at: path, unlockingWith: .of("pass"), environment: environment))
             #expect(DeviceIdentifier.current() == first)
         }
@@ -246,7 +246,7 @@ private enum DeviceIdentifier {
         let made = UUID()
         let status = SecItemAdd(
             query.merging([kSecValueData as String: Data(made.uuidString.utf8)]) { $1 } as CFDictionary, nil)
-        // Another thread or process was faster.
+        // Another thread or process added the item first.
         return status == errSecDuplicateItem ? read(query) : status == errSecSuccess ? made : nil
     }
 

@@ -10,7 +10,7 @@ import VaultFormat
 @testable import VaultStorage
 
 extension SecItemTests {
-    /// What there is beside the rows of the table of Apple's behaviour.
+    /// Lock tests beyond the rows of the table of Apple's behaviour.
     @Suite struct LockTests {
         private let directory: TemporaryDirectory
         private let passphrase: Passphrase
@@ -70,7 +70,7 @@ extension SecItemTests {
             #expect(copy(["r_Attributes": true], &result) == errSecSuccess)
             found = try #require(result as? [String: Any])
             #expect(found["pdmn"] as? String == "dk" && found["accc"] is SecAccessControl)
-            // The two agree, so that what was found can be added elsewhere.
+            // Both attributes agree, so the found attributes can be added as another item.
             found["class"] = "genp"
             found["acct"] = "copy"
             found["v_Data"] = Data()
@@ -92,7 +92,7 @@ extension SecItemTests {
                 SecItemUpdate(["class": "genp"] as CFDictionary, ["accc": control] as CFDictionary)
                     == errSecUnimplemented)
             #expect(add(["acct": "b", "sync": true, "accc": control]) == errSecParam)
-            // One without flags was given as a constraint all the same.
+            // An access control without flags is refused as well.
             let plain = try #require(SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, [], nil))
             #expect(add(["acct": "b", "sync": true, "accc": plain]) == errSecParam)
         }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import VaultFormat
 
-/// Files that openssl wrote, read without a vault; those that are stored are below.
+/// Files written by openssl, read without a vault; the tests of storing are below.
 struct PKCS12Tests {
     private static func imported(
         _ data: Data, _ options: [CFString: Any] = [kSecImportExportPassphrase: "secret"]
@@ -37,7 +37,7 @@ struct PKCS12Tests {
             #expect(Self.imported(data).0 == errSecDecode)
         }
         #expect(Self.imported(Data(count: 16 << 20 + 1)).0 == errSecDecode)
-        // A cipher, and kinds of keys, that are not known.
+        // An unknown cipher, and unknown kinds of keys.
         #expect(try Self.imported("edwards").0 == errSecDecode)
         #expect(try Self.imported("other").0 == errSecDecode)
     }
@@ -60,7 +60,7 @@ struct PKCS12Tests {
     @Test(arguments: ["rounds", "code-rounds"])
     func `a file that wants too many rounds is refused before there is one`(name: String) throws {
         let whole = try TrustSamples.data(name + ".p12")
-        // 20,000,000 as it stands there.
+        // 20,000,000 as encoded in the file.
         let place = try #require(whole.range(of: Data([0x02, 0x04, 0x01, 0x31, 0x2d, 0x00]))).lowerBound
         for number in [[0x3b, 0x9a, 0xca, 0x00], [0x7f, 0xff, 0xff, 0xff], [0xff, 0, 0, 0], [0, 0x98, 0x96, 0x81]] {
             var changed = whole
@@ -106,7 +106,7 @@ struct PKCS12Tests {
         #expect(status == errSecSuccess && none?.isEmpty == true)
     }
 
-    /// A file without a code whose bags lie that deep within others: an unencrypted key, and its certificate.
+    /// A file without a MAC whose bags are nested `levels` deep: an unencrypted key and its certificate.
     private static func nested(_ levels: Int) throws -> Data {
         let data = Array([0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01] as [UInt8])
         let bagKinds: [UInt8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x0a, 0x01]
@@ -151,7 +151,7 @@ struct PKCS12Tests {
             let (status, items) = Self.imported(try Self.nested(levels), [:])
             #expect(status == errSecSuccess && items?.count == 1)
             #expect(try items.map { try Self.certificate($0[0]) } == (try TrustSamples.certificate("leaf")))
-            // Nothing says what the two have in common: it is the hash of the public key.
+            // Key and certificate share no attribute; the hash of the public key identifies both.
             #expect((items?.first?[kSecImportItemKeyID as String] as? Data)?.count == 20)
         }
         for levels in [9, 40, 2000] { #expect(Self.imported(try Self.nested(levels), [:]).0 == errSecDecode) }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// An archiver takes no class inside of another.
+/// A class at the top level; an archiver refuses nested classes.
 final class Person: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     let name: String
@@ -44,14 +44,14 @@ final class Person: NSObject, NSSecureCoding {
     }
 }
 
-/// As a class is written that knows nothing of secure coding.
+/// A class written without secure coding.
 final class PlainPerson: NSObject, NSCoding {
     func encode(with coder: NSCoder) { coder.encode("Ada", forKey: "name") }
     override init() {}
     init?(coder: NSCoder) {}
 }
 
-/// A link of a chain of objects.
+/// A link in a chain of objects.
 final class Link: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     let part: (any NSObject & NSCoding)?
@@ -75,7 +75,7 @@ final class Link: NSObject, NSSecureCoding {
     }
 }
 
-/// Archives of anybody: an object of the classes on the list, or an error.
+/// Archives from untrusted sources: an object of an allowed class, or an error.
 struct SecureArchiveTests {
     private static let foundation: [AnyClass] = [
         NSString.self, NSNumber.self, NSDictionary.self, NSDate.self, NSData.self, NSURL.self, NSSet.self, NSUUID.self,
@@ -134,7 +134,7 @@ struct SecureArchiveTests {
         for length in [SecretValue.deepest + 1, 5000] {
             #expect(throws: SecureArchiveError.notEncodable) { try SecureArchive.archived(chain(length)) }
         }
-        // Siblings, and what is encoded on a condition, make nothing deep.
+        // Siblings and conditionally encoded objects add no depth.
         let many = NSArray(array: (0..<1000).map { Link(Link(nil, isOnCondition: true), isOnCondition: $0 % 2 == 0) })
         let archive = try SecureArchive.archived(many)
         let read = try SecureArchive.unarchived(archive, of: NSArray.self, allowing: [Link.self])
@@ -182,14 +182,14 @@ struct SecureArchiveTests {
 
     @Test func `an object that contains itself, or refers to nothing, is an error`() throws {
         func archive(_ objects: [SecretValue]) throws -> Data {
-            // An identifier stands as the binary format has it: 0x80 and a byte.
+            // The binary format encodes an identifier as 0x80 and a byte.
             var bytes = Array("bplist00".utf8)
             let list: SecretValue = [
                 "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": "@1"],
                 "$objects": .array(objects),
             ]
             bytes = Array(try list.propertyList())
-            // The texts "@1" … "@9" become identifiers, of which each has one byte less: the second is not read.
+            // Turns the texts "@1" … "@9" into identifiers, which are a byte shorter: the reader skips the third byte.
             for index in bytes.indices.dropLast(2) where bytes[index] == 0x52 && bytes[index + 1] == UInt8(ascii: "@") {
                 bytes[index] = 0x80
                 bytes[index + 1] = bytes[index + 2] - UInt8(ascii: "0")

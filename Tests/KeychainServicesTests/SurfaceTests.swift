@@ -4,7 +4,7 @@ import KeychainServices
 import SecItemCases
 import Testing
 
-/// What needs no vault.
+/// Tests of declarations, without a vault.
 struct SurfaceTests {
     @Test func `statuses and keys have Apple's values`() {
         let statuses: [(OSStatus, Int)] = [

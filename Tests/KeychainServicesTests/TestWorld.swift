@@ -11,10 +11,10 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Tests that bind a vault to the process, which one at a time can do.
+/// Tests that bind a vault to the process, which only one test can do at a time.
 @Suite(.serialized) struct SecItemTests {}
 
-/// A vault of the test's own, bound in code.
+/// A vault of the test, bound in code.
 final class TestWorld: CaseWorld {
     private let directory: TemporaryDirectory
     private var vault: Vault
@@ -60,7 +60,7 @@ final class TestWorld: CaseWorld {
         else {
             throw StorageError.wrongPassphrase
         }
-        // A key file alone is no way in for people, which the library would not allow.
+        // The library refuses a vault with a key file alone, so the slot is written past its checks.
         let slot = try KeySlot.sealing(
             vaultKey, for: .keyFile(keyFile), cost: .weakest, vaultID: locked.header.vaultID, name: "",
             random: environment.random)
@@ -70,9 +70,9 @@ final class TestWorld: CaseWorld {
         bind()
     }
 
-    /// The next call opens the vault as it is then, or cannot.
+    /// Damages the file; the next call opens the vault in that state, or fails.
     func damage(_ what: Spoiling) throws {
-        // Closing settles the marks: behind them damage is a torn tail.
+        // Closing settles the marks; damage behind the marks would count as a torn tail.
         vault.close()
         vault = try LockedVault(at: path, environment: environment).unlock(with: secret)
         bind()

@@ -4,9 +4,9 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// What Tests/Vectors/trust/make made: `root` issued `intermediate`, which issued `leaf`, and so on.
+/// The output of Tests/Vectors/trust/make: `root` issued `intermediate`, which issued `leaf`, and so on.
 enum TrustSamples {
-    /// At which all of the certificates are valid, and at which the leaves are not any more.
+    /// A date at which every certificate is valid, and a later date at which the leaves have expired.
     static let date = Date(timeIntervalSince1970: 1_900_000_000)
     static let laterDate = Date(timeIntervalSince1970: 2_800_000_000)
 
@@ -16,7 +16,7 @@ enum TrustSamples {
         try #require(SecCertificateCreateWithData(nil, data(name + ".der") as CFData))
     }
 
-    /// - Parameter anchors: nil: none are set.
+    /// - Parameter anchors: The anchors to set; `nil` sets none.
     static func trust(
         _ names: [String], anchors: [String]?, policy: SecPolicy? = nil, at date: Date = date
     ) throws -> SecTrust {
@@ -33,7 +33,7 @@ enum TrustSamples {
 }
 
 extension SecTrust {
-    /// Nil: it is trusted.
+    /// Returns the error of the evaluation; `nil` if the certificate is trusted.
     func failure() -> CFError? {
         var error: CFError? = NSError(domain: "untouched", code: 1)
         let isTrusted = SecTrustEvaluateWithError(self, &error)

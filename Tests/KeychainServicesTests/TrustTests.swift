@@ -6,7 +6,7 @@ import KeychainServices
 import TestSupport
 import Testing
 
-/// Chains of certificates, which need no vault.
+/// Certificate chains, without a vault.
 struct TrustTests {
     private static let chain = ["leaf", "intermediate"]
 

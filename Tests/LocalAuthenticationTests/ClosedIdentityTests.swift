@@ -6,9 +6,9 @@ import VaultAgent
 
 @testable import SecItemCases
 
-/// Identities whose key a person has to allow the use of.
+/// Identities whose key requires a person's consent for each use.
 struct ClosedIdentityTests {
-    /// Only its key can be protected: a certificate is no secret.
+    /// Stores an identity with a protected key. The certificate is public and unprotected.
     private static func store() throws -> SecIdentity {
         let control = try required(
             SecAccessControlCreateWithFlags(nil, kSecAttrAccessibleWhenUnlocked, .userPresence, nil))
@@ -32,12 +32,12 @@ struct ClosedIdentityTests {
             _ = try Self.store()
             try check(door.count == 0)
             let long = Date(timeIntervalSince1970: 0)
-            // In the certificate's hundred years, whatever this machine's clock says.
+            // Inside the certificate's hundred years of validity, independent of this machine's clock.
             let within = Date(timeIntervalSince1970: 1_900_000_000)
             try check(Self.status(["m_ValidOnDate": long, "r_Data": true]) == -25300 && door.count == 0)
             try check(Self.status(["m_EmailAddressIfPresent": "nobody@x.example", "m_ValidOnDate": long]) == -25300)
             try check(door.count == 0)
-            // One that passes does, once.
+            // An identity that matches asks the person, once.
             try check(Self.status(["m_ValidOnDate": within, "r_Data": true]) == -128 && door.count == 1)
             try check(Self.status(["m_ValidOnDate": within, "r_Ref": true]) == 0 && door.count == 1)
         }
@@ -71,7 +71,7 @@ struct ClosedIdentityTests {
             defer { withExtendedLifetime(world) {} }
             let identity = try Self.store()
             let reference = ["v_Ref": identity] as CFDictionary
-            // Neither half is changed when one may not be.
+            // A refused update changes neither half.
             try check(SecItemUpdate(reference, ["labl": "new"] as CFDictionary) == -128)
             try check(SecItemCopyMatching(["class": "cert", "labl": "new"] as CFDictionary, nil) == -25300)
             let asked = door.count

@@ -9,7 +9,7 @@ import Vault
 import VaultAgent
 import VaultCrypto
 
-/// Keys that a person has to allow the use of: they have no bytes in the program that uses them.
+/// Keys that require a person's consent for each use; their bytes never enter the program.
 struct ClosedKeyTests {
     private static let algorithm = SecKeyAlgorithm.ecdsaSignatureMessageX962SHA256
     private static let message = Data("message".utf8)
@@ -33,7 +33,7 @@ struct ClosedKeyTests {
         return (status, found as? SecKey)
     }
 
-    /// Nil: it signs, and that verifies.
+    /// Returns the error code of a signature; `nil` if the key signs and the signature verifies.
     private static func failure(_ key: SecKey) throws -> Int? {
         var error: Unmanaged<CFError>?
         guard let signature = SecKeyCreateSignature(key, algorithm, message as CFData, &error) else {
@@ -51,13 +51,13 @@ struct ClosedKeyTests {
             defer { withExtendedLifetime(world) {} }
             let made = try Self.make()
             let found = try required(Self.find().key)
-            // What it is, and its public half, nobody is asked for.
+            // Attributes and the public key need no consent.
             try check(found == made && SecKeyCopyPublicKey(found) == SecKeyCopyPublicKey(made) && door.count == 0)
             try check(SecKeyIsAlgorithmSupported(found, .sign, Self.algorithm) && SecKeyGetBlockSize(found) == 32)
             try check(try Self.failure(made) == nil && Self.failure(found) == nil && door.count == 2)
             next.withLock { $0 = .dismissed }
             try check(try Self.failure(found) == -128 && door.count == 3)
-            // At once nobody is asked again.
+            // An immediate second attempt asks no one.
             try check(try Self.failure(found) == -128 && door.count == 3)
             world.rest()
             try check(SecKeyCopyExternalRepresentation(found, nil) == nil && door.count == 4)
@@ -65,7 +65,7 @@ struct ClosedKeyTests {
             let wrong = try Passphrase.of("wrong")
             next.withLock { $0 = .passphrase(wrong) }
             try check(try Self.failure(found) == -25293)
-            // A query that forbids questions gives a key that forbids them.
+            // A query that forbids questions returns a key that forbids them.
             let silent = try required(Self.find(["u_AuthUI": "u_AuthUIF"]).key)
             let count = door.count
             try check(try Self.failure(silent) == -25308 && door.count == count)
@@ -84,7 +84,7 @@ struct ClosedKeyTests {
             try await context.evaluatePolicy(.deviceOwnerAuthentication, localizedReason: "to sign")
             let key = try required(Self.find(["u_AuthCtx": context]).key)
             try check(try Self.failure(key) == nil && Self.failure(key) == nil && door.count == 1)
-            // Nor has one that came with all else any bytes.
+            // A key that is returned together with attributes has no bytes either.
             var found: CFTypeRef?
             let query: [String: Any] = [
                 "class": "keys", "labl": "closed", "r_Ref": true, "r_Attributes": true, "u_AuthCtx": context,

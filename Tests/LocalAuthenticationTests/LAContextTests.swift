@@ -13,7 +13,7 @@ import VaultCrypto
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// In processes of their own: where a process finds its vault and its agent is said by variables of the whole process.
+/// Tests in processes of their own: environment variables of the whole process locate the vault and the agent.
 struct LAContextTests {
     @Test func `biometry and other devices are not here`() async {
         await #expect(processExitsWith: .success) {
@@ -44,7 +44,7 @@ struct LAContextTests {
             try check(await evaluated(LAContext()) == .notInteractive)
             try world.startAgent()
             try check(obstacle(LAContext(), .deviceOwnerAuthentication) == .notInteractive)
-            // A vault that is bound in code is open in this process.
+            // A vault bound in code is open in this process.
             Vault.setDefault(try .inMemory())
             try check(obstacle(LAContext(), .deviceOwnerAuthentication) == .notInteractive)
         }
@@ -128,7 +128,7 @@ struct LAContextTests {
                 "class": "genp", "svce": "s", "accc": control, "v_Data": Data("protected".utf8),
             ]
             let context = LAContext()
-            // It unlocks the vault, too.
+            // The evaluation also unlocks the vault.
             try check(await evaluated(context) == nil)
             try check(SecItemAdd(item as CFDictionary, nil) == errSecSuccess)
             var found: CFTypeRef?
@@ -147,7 +147,7 @@ struct LAContextTests {
             query[kSecUseOperationPrompt as String] = "to see it"
             try check(SecItemCopyMatching(query as CFDictionary, &found) == errSecSuccess)
             try check(door.count == 2 && door.reasons.last == "to see it")
-            // What was allowed is taken back.
+            // Invalidation withdraws the consent.
             context.invalidate()
             query[kSecUseAuthenticationContext as String] = context
             try check(SecItemCopyMatching(query as CFDictionary, &found) == errSecInteractionNotAllowed)

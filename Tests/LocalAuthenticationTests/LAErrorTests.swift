@@ -3,7 +3,7 @@ import Foundation
 import LocalAuthentication
 import Testing
 
-/// What is thrown is an NSError, and every idiom by which programs look at it works.
+/// A thrown error is an NSError, and every common way of inspecting the error works.
 struct LAErrorTests {
     private func fail(_ code: LAError.Code) throws {
         throw NSError(domain: LAErrorDomain, code: code.rawValue)

@@ -23,7 +23,7 @@ final class World {
     private var path: FilePath { directory.path.appending("v.vault") }
     private var address: FilePath { directory.path.appending("run").appending("agent.sock") }
 
-    /// Who asks the person, and counts it.
+    /// A door that asks the person and records each reason.
     final class Door: Sendable {
         private let state = Mutex<[String]>([])
         let call = AgentCall()
@@ -49,9 +49,9 @@ final class World {
         Vault.setDefault(nil)
     }
 
-    /// A vault that its agent has open, and a person at the door.
+    /// Opens a vault that its agent has unlocked, with a person at the door.
     ///
-    /// - Parameter answer: what the person answers, who knows the passphrase.
+    /// - Parameter answer: Returns the person's answer, given the passphrase.
     static func open(
         _ answer: @escaping @Sendable (Passphrase) -> PersonAnswer = { .passphrase($0) }
     ) throws -> (World, Door) {
@@ -74,7 +74,7 @@ final class World {
         var settings = AgentSettings(vault: path, version: "test")
         settings.clock = clock
         let server = try AgentServer(settings)
-        // That of an agent before it.
+        // Removes the socket of the previous agent.
         self.socket = nil
         let socket = try AgentSocket.make(address)
         try server.start(on: socket.descriptor)
@@ -82,7 +82,7 @@ final class World {
         self.socket = consume socket
     }
 
-    /// Time passes for the agent, until a person who has said no may be asked again.
+    /// Advances the agent's clock until a person who declined may be asked again.
     func rest() { clock.passed.withLock { $0 += .seconds(125) } }
 
     private final class Clock: AgentClock {
@@ -93,10 +93,10 @@ final class World {
         func sleep(for duration: Duration) { passed.withLock { $0 += duration } }
     }
 
-    /// Ends the agent; to be called from any thread but its own.
+    /// Ends the agent. Callable from any thread except the agent's own.
     var ending: @Sendable () -> Void { server.stop }
 
-    /// An agent that ends once.
+    /// An agent that stops at most once.
     private final class Running: Sendable {
         let agent = Mutex<AgentServer?>(nil)
 
@@ -105,7 +105,7 @@ final class World {
 
     /// Starts the agent and a door.
     ///
-    /// - Parameter answer: what the person answers, again and again until the question is over; nil: nothing.
+    /// - Parameter answer: Returns the person's answer, repeated until the question is over; `nil` for no answer.
     @discardableResult
     func startAgent(_ answer: @escaping @Sendable (PersonQuestion) -> PersonAnswer?) throws -> Door {
         try startAgent()
@@ -131,7 +131,7 @@ final class World {
     }
 }
 
-/// What an exit test says: it has no other way to fail than to end.
+/// The failure of an exit test, whose only way to fail is to end the process.
 struct Failed: Error {}
 
 func check(_ condition: Bool, line: Int = #line) throws {

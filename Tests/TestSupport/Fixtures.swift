@@ -5,7 +5,7 @@ public import SystemPackage
 public import VaultCrypto
 public import VaultStorage
 
-/// A directory of a test's own, removed with the value.
+/// A directory of a single test, removed with the value.
 public final class TemporaryDirectory: Sendable {
     public let path: FilePath
 
@@ -33,7 +33,7 @@ public final class TemporaryDirectory: Sendable {
     }
 }
 
-/// Randomness that is the same in every run: BLAKE2b of a seed and a counter.
+/// Deterministic randomness, the same in every run: BLAKE2b of a seed and a counter.
 public final class SeededRandom: RandomSource {
     private let state: Mutex<(seed: [UInt8], counter: UInt64)>
 
@@ -46,9 +46,9 @@ public final class SeededRandom: RandomSource {
 
     public func secret(_ count: Int) throws(CryptoError) -> SecretBytes { try SecretBytes(copying: draw(count).span) }
 
-    /// A number in `0..<bound`, each equally likely. `bound` is 1 or more.
+    /// Returns a number in `0..<bound`, uniformly distributed. `bound` is 1 or more.
     public func uniform(_ bound: UInt32) -> UInt32 {
-        // The last, incomplete run of values would favour the small ones: draw again.
+        // Values in the last, incomplete run would favour small results, so draw again.
         let limit = UInt32.max - UInt32.max % bound
         while true {
             let drawn = bytes(4)
@@ -57,7 +57,7 @@ public final class SeededRandom: RandomSource {
         }
     }
 
-    /// A number in the range, each equally likely.
+    /// Returns a number in the range, uniformly distributed.
     public func number(in range: ClosedRange<Int>) -> Int { range.lowerBound + Int(uniform(UInt32(range.count))) }
 
     public func chance(_ percent: Int) -> Bool { uniform(100) < percent }
@@ -82,7 +82,7 @@ public final class SeededRandom: RandomSource {
     }
 }
 
-/// A clock that moves when it is told to, or by a millisecond at each look.
+/// A clock that moves on request, or by a millisecond at each reading.
 public final class ManualClock: VaultClock {
     private let state: Mutex<(now: Double, step: Double, uptime: Duration)>
 
@@ -97,14 +97,14 @@ public final class ManualClock: VaultClock {
 
     public var uptime: Duration { state.withLock { $0.uptime } }
 
-    /// Waiting passes time at once.
+    /// Advances the clock at once instead of waiting.
     public func sleep(for duration: Duration) { state.withLock { $0.uptime += duration } }
 
     public func advance(by seconds: Double) { state.withLock { $0.now += seconds } }
 }
 
 extension Passphrase {
-    /// - Parameter text: of the test's own text, which is no secret.
+    /// - Parameter text: The test's own text, which is not a secret.
     public static func of(_ text: String) throws -> Passphrase {
         try Passphrase(SecretBytes(copying: Array(text.utf8).span))
     }
@@ -115,7 +115,7 @@ extension Secret {
 
     public convenience init(bytes: [UInt8]) throws { try self.init(SecretBytes(copying: bytes.span)) }
 
-    /// The bytes, out of their protection: tests compare them.
+    /// The bytes outside protected memory, for comparisons in tests.
     public var exposed: [UInt8] {
         withBytes { bytes in
             var copy: [UInt8] = []
@@ -136,7 +136,7 @@ extension SecretBytes {
 }
 
 extension VaultEnvironment {
-    /// Everything that a test needs to be the same in every run.
+    /// Everything that a test needs for identical results in every run.
     public static func seeded(
         _ seed: String, on fileSystem: any VaultFileSystem = LinuxFileSystem(), clock: any VaultClock = ManualClock(),
         state: FilePath? = nil
@@ -146,7 +146,7 @@ extension VaultEnvironment {
 }
 
 extension LinuxFileSystem {
-    /// Sets mode 0600, as a vault has.
+    /// Sets mode 0600, the mode of a vault.
     public static func restrict(_ path: FilePath) throws {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path.string)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Dispatch
 
-/// How long a test waits for what has to come. A disk that others keep busy can take minutes for an fsync; only a
-/// failure waits to the end.
+/// The timeout of a test that waits for an event. On a busy disk an fsync can take minutes; only a failing test waits
+/// for the whole timeout.
 public enum Patience {
     public static let duration = Duration.seconds(600)
-    /// From now on.
+    /// The end of the timeout, counted from now.
     public static var end: ContinuousClock.Instant { .now + duration }
     public static var deadline: DispatchTime { .now() + .seconds(Int(duration.components.seconds)) }
 }

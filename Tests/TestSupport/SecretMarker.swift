@@ -3,17 +3,17 @@ internal import Foundation
 internal import Glibc
 package import VaultCrypto
 
-/// A secret that this process never holds in ordinary memory: only masked, and in the memory for secrets.
+/// A secret that this process never holds in ordinary memory: only masked, and in memory for secrets.
 package struct SecretMarker {
     private let masked: [UInt8]
     private static let mask: UInt8 = 0x20
 
-    /// Letters, so that it can be a passphrase.
+    /// Makes a random marker of letters, usable as a passphrase.
     package init() { masked = SystemRandom().bytes(24).map { ($0 % 26 + 0x41) ^ SecretMarker.mask } }
 
-    /// Takes a mask of what lies in a secret.
+    /// Makes a marker from a mask of a secret's content.
     ///
-    /// - Parameter isReversed: whether it is looked for in the other order of its bytes.
+    /// - Parameter isReversed: Whether to search for the bytes in reverse order.
     package init(of secret: borrowing SecretBytes, isReversed: Bool = false) {
         let masked = secret.withBytes { bytes in bytes.indices.map { bytes[$0] ^ SecretMarker.mask } }
         self.masked = isReversed ? masked.reversed() : masked
@@ -27,10 +27,9 @@ package struct SecretMarker {
         return secret
     }
 
-    /// How often it lies in the readable memory of this process.
+    /// Counts the marker's occurrences in the readable memory of this process.
     package func occurrencesInMemory() throws -> Int {
-        // Foundation takes the first page of a file that says it has no length, which would leave most of the memory
-        // out.
+        // Foundation reads only the first page of a file whose reported size is 0, which would omit most of the memory.
         let maps = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd() ?? Data()
         var count = 0
         for line in String(decoding: maps, as: UTF8.self).split(separator: "\n") {
@@ -38,13 +37,13 @@ package struct SecretMarker {
             guard fields.count >= 2, fields[1].hasPrefix("r"), !line.contains("[v") else { continue }
             let bounds = fields[0].split(separator: "-").compactMap { UInt(String($0), radix: 16) }
             guard bounds.count == 2, let start = unsafe UnsafeRawPointer(bitPattern: bounds[0]) else { continue }
-            // The mapping is there as long as nothing else of this process unmaps it.
+            // The mapping exists unless another thread of this process unmaps it.
             count += unsafe occurrences(in: UnsafeRawBufferPointer(start: start, count: Int(bounds[1] - bounds[0])))
         }
         return count
     }
 
-    /// Writes it to a file, past the buffers of any library.
+    /// Writes the secret to a file, bypassing every library's buffers.
     package func write(to path: String) throws {
         let secret = try secret()
         let file = unsafe open(path, O_WRONLY | O_CREAT, 0o600)

@@ -3,37 +3,36 @@ public import Synchronization
 public import SystemPackage
 public import VaultStorage
 
-/// A file system in memory that knows what is on the disk and what only in the page cache, so that a test can pull the
-/// plug.
+/// A file system in memory that separates the disk from the page cache, so that a test can simulate a power cut.
 ///
-/// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is anything between the old
-/// and the new one, holes read as zeros, and a rename whose directory was not synced has happened or has not.
+/// After a power cut any subset of the un-synced 512-byte sectors is on the disk, the size is any value between the old
+/// and the new size, holes read as zeros, and a rename in an un-synced directory has happened or has not.
 public final class SimulatedDisk: VaultFileSystem {
     public static let sector = 512
 
-    /// What an operation is about to do, for whoever decides whether it may.
+    /// The next part of an operation, as passed to the judge.
     public enum Step: Hashable, Sendable {
         case read, write, truncate, reserve, dataSync, fileSync, directorySync, install, create, lock
     }
 
-    /// What becomes of an operation.
+    /// The outcome of an operation.
     public enum Fate: Sendable {
         case done
         case fails(Errno)
-        /// The process dies here; a write gets as far as a part of its bytes.
+        /// The process dies during the operation; a write completes only partially.
         case killed
     }
 
-    /// Symbolic links, anywhere on the way to a file: the path as it is given, and the one behind it.
+    /// Symbolic links at any position in a path: the given path and its target.
     public let links = Mutex<[FilePath: FilePath]>([:])
 
     public final class Inode: Sendable {
         struct State {
-            /// What a power cut leaves, without the sectors that are dirty.
+            /// The content that survives a power cut, without the dirty sectors.
             var disk: [UInt8] = []
             var cache: [UInt8] = []
             var dirty: Set<Int> = []
-            /// The smallest size since the last sync, when the file was truncated.
+            /// The smallest size since the last sync, if the file was truncated.
             var lowest: Int?
             var holders: [ObjectIdentifier: Bool] = [:]
             var links = 1
@@ -51,10 +50,10 @@ public final class SimulatedDisk: VaultFileSystem {
 
         public var bytes: [UInt8] { state.withLock { $0.cache } }
 
-        /// Changes a byte on the disk alone: the cache counts as clean what never got there.
+        /// Changes a byte on the disk alone; the cache still counts the sector as clean.
         public func spoilOnDisk(_ offset: Int) { state.withLock { $0.disk[offset] ^= 1 } }
 
-        /// Replaces the content, on the disk as well.
+        /// Replaces the content in the cache and on the disk.
         public func overwrite(_ bytes: [UInt8]) {
             state.withLock { state in
                 state.disk = bytes
@@ -66,9 +65,9 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     struct State {
-        /// Of a file in a directory, as `directory/file`.
+        /// Inodes by name; a file in a directory is `directory/file`.
         var names: [String: Inode] = [:]
-        /// What a power cut may find: the directory as it was synced, and every change since.
+        /// The names that a power cut falls back to: each directory as last synced.
         var durableNames: [String: Inode] = [:]
         var nextInode: UInt64 = 1
         var isDead = false
@@ -81,12 +80,12 @@ public final class SimulatedDisk: VaultFileSystem {
     }
 
     let state = Mutex(State())
-    /// Asked before each operation; steps are counted by who asks.
+    /// Called before each operation to decide its fate; the test that sets the judge counts the steps.
     public let judge: Mutex<(@Sendable (Step) -> Fate)?>
     public let root = FilePath("/disk")
-    /// Whether a write may take a part of its bytes, as the kernel may.
+    /// Whether a write may be partial, as the kernel allows.
     private let tearsWrites: Bool
-    /// Whether a temporary file has a name before it is placed.
+    /// Whether a temporary file has a name before its installation.
     let namesTemporaries: Bool
     private let read = Atomic(0)
 
@@ -109,19 +108,19 @@ public final class SimulatedDisk: VaultFileSystem {
         }
     }
 
-    /// How many bytes of files were read so far.
+    /// The number of bytes read from files so far.
     public var bytesRead: Int { read.load(ordering: .relaxed) }
 
     func noteRead(_ count: Int) { read.add(count, ordering: .relaxed) }
 
     func tearsWrite(_ random: SeededRandom) -> Bool { tearsWrites && random.chance(20) }
 
-    /// Whether a process was killed and not yet buried.
+    /// Whether a process was killed and `bury()` has not been called yet.
     public var isDead: Bool { state.withLock { $0.isDead } }
 
     public func inode(_ name: String) -> Inode? { state.withLock { $0.names[name] } }
 
-    /// Puts a file there, durable with its name.
+    /// Adds a file whose content and name are durable.
     public func put(_ bytes: [UInt8], as name: String) {
         state.withLock { state in
             let inode = Inode(state.nextInode)
@@ -132,33 +131,33 @@ public final class SimulatedDisk: VaultFileSystem {
         }
     }
 
-    /// Makes these syncs claim success without doing anything: a control, which every test of durability must find out.
+    /// Makes these syncs report success without effect: a control that every durability test must detect.
     public func lie(about steps: Set<Step>) { state.withLock { $0.lies = steps } }
 
     func lies(about step: Step) -> Bool { state.withLock { $0.lies.contains(step) } }
 
-    /// Whether there is anything that a power cut could lose.
+    /// Whether a power cut could lose any state.
     public var hasUnsyncedState: Bool {
         state.withLock { state in
             state.names.values.contains { inode in inode.state.withLock { $0.isUnsynced } } || !hasSameNames(state)
         }
     }
 
-    /// A disk as a power cut at this moment could leave it.
+    /// Returns a disk as a power cut at this moment could leave it.
     public func afterPowerCut(_ random: SeededRandom) -> SimulatedDisk {
         state.withLock { state in
             remains(of: namesAfterPowerCut(state, random), state) { $0.cut(random) }
         }
     }
 
-    /// Each change of a name in a directory has happened or has not; those at the top all together.
+    /// Decides for each changed name in a directory whether the change survived; top-level names survive together.
     private func namesAfterPowerCut(_ state: State, _ random: SeededRandom) -> [String: Inode] {
         let topIsNew = random.chance(50)
         var names: [String: Inode] = [:]
         for name in Set(state.names.keys).union(state.durableNames.keys).sorted() {
             let (old, new) = (state.durableNames[name], state.names[name])
             let directory = name.split(separator: "/").dropLast().joined(separator: "/")
-            // What is in a directory that is lost is lost; the directory comes before it.
+            // The files of a lost directory are lost; directories sort before their files.
             guard directory.isEmpty || names[directory] != nil else { continue }
             let isNew = directory.isEmpty ? topIsNew : old !== new && random.chance(50)
             names[name] = isNew ? new : old
@@ -166,8 +165,8 @@ public final class SimulatedDisk: VaultFileSystem {
         return names
     }
 
-    /// Every disk that a power cut at this moment could leave, each subset of the un-synced sectors in each size, if
-    /// they are few; else a sample.
+    /// Returns every disk that a power cut at this moment could leave (each subset of the un-synced sectors in each
+    /// size) if there are at most `limit`; otherwise a sample.
     public func powerCuts(atMost limit: Int, else sample: Int, _ random: SeededRandom) -> [SimulatedDisk] {
         let all: [SimulatedDisk]? = state.withLock { state in
             guard hasSameNames(state) || !state.names.keys.contains(where: { $0.contains("/") }) else { return nil }
@@ -175,7 +174,7 @@ public final class SimulatedDisk: VaultFileSystem {
             var disks: [SimulatedDisk] = []
             for names in views {
                 let unsynced = names.filter { $0.value.state.withLock { $0.isUnsynced } }
-                // Of several files at once a sample says as much.
+                // With several un-synced files a sample is sufficient.
                 guard unsynced.count <= 1 else { return nil }
                 let contents = unsynced.first.map { $0.value.state.withLock { $0.cuts(atMost: limit) } } ?? [[]]
                 guard let contents, disks.count + contents.count <= limit else { return nil }
@@ -206,7 +205,7 @@ public final class SimulatedDisk: VaultFileSystem {
             && state.names.allSatisfy { $0.value === state.durableNames[$0.key] }
     }
 
-    /// A killed process has ended: what it held is released, and others go on.
+    /// Ends a killed process: its locks are released, and other processes continue.
     public func bury() {
         state.withLock { state in
             state.isDead = false
@@ -214,7 +213,7 @@ public final class SimulatedDisk: VaultFileSystem {
         }
     }
 
-    /// Memory is short: what is clean will be read from the disk again.
+    /// Simulates memory pressure: some clean sectors are read from the disk again.
     public func forgetCleanSectors(_ random: SeededRandom) {
         for inode in state.withLock({ Array($0.names.values) }) {
             inode.state.withLock { state in
@@ -229,12 +228,12 @@ public final class SimulatedDisk: VaultFileSystem {
         }
     }
 
-    /// Writing in the background fails, with no process alive to hear of it.
+    /// Makes background writeback fail while no process is alive to see the error.
     public func failBackgroundWriting(_ random: SeededRandom) {
         for inode in state.withLock({ Array($0.names.values) }) { lose(inode, random) }
     }
 
-    /// Dirty sectors after a failed sync: on the disk, or clean without being there, or still dirty.
+    /// Handles dirty sectors after a failed sync: written, or marked clean without being written, or still dirty.
     func lose(_ inode: Inode, _ random: SeededRandom) {
         inode.state.withLock { state in
             for sector in state.dirty.sorted() {
@@ -252,7 +251,7 @@ public final class SimulatedDisk: VaultFileSystem {
         return fate
     }
 
-    /// Lets the operation happen or stops it.
+    /// Performs the operation's check: returns to let the operation happen, or throws to stop it.
     func pass(_ step: Step) throws(Errno) {
         switch decide(step) {
         case .done: return
@@ -306,7 +305,7 @@ extension SimulatedDisk.Inode.State {
         lowest = min(size, lowest ?? size)
     }
 
-    /// Writes what is dirty. What counts as clean stays as it is on the disk, whether it ever got there or not.
+    /// Writes the dirty sectors. A sector that counts as clean keeps its content on the disk, even if never written.
     mutating func synchronize() {
         if let lowest, lowest < disk.count { disk.removeLast(disk.count - lowest) }
         for sector in dirty { store(sector) }
@@ -331,7 +330,8 @@ extension SimulatedDisk.Inode.State {
 
     var isUnsynced: Bool { !dirty.isEmpty || cache.count != disk.count }
 
-    /// Every content that a power cut could leave, with one size between the old and the new. Nil: more than the limit.
+    /// Returns every content that a power cut could leave, with one size between the old and the new; `nil` if there
+    /// are more than `limit`.
     func cuts(atMost limit: Int) -> [[UInt8]]? {
         let sectors = dirty.sorted()
         guard lowest == nil, sectors.count < 10 else { return nil }
@@ -349,7 +349,7 @@ extension SimulatedDisk.Inode.State {
         }
     }
 
-    /// A content that a power cut could leave.
+    /// Returns a random content that a power cut could leave.
     func cut(_ random: SeededRandom) -> [UInt8] {
         var result = disk
         if let lowest, random.chance(50), lowest < result.count { result.removeLast(result.count - lowest) }

@@ -6,7 +6,7 @@ internal import VaultStorage
 final class SimulatedDirectory: VaultDirectory {
     let path: FilePath
     private let disk: SimulatedDisk
-    /// Of the names in it: empty at the top, which every path that is opened leads to.
+    /// The prefix of the directory's names on the disk; empty at the top level, to which every opened path leads.
     private let prefix: String
 
     init(_ disk: SimulatedDisk, _ path: FilePath, prefix: String = "") {
@@ -63,7 +63,7 @@ final class SimulatedDirectory: VaultDirectory {
     }
 
     func remove(_ name: String) throws(Errno) {
-        // The dead clean up nothing.
+        // A dead process cleans up nothing.
         guard !disk.isDead else { throw .ioError }
         guard inode(name)?.isDirectory != true else { throw .isDirectory }
         guard disk.state.withLock({ $0.names.removeValue(forKey: prefix + name) }) != nil else {
@@ -103,7 +103,7 @@ final class SimulatedDirectory: VaultDirectory {
 
     private func inode(_ name: String) -> SimulatedDisk.Inode? { disk.inode(prefix + name) }
 
-    /// Whether a name of the disk is one of this directory.
+    /// Whether a name on the disk belongs to this directory.
     private func isMember(_ name: String) -> Bool {
         name.hasPrefix(prefix) && !name.utf8.dropFirst(prefix.utf8.count).contains(UInt8(ascii: "/"))
     }

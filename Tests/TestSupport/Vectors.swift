@@ -3,7 +3,7 @@ internal import FoundationEssentials
 
 /// Files of Tests/Vectors.
 public enum Vectors {
-    /// Found from this source file: the vectors are no resource of the product.
+    /// The path of the vectors, found from this source file: the product does not include them.
     public static var directory: String {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors")
             .path()
@@ -24,7 +24,7 @@ public enum Vectors {
         return names.filter { $0.hasSuffix(suffix) }.sorted().map { folder + "/" + $0 }
     }
 
-    /// What Scripts/fuzz once found.
+    /// Inputs that Scripts/fuzz found in earlier runs.
     public static func fuzzCases(_ target: String) throws -> [[UInt8]] {
         try names("../Fuzzing/Cases/" + target, suffix: "").filter { !$0.hasSuffix(".gitkeep") }.map(bytes)
     }
@@ -39,7 +39,7 @@ public enum Vectors {
         return table
     }
 
-    /// Whether this run writes the generated vectors anew instead of comparing with them.
+    /// Whether this run rewrites the generated vectors instead of comparing with them.
     public static var isWriting: Bool { ProcessInfo.processInfo.environment["VAULT_WRITE_VECTORS"] != nil }
 }
 
@@ -50,7 +50,7 @@ extension Substring {
 }
 
 extension [UInt8] {
-    /// The bytes that two hexadecimal digits each stand for.
+    /// Decodes pairs of hexadecimal digits to bytes.
     public init(hexadecimal text: String) {
         var digits: [UInt8] = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
         if digits.count % 2 != 0 { digits.removeLast() }

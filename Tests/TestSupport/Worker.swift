@@ -3,8 +3,8 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// Work on a thread of its own: what waits for another client must not take one of the few threads that all tests
-/// share.
+/// Work on a thread of its own, since work that waits for another client must not occupy a thread of the pool shared by
+/// all tests.
 package final class Worker<R: Sendable>: Sendable {
     private let result = Mutex<Result<R, any Error>?>(nil)
     private let end = DispatchSemaphore(value: 0)
@@ -17,15 +17,15 @@ package final class Worker<R: Sendable>: Sendable {
         }.start()
     }
 
-    /// Waits for the end.
+    /// Waits for the end and returns the result.
     package func value() throws -> R {
         end.wait()
         return try result.withLock { $0 }?.get() ?? { throw CancellationError() }()
     }
 }
 
-/// Runs a body so many times at once. Each has a thread of its own: Dispatch's own way would take those that all tests
-/// share, and what the body waits for may need one.
+/// Runs a body `count` times concurrently, each on a thread of its own: Dispatch would use the pool shared by all
+/// tests, and the event that the body waits for may need a thread of the pool.
 package func atOnce(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
     let workers = (0..<count).map { number in Worker { try body(number) } }
     for worker in workers { try worker.value() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift's Mutex waits inside the standard library, which the thread sanitizer does not see into: whoever got the lock
-// after a wait would seem not to have it. The linker's --wrap brings the calls by here.
+// Swift's Mutex waits inside the standard library, which is not instrumented: to the thread sanitizer, a thread that
+// acquired the lock after a wait does not hold it. The linker's --wrap redirects the calls to these functions.
 #if __has_feature(thread_sanitizer)
 #include <stdbool.h>
 #include <stdint.h>

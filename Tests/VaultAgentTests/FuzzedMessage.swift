@@ -8,8 +8,8 @@ import VaultStorage
 
 @testable import VaultAgent
 
-/// What both sides of the agent's socket parse. Whatever is accepted is written again byte for byte, and nothing else
-/// ever comes of an input.
+/// Parsers of both sides of the agent's socket. An accepted input is encoded again to the same bytes; every other input
+/// is refused.
 enum FuzzedMessage {
     static var seeds: [[UInt8]] {
         get throws {
@@ -17,7 +17,7 @@ enum FuzzedMessage {
         }
     }
 
-    /// Every type of message that there is a seed of.
+    /// The message types that have a seed.
     static let types: [any AgentMessage.Type] = {
         guard let messages = try? messages else { return [] }
         return Dictionary(messages.map { (type(of: $0).kind, type(of: $0)) }) { first, _ in first }.map(\.value)

@@ -117,7 +117,7 @@ struct MessageTests {
             head += [Frame.version, kind, 0, 0, 1, 0, 0, 0]
             #expect(throws: MessageError.invalid) { try FailureReply(parse(head + body)) }
         }
-        // What goes with a code has to mean something too.
+        // The argument of a code must be valid as well.
         for body: [UInt8] in [
             [13, 0, 0], [13, 0, 8], [55, 0, 99], [57, 0, 5], [59, 0, 0], [59, 0, 14], [60, 0, 1, 0, 0, 0, 0x78],
             [86, 0, 5],

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultAgent
 
-/// Who serves a vault, for every state of an agent and everything that a process may have to unlock it with.
+/// The choice of the process that serves a vault, for every state of an agent and every means of unlocking.
 struct VaultFinderTests {
     private typealias Means = VaultFinder.Means
 

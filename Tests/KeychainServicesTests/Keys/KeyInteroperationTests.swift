@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import VaultFormat
 
-/// Both directions with other programs: the openssl command, and Python's cryptography.
+/// Interoperation in both directions with the openssl command and Python's cryptography.
 struct KeyInteroperationTests {
     private static let message = Data("a message".utf8)
 
@@ -134,7 +134,7 @@ struct KeyInteroperationTests {
         #expect(
             SecKeyVerifySignature(
                 other, .rsaSignatureMessagePKCS1v15SHA256, Self.message as CFData, theirs as CFData, nil))
-        // A key of openssl's own, which becomes one here: its SubjectPublicKeyInfo does too.
+        // A key of openssl's, imported here along with its SubjectPublicKeyInfo.
         try Self.run("openssl", ["genrsa", "-traditional", "-out", path("theirs.pem"), "2048"])
         let bytes = try Self.run("openssl", ["rsa", "-in", path("theirs.pem"), "-traditional", "-outform", "DER"])
         let made = try #require(KeyVectors.key(bytes, isRSA: true, isPrivate: true))
@@ -148,7 +148,7 @@ struct KeyInteroperationTests {
         for (name, length) in [("prime256v1", 32), ("secp384r1", 48), ("secp521r1", 66)] {
             try Self.run("openssl", ["ecparam", "-name", name, "-genkey", "-noout", "-out", path])
             let bytes = Array(try Self.run("openssl", ["ec", "-in", path, "-outform", "DER"]))
-            // ECPrivateKey (RFC 5915): the number is an OCTET STRING, and the point ends it.
+            // ECPrivateKey (RFC 5915): the number is an OCTET STRING; the public point comes last.
             var reader = DERReader(bytes.span)
             let content = reader.take(DERTag.sequence, of: bytes.span)
             reader = DERReader(try #require(content))

@@ -7,7 +7,8 @@ import VaultCrypto
 @testable import KeychainServices
 
 struct KeyMemoryTests {
-    /// What would be left of a number: its bytes in either order, since libcrypto's numbers begin with the lowest.
+    /// Markers for a number's possible remains: the bytes in either order, since libcrypto stores numbers
+    /// little-endian.
     private static func marks(_ number: borrowing SecretBytes) -> [SecretMarker] {
         [SecretMarker(of: number), SecretMarker(of: number, isReversed: true)]
     }
@@ -19,7 +20,7 @@ struct KeyMemoryTests {
                 do {
                     let bytes = try AsymmetricKey.make(curve: curve, bits: Int(curve.rawValue))
                     marks = Self.marks(try bytes.copy(of: curve.pointLength..<bytes.count))
-                    // The control: what is held is found.
+                    // The control: the search finds a key that is held.
                     guard try marks[0].occurrencesInMemory() == 1 else { exit(10) }
                     guard let key = SecKey.privateKey(Secret(bytes), isRSA: false), let other = key.publicKey else {
                         exit(11)
@@ -45,8 +46,8 @@ struct KeyMemoryTests {
             var marks: [SecretMarker] = []
             do {
                 let numbers = try AsymmetricKey.make(curve: nil, bits: 1024)
-                // The private exponent, the primes, the two exponents and the coefficient; the primes and what is made
-                // of them fill half of their place.
+                // The private exponent, the primes, the two exponents and the coefficient. The primes and the numbers
+                // derived from them fill half of their field.
                 for (index, start) in [(2, 0), (3, 64), (4, 64), (5, 64), (6, 64), (7, 64)] {
                     marks += Self.marks(try numbers.copy(of: index * 128 + start..<(index + 1) * 128))
                 }
@@ -89,7 +90,7 @@ struct KeyMemoryTests {
             try atOnce(64) { _ in
                 for _ in 0..<10 where isWrong() { exit(10) }
             }
-            // What was signed in both must not have the same random number: it would give the key away.
+            // Signatures made in parent and child must use different nonces; a reused nonce reveals the key.
             let signatures = (0..<2).map { _ in SecKeyCreateSignature(key, .ecdsaSignatureMessageX962SHA256, data, nil)
             }
             guard signatures[0] != nil, signatures[0] != signatures[1] else { exit(11) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeychainServices
 
-/// What concerns the whole process: the library that does the work, and how it fails without it.
+/// Properties of the whole process: loading libcrypto, and failing without it.
 struct KeyProcessTests {
     private static func isLoaded() throws -> Bool {
         let maps = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd() ?? Data()

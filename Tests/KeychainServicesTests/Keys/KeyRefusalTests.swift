@@ -68,7 +68,7 @@ struct KeyRefusalTests {
             zero[index] = []
             #expect(Self.status(Self.key(zero), isRSA: true, isPrivate: true) == -50)
         }
-        // The primes the other way round, without what is made of them.
+        // The primes swapped, with the values derived from them left in place.
         #expect(
             Self.status(
                 Self.key([0, 1, 2, 4, 3, 5, 6, 7].map { numbers[$0] }), isRSA: true, isPrivate: true) == -50)
@@ -90,11 +90,11 @@ struct KeyRefusalTests {
             #expect(Self.status(Self.key(numbers, version: nil), isRSA: true, isPrivate: false) == -50)
         }
         #expect(Self.status(Self.key([modulus, [3]], version: nil), isRSA: true, isPrivate: false) == nil)
-        // Of 512 bits: small, and Apple's.
+        // A 512-bit modulus: the smallest size, also on Apple's systems.
         let small = [UInt8](modulus[64...])
         let exact = [small[0] | 0x80] + small.dropFirst()
         #expect(Self.status(Self.key([exact, [3]], version: nil), isRSA: true, isPrivate: false) == nil)
-        // A negative number, one with a zero byte too many, and text.
+        // A negative number, a number with a superfluous zero byte, and text.
         #expect(Self.status([0x30, 6, 2, 1, 0x81, 2, 1, 3], isRSA: true, isPrivate: false) == -50)
         let padded = [0x30, 0x81, 0x88, 2, 0x81, 0x82, 0, 0] + modulus + [2, 1, 3]
         #expect(Self.status(padded, isRSA: true, isPrivate: false) == -50)
@@ -134,7 +134,7 @@ struct KeyRefusalTests {
             #expect(failure.userInfo["NSDescription"] as? String == failure.localizedDescription)
             #expect(!SecKeyIsAlgorithmSupported(key, .sign, algorithm))
         }
-        // A private RSA key verifies nothing: Apple's says that it can, and fails.
+        // A private RSA key verifies nothing. Apple's call reports support, and then verification fails.
         #expect(!SecKeyIsAlgorithmSupported(rsa, .verify, .rsaSignatureMessagePSSSHA256))
         #expect(!SecKeyIsAlgorithmSupported(curve, .verify, .ecdsaSignatureMessageX962SHA256))
     }

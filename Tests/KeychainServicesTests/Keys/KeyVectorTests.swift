@@ -33,7 +33,7 @@ import VaultCrypto
             } else if row.flags.contains("InvalidPkcs1Padding")
                 || row.algorithm == .rsaEncryptionPKCS1 && row.input.count < SecKeyGetBlockSize(key)
             {
-                // A shorter ciphertext is a number with zero bytes before it.
+                // A shorter ciphertext is the number without its leading zero bytes.
                 let again = SecKeyCreateDecryptedData(key, row.algorithm, row.input as CFData, nil) as Data?
                 #expect(text != nil && text == again, "\(file) \(row.number)")
             } else {
@@ -49,7 +49,7 @@ import VaultCrypto
             let shared = peer.flatMap {
                 SecKeyCopyKeyExchangeResult(key, row.algorithm, $0, [:] as CFDictionary, nil) as Data?
             }
-            // Compressed points are what "acceptable" is about.
+            // Rows marked "acceptable" use compressed points, which are refused.
             #expect(shared == (row.result == "valid" ? row.output : nil), "\(file) \(row.number)")
         }
     }
@@ -126,7 +126,7 @@ import VaultCrypto
 }
 
 extension KeyVectors {
-    /// The files of Wycheproof's whose names begin with one of these.
+    /// Wycheproof files whose names begin with one of `names`.
     static func files(_ names: String...) throws -> [String] {
         let files = Vectors.names("keys/wycheproof", suffix: ".txt").map { String($0.dropFirst("keys/".count)) }
         let found = files.filter { file in names.contains { file.hasPrefix("wycheproof/" + $0) } }

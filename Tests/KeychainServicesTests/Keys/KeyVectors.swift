@@ -3,7 +3,7 @@ import Foundation
 import KeychainServices
 import TestSupport
 
-/// A file of known answers: algorithms, keys, and rows that belong to those above them.
+/// A file of known answers: algorithms, keys, and rows that use the algorithm and key above them.
 struct KeyVectors {
     struct Row {
         let algorithm: SecKeyAlgorithm
@@ -43,7 +43,7 @@ struct KeyVectors {
     }
 }
 
-/// A file of the constructions' known answers.
+/// A file of known answers for the constructions.
 struct ConstructionVectors: Decodable {
     struct Ciphertext: Decodable {
         let algorithm: String

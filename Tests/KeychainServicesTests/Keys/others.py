@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Does with a key what Python's cryptography does with it: lines of words in, hexadecimal out.
+# Runs operations of Python's cryptography on a key: lines of words in, hexadecimal out.
 import sys
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -22,7 +22,7 @@ def private(data):
 def public(data):
     if data[0] == 4:
         return ec.EllipticCurvePublicKey.from_encoded_point(CURVES[len(data)], data)
-    # PKCS#1 is read as the key of a SubjectPublicKeyInfo.
+    # Wraps PKCS#1 in a SubjectPublicKeyInfo, the form that the library reads.
     bits = bytes([3, 0x82]) + (len(data) + 1).to_bytes(2, "big") + b"\0" + data
     head = bytes.fromhex("300d06092a864886f70d0101010500")
     return load_der_public_key(b"\x30\x82" + (len(head) + len(bits)).to_bytes(2, "big") + head + bits)
