@@ -251,7 +251,7 @@ public final class SimulatedDisk: VaultFileSystem {
         return fate
     }
 
-    /// Performs the operation's check: returns to let the operation happen, or throws to stop it.
+    /// Returns if the operation may happen; otherwise throws its error.
     func pass(_ step: Step) throws(Errno) {
         switch decide(step) {
         case .done: return

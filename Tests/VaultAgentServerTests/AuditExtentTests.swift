@@ -8,7 +8,7 @@ import VaultCrypto
 
 @testable import VaultAgentServer
 
-/// How far a log goes, without its lines being read.
+/// The extent of an audit log, found without parsing its lines.
 struct AuditExtentTests {
     private static func line(_ text: String, _ digit: Character = "a") -> String {
         "{\(text),\"mac\":\"\(String(repeating: digit, count: 64))\"}\n"
@@ -28,7 +28,7 @@ struct AuditExtentTests {
             ("", 0, nil, false), ("half", 0, nil, false), (Self.line("\"n\":1", "b"), 1, 0xbb, false),
             (lines, 2, 0xcc, true), (lines + "half\"v\":", 2, 0xcc, true), (lines + "\n", 3, nil, true),
             (lines + "no MAC\n", 3, nil, true), (lines + Self.line("\"n\":3", "x"), 3, nil, true),
-            // What stands in a value is no member.
+            // Text inside a string value is not a member.
             (Self.line("\"executable\":\"/bin/\\\"v\\\":2\""), 1, 0xaa, false),
         ] as [(String, Int, UInt8?, Bool)] {
             let found = try extent(Array(log.utf8))

@@ -91,7 +91,7 @@ struct AuditTests {
         all.findsIdentities = true
         try client.update(matching: all, with: ItemChanges(attributes: [.label: "new"]))
         #expect(try last() == [true, true, true, true])
-        // The key stays for the other certificate.
+        // The key stays, for the other certificate.
         let found = try client.copyMatching(all)
         var one = all
         one.persistentReference = Array("idnt".utf8) + (try #require(found[0].record?.persistentReference)).dropFirst(4)
@@ -235,7 +235,7 @@ struct AuditTests {
             let log = AuditLog(in: directory.path) { Date() }
             try log.begin(vault)
             try log.note(.lock, by: caller)
-            // Only one at a time goes on with a chain.
+            // Only one process at a time may continue a chain.
             #expect(throws: VaultError.storage(.busy)) { try AuditLog(in: directory.path) { Date() }.begin(vault) }
         }
         let file = try FileHandle(forWritingTo: URL(filePath: path.string))

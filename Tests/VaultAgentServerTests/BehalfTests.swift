@@ -8,9 +8,9 @@ import Vault
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// A door speaks for other processes: each gets what both may, and only as long as it is there.
+/// A door speaks for other processes: each gets the intersection of both rights, and only while the process exists.
 struct BehalfTests {
-    /// An agent with rules for the process behind the door, and for the test, which is the door.
+    /// Starts an agent with rules for the process behind the door and for the test, which is the door.
     private static func agent(behind: String? = nil, door: String? = nil) throws -> TestAgent {
         try TestAgent { settings in
             let path = settings.vault.removingLastComponent().appending("policy.json")
@@ -20,7 +20,7 @@ struct BehalfTests {
         }
     }
 
-    /// The process behind the door descends from the test, so that its own rule comes first.
+    /// Returns the rules. The process behind the door descends from the test, so its own rule must come first.
     private static func rules(behind: String?, door: String?) throws -> String {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         let rules = [
@@ -60,7 +60,7 @@ struct BehalfTests {
         #expect(Self.isRefused(behalf, by: agent))
         #expect(
             Self.isRefused(try #require(Behalf(process: .max, startTime: behalf.startTime, sandbox: nil)), by: agent))
-        // The kernel keeps the number and the start of a child that its parent has not waited for.
+        // The kernel keeps the id and the start time of a child until its parent waits for the child.
         let parent = try OtherProcess(
             """
             my $child = fork; exit 0 if !$child; my $state = ''; \
@@ -165,7 +165,7 @@ struct BehalfTests {
             for group in ["a", "b", "c", "default", "x"] {
                 #expect(allows(both, group) == (allows(one, group) && allows(other, group)), "\(one) \(other) \(group)")
             }
-            // Who is confined stays so, also to all groups.
+            // A confined client stays confined, even if to all groups.
             #expect((both.groups == nil) == (one.groups == nil && other.groups == nil))
             #expect(other.limited(to: one).access == both.access)
         }
@@ -236,7 +236,7 @@ struct BehalfTests {
         let status = try client.status()
         #expect(status.groups == ["app"] && status.hasRules)
         #expect(try own.status().groups == nil)
-        // The connection of a watch is another one.
+        // A watch uses another connection.
         let named = try agent.client(["*"], behalf: process.behalf)
         var changes = named.changes(matching: Query(.genericPassword), from: nil).makeAsyncIterator()
         try await own.add(.generic("unseen"))
@@ -274,7 +274,7 @@ struct BehalfTests {
         #expect(throws: VaultError.accessGroupDenied) {
             try agent.client(["default"], behalf: process.behalf).copyMatching(Query(.genericPassword))
         }
-        // A sandbox that does not say whose it is.
+        // A sandbox that names no application.
         try sandbox.write(Array("[Instance]\n".utf8), to: ".flatpak-info")
         #expect(try agent.client(["*"], behalf: process.behalf).greeting.access == .none)
     }

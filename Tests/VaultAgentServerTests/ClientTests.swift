@@ -6,7 +6,7 @@ import Vault
 import VaultAgent
 import VaultCrypto
 
-/// A client of an agent is a vault like any other.
+/// A client of an agent behaves like any vault.
 struct ClientTests {
     @Test func `a request that finds the vault locked is made again once the program has unlocked it`() throws {
         let agent = try TestAgent()
@@ -21,7 +21,7 @@ struct ClientTests {
         try client.add(.generic("mail", "s3cret"))
         #expect(asked.withLock { $0 } == 1)
         #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
-        // That was once.
+        // The unlock callback runs once only.
         try client.lock()
         #expect(throws: VaultError.locked) { try client.copyMatching(Query(.genericPassword)) }
         client.whenLocked = { _ throws(VaultError) in throw .cancelled }

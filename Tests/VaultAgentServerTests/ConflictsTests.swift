@@ -9,7 +9,7 @@ import VaultFormat
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// What two devices wrote at once, through an agent.
+/// Conflicting changes of two devices, through an agent.
 struct ConflictsTests {
     @Test func `an agent shows what there is to choose from, and keeps what is chosen`() throws {
         let pair = try Pair()

@@ -6,14 +6,14 @@ import Testing
 import Vault
 import VaultAgent
 
-/// A door that offers to ask people, and a test that says what they answer.
+/// A door that offers to ask people; the test supplies their answers.
 final class FakeDoor: Sendable {
     let client: AgentClient
     private let call = AgentCall()
     private let heard = Mutex<[QuestionEvent]>([])
     private let waiting = DispatchSemaphore(value: 0)
 
-    /// Returns when the agent has heard the offer.
+    /// Offers to ask, and returns when the agent has registered the offer.
     init(_ client: AgentClient) {
         self.client = client
         let begun = DispatchSemaphore(value: 0)
@@ -31,7 +31,7 @@ final class FakeDoor: Sendable {
 
     func leave() { call.end() }
 
-    /// The next that it hears.
+    /// Waits for the next event from the agent.
     func next() throws -> QuestionEvent {
         try #require(waiting.wait(timeout: Patience.deadline) == .success)
         return heard.withLock { $0.removeFirst() }
@@ -47,7 +47,7 @@ final class FakeDoor: Sendable {
     func answer(_ question: PersonQuestion, _ answer: PersonAnswer) throws { try client.answer(question.id, answer) }
 }
 
-/// A call that waits, on a thread of its own.
+/// A blocking call, on a thread of its own.
 final class Waiting<R: Sendable>: Sendable {
     private let result = Mutex<Result<R, VaultError>?>(nil)
     private let done = DispatchSemaphore(value: 0)

@@ -9,7 +9,7 @@ import VaultSync
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// What an agent says of a fleet, on its way to the command.
+/// The encoding of an agent's report on a fleet.
 struct FleetLookTests {
     private static var full: FleetLook {
         let devices = [

@@ -10,7 +10,7 @@ import VaultCrypto
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Programs that ask a person again and again, and those that take every turn.
+/// Programs that ask a person repeatedly, and programs that queue for every turn.
 struct InsistingTests {
     private func ask(_ client: AgentClient) -> Waiting<AgentClient> {
         Waiting { () throws(VaultError) in try client.attended(reason: nil) }
@@ -34,7 +34,7 @@ struct InsistingTests {
             let asker = ask(try agent.client())
             try door.answer(try door.question(), answer)
             #expect(throws: VaultError.self) { try asker.get() }
-            // Nor on another connection, nor when the last moment has not passed.
+            // The pause also applies to other connections, and until its last moment.
             for _ in 0..<20 {
                 #expect(throws: VaultError.cancelled) { try agent.client().attended(reason: "again") }
             }
@@ -43,7 +43,7 @@ struct InsistingTests {
             #expect(!door.hasHeard)
             agent.clock.pass(.seconds(1))
         }
-        // A yes is the end of that.
+        // An approval resets the pause.
         for answer in [PersonAnswer.passphrase(agent.passphrase), .dismissed, .passphrase(agent.passphrase)] {
             let asker = ask(try agent.client())
             try door.answer(try door.question(), answer)
@@ -125,7 +125,7 @@ struct InsistingTests {
         now += .seconds(7200)
         refusals.note(unit, at: now)
         #expect(!refusals.isResting(unit, at: now + .seconds(30)))
-        // A program that starts others without end pushes out what is over the soonest.
+        // A program that starts processes without end evicts the entries that expire first.
         for number in 0..<1100 as Range<Int32> {
             refusals.note([.process(number, startTime: 0)], at: now + .milliseconds(Int(number)))
         }
@@ -135,7 +135,7 @@ struct InsistingTests {
 
     // MARK: Turns
 
-    /// Turns, and which clients have heard what.
+    /// The turns, and the order in which clients were called.
     private final class Line: Sendable {
         let turns = Turns { true }
         let heard = Mutex<[String]>([])
@@ -167,7 +167,7 @@ struct InsistingTests {
         let line = Line()
         for number in 0...Turns.mostWaiting { line.wait("a\(number)", of: 1) }
         #expect(line.all == ["a0"])
-        // Each takes the newest of those of the process that has most.
+        // Each newcomer evicts the newest client of the process that holds the most places.
         line.wait("b0", of: 2)
         line.wait("c0", of: 3)
         line.wait("b1", of: 2)
@@ -190,7 +190,7 @@ struct InsistingTests {
         connections[0].send(TurnRequest(), 2)
         #expect(try connections[0].reply() is StatusReply)
         for connection in connections.dropFirst() { connection.send(TurnRequest(), 2) }
-        // The others wait, whichever of them came last.
+        // All other clients wait; the order of their arrival is not fixed.
         var waiting = connections.dropFirst().map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         #expect(poll(&waiting, nfds_t(waiting.count), 60_000) == 1)
         let index = try #require(waiting.firstIndex { $0.revents != 0 })

@@ -5,12 +5,12 @@ import Vault
 import VaultAgent
 import VaultCrypto
 
-/// What an agent gives and does while it is locked, by what the items have, and what it goes on with afterwards.
+/// The items that a locked agent serves and the changes that it accepts, by class, and its state after unlocking.
 struct LockedItemTests {
     private let boot = Query(.genericPassword, service: "boot")
     private let mail = Query(.genericPassword, service: "mail")
 
-    /// An item that is readable after the first unlock, and one that is while unlocked.
+    /// Adds an item that is readable after the first unlock, and an item that is readable only while unlocked.
     private func client(
         of agent: TestAgent, _ change: (inout Item) throws -> Void = { _ in }
     ) throws -> AgentClient {
@@ -102,7 +102,7 @@ struct LockedItemTests {
         try client.lock()
         #expect(try client.copyMatching(mail).first?.openedSecret()?.text == "secret")
         #expect(throws: VaultError.locked) { try client.copyMatching(boot) }
-        // Nor does the locked agent seal anything under a class that it has no key of.
+        // A locked agent cannot seal an item under a class whose key it lacks either.
         #expect(throws: VaultError.locked) {
             try client.update(matching: mail, with: ItemChanges(attributes: [.accessible: "ak"]))
         }
@@ -120,7 +120,7 @@ struct LockedItemTests {
         try beside.lock()
         try client.unlock(with: .passphrase(agent.passphrase))
         #expect(try client.copyMatching(mail).first?.openedSecret()?.text == "beside")
-        // The backup takes the vault's place under the agent, which goes on with it.
+        // A restored backup replaces the vault under the agent, which continues with the backup.
         try client.set(.generic("mail", "later"))
         beside.close()
         try LockedVault(at: copy, environment: agent.environment).restore(

@@ -106,7 +106,7 @@ struct LockingTests {
         #expect(agent.clock.waited == [.milliseconds(100), .milliseconds(200)])
         try client.unlock(with: .passphrase(agent.passphrase))
         #expect(throws: VaultError.storage(.wrongPassphrase)) { try client.unlock(with: wrong) }
-        // Still unlocked: who types a wrong passphrase locks nobody out.
+        // Still unlocked: a wrong passphrase does not lock out other clients.
         #expect(try client.status().state == .unlocked)
         #expect(agent.clock.waited.count == 3)
     }
@@ -169,7 +169,7 @@ struct LockingTests {
         try agent.directory.write(content, to: "v.vault")
         try LinuxFileSystem.restrict(agent.path)
         #expect(try client.copyMatching(Query(.genericPassword)).count == 1)
-        // Another vault in its place: its keys are of no use.
+        // Another vault takes the path; the agent's keys do not open it.
         try FileManager.default.removeItem(atPath: agent.path.string)
         let other = try Vault.create(
             at: agent.path, passphrase: .of("other"), cost: .weakest, environment: agent.environment,

@@ -8,7 +8,7 @@ import VaultFormat
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// The table of messages is one: what the agent takes and answers is what its documentation says.
+/// The agent's requests and replies match the table in its documentation.
 struct MessageTableTests {
     private static let replies: [any AgentReply.Type] = [
         DoneReply.self, FailureReply.self, StatusReply.self, CountReply.self, ItemsReply.self, SecretReply.self,
@@ -16,7 +16,7 @@ struct MessageTableTests {
         SyncReply.self, TicketReply.self, QuestionReply.self, ConflictReply.self,
     ]
 
-    /// The rows of the table: number, message, answered by.
+    /// The rows of the table: number, message, reply.
     private static var documented: [[String]] {
         get throws {
             let file = URL(filePath: #filePath).deletingLastPathComponent().appending(

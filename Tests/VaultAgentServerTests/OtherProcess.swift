@@ -7,16 +7,16 @@ import VaultAgent
 
 @testable import VaultAgentServer
 
-/// A process for which a door may speak. It runs until it is told to end, or the test does.
+/// A process that a door can speak for. The process runs until `end()` or the end of the test.
 final class OtherProcess {
     static let program = "/usr/bin/perl"
 
     private let process = Process()
     private let input = Pipe()
-    /// What it has said when it was ready.
+    /// The line that the process printed when ready.
     let said: String
 
-    /// - Parameter first: what it does before it is ready, in Perl; it may print one line.
+    /// - Parameter first: Perl code that runs before the process is ready and may print one line.
     init(_ first: String = "print 'ready'") throws {
         process.executableURL = URL(filePath: Self.program)
         process.arguments = ["-e", "$| = 1; \(first); print \"\\n\"; readline"]
@@ -43,16 +43,16 @@ final class OtherProcess {
         return try #require(Behalf(process: id, startTime: startTime, sandbox: nil))
     }
 
-    /// Returns when it has ended, and nothing of it is left.
+    /// Kills the process and waits until it is reaped.
     func end() {
-        // A thread that starts a process may block all other signals, and the process then does too.
+        // A thread that starts a process may block every other signal, and the child inherits the mask.
         if process.isRunning { kill(id, SIGKILL) }
         process.waitUntilExit()
     }
 }
 
 extension ClientProcess {
-    /// The process with all that is to be seen of it.
+    /// The process with everything that the agent can see of it.
     func looked(_ handle: ProcessHandle = .unheld) -> ClientProcess {
         let found = Mutex(self)
         let done = DispatchSemaphore(value: 0)

@@ -14,7 +14,7 @@ import VaultStorage
 @testable import VaultAgentServer
 @testable import VaultSync
 
-/// Random bytes as ever; a sync that puts a record somewhere can be held up meanwhile, with the vault let go.
+/// System randomness that can block a sync while it stores a record and does not hold the vault.
 final class Gate: RandomSource {
     private let isArmed = Atomic(false)
     private let entered = DispatchSemaphore(value: 0)
@@ -22,7 +22,7 @@ final class Gate: RandomSource {
     private let system = SystemRandom()
 
     func fill(_ bytes: inout MutableSpan<UInt8>) {
-        // The name of an unfinished file.
+        // The sync draws the name of a temporary file.
         if bytes.count == 8, isArmed.exchange(false, ordering: .relaxed) {
             entered.signal()
             opened.wait()
@@ -39,7 +39,7 @@ final class Gate: RandomSource {
     func open() { opened.signal() }
 }
 
-/// An agent whose vault belongs to a fleet, and another device of it.
+/// An agent whose vault belongs to a fleet, and another device of that fleet.
 final class Pair {
     let agent: TestAgent
     let gate = Gate()
@@ -72,7 +72,7 @@ final class Pair {
         try sync()
     }
 
-    /// Of the other device.
+    /// Syncs the other device.
     func sync() throws {
         for outcome in try fleet.sync() {
             if let error = outcome.error { throw error }

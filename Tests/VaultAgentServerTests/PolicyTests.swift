@@ -68,7 +68,7 @@ struct PolicyTests {
         let gone = ClientProcess.own.looked(.ended)
         #expect(gone.isUnknown && policy.needsMore(of: gone))
         #expect(try !AccessPolicy(nil).needsMore(of: gone))
-        // Rules may come while a client waits for its first answer.
+        // Rules may arrive while a client waits for its first reply.
         let unlooked = ClientProcess(id: 1, user: 1)
         #expect(policy.rights(of: unlooked, through: nil) == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/app"), through: unlooked) == .none)
@@ -88,7 +88,7 @@ struct PolicyTests {
             #expect(rights(name, ["/usr/bin/robot"]).access == .injectOnly)
             #expect(rights(name, ["", "/bin/sh"]) == .none)
         }
-        // Without such a rule nobody has to be told apart.
+        // Without a rule on executables, no process has to be identified.
         let other = try Self.policy("{\"rules\": [{\"unit\": \"x.service\", \"access\": \"none\"}]}")
         #expect(other.rights(of: Self.process(nil, name: "robot"), through: nil) == .all)
     }
@@ -105,7 +105,7 @@ struct PolicyTests {
             #expect(try rights(app, rules) == Rights(access: .full, groups: AccessGroups([app])))
             #expect(try rights("", rules) == .none && rights("*", rules) == .none)
             #expect(try rights(nil, rules) == .all)
-            // What both see counts, and what they do not agree on is nothing.
+            // The rights need the agreement of both observations; a contradiction gives no rights.
             #expect(try rights(app, rules, seen: app) == Rights(access: .full, groups: AccessGroups([app])))
             #expect(try rights("org.example.Other", rules, seen: app) == .none)
             #expect(try rights("", rules, seen: app) == .none && rights(app, rules, seen: "") == .none)
@@ -114,13 +114,13 @@ struct PolicyTests {
         #expect(
             try rights(app, "{\"flatpak\": \"\(app)\", \"groups\": [\"shared\"]}")
                 == Rights(access: .full, groups: ["shared"]))
-        // A rule that is not about the application leaves it in its sandbox.
+        // A rule that does not name the application leaves the client in its sandbox.
         let wide = "{\"cgroup\": \"/a.scope\", \"access\": \"inject-only\"}"
         for (told, seen) in [(app, nil), (app, app), (nil, app)] as [(String?, String?)] {
             #expect(try rights(told, wide, seen: seen) == Rights(access: .injectOnly, groups: AccessGroups([app])))
         }
         #expect(try rights("*", wide) == .none && rights("", wide) == .none)
-        // A door cannot make a program another one that may do more.
+        // A door cannot raise a program's rights by giving it another identity.
         let both = "{\"flatpak\": \"\(app)\"}, {\"cgroup\": \"/a.scope\", \"access\": \"none\"}"
         #expect(try rights(app, both) == .none)
     }
@@ -132,7 +132,7 @@ struct PolicyTests {
             #expect(policy.rights(of: process, through: nil) == .all)
             process.hidesItsSandbox = true
             #expect(policy.rights(of: process, through: nil) == rights)
-            // Behind a door the door has looked.
+            // For a client behind a door, the door's own observation counts.
             #expect(policy.rights(of: process, through: Self.process("/usr/bin/vault")) == .all)
         }
     }
@@ -178,7 +178,7 @@ struct PolicyTests {
         }
         #expect(rights("org.example.App", none) == Rights(access: .full, groups: ["org.example.App"]))
         #expect(rights(nil, none) == .all)
-        // Without a door there is no more and no less than before.
+        // Without a door the rights are the same as before.
         #expect(rights("org.example.App", none, door: nil) == .all)
         let ruled = try Self.policy(
             """
@@ -226,7 +226,7 @@ struct PolicyTests {
         #expect(try AccessPolicy(path).isEmpty)
     }
 
-    /// An agent with a rule for the very process that runs the test.
+    /// Starts an agent with a rule for the process that runs the test.
     private static func agent(_ rule: String) throws -> TestAgent {
         try TestAgent { settings in
             let path = settings.vault.removingLastComponent().appending("policy.json")
@@ -255,7 +255,7 @@ struct PolicyTests {
         #expect(policy.rights(of: Self.process(behind)).access == .none)
         #expect(policy.rights(of: Self.process("/usr/bin/perl")).access == .injectOnly)
         #expect(policy.missingExecutables == ["/nowhere/at/all"])
-        // An upgrade that turns the link makes the rule another one.
+        // An upgrade that redirects the symbolic link changes the rule's executable.
         try directory.write(
             Array("{\"rules\": [{\"executable\": \"\(link)\", \"access\": \"none\"}]}".utf8), to: "turned.json")
         let file = directory.path.appending("turned.json")
@@ -284,7 +284,7 @@ struct PolicyTests {
         try client.unlock(with: .passphrase(agent.passphrase))
         #expect(throws: VaultError.agent(.refused)) { try agent.client().add(.generic("t")) }
         #expect(reports.withLock { $0.contains { $0.contains("/gone") } })
-        // What is not understood is no reason to let anybody do more.
+        // A policy that cannot be parsed grants no additional rights.
         try agent.directory.write(Array("{".utf8), to: "policy.json")
         try client.lock()
         try? agent.client().unlock(with: .passphrase(agent.passphrase))
@@ -329,7 +329,7 @@ struct PolicyTests {
         for group in ["app", "shared", "private"] {
             try vault.add(Item(.genericPassword(service: group), attributes: [.accessGroup: .string(group)]))
         }
-        // Nobody has named groups: a program's own one gives way.
+        // The caller named no groups, so the rule's groups replace the program's default group.
         let client = try agent.unlocked(nil)
         #expect(try client.copyMatching(Query(.genericPassword)).count == 2)
         #expect(try client.add(.generic("new"))[.accessGroup] == "app")

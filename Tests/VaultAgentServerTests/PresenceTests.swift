@@ -10,7 +10,7 @@ import VaultCrypto
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Items that a person has to allow the reading of, behind an agent that enforces it.
+/// Items that need a person's consent for reading, behind an agent that enforces the consent.
 struct PresenceTests {
     private let query = Query(.genericPassword, service: "s")
 
@@ -57,7 +57,7 @@ struct PresenceTests {
         #expect(try own.failure() == .storage(.wrongPassphrase))
         own.send(AuthenticateRequest(reason: nil, passphrase: agent.passphrase), 3)
         let ticket = try #require(try own.reply() as? TicketReply).value
-        // Not without being shown.
+        // A ticket has no effect until presented.
         own.send(CopyMatchingRequest(query), 4)
         #expect(try own.failure() == .presenceRequired)
         for ticket in [ticket, .random(SeededRandom("made up"))] {
@@ -92,7 +92,7 @@ struct PresenceTests {
         try door.answer(try door.question(), answer)
         #expect(throws: error) { try asker.get() }
         agent.clock.pass(.seconds(30))
-        // The turn has been given back.
+        // The turn was returned.
         let next = ask(try agent.client())
         try door.answer(try door.question(), .passphrase(agent.passphrase))
         #expect(try next.get().copyMatching(query).count == 1)
@@ -161,13 +161,13 @@ struct PresenceTests {
 
     @Test func `who is no door is not told of questions and answers none`() throws {
         let agent = try agent()
-        // A door that speaks for another process is that process here.
+        // A door that speaks for another process counts as that process here.
         let other = try OtherProcess()
         let represented = try agent.client(nil, behalf: try other.behalf)
         #expect(throws: VaultError.agent(.refused)) { try represented.offerToAsk(AgentCall()) { _ in } }
         let id = QuestionID.random(SeededRandom("q"))
         #expect(throws: VaultError.agent(.refused)) { try represented.answer(id, .dismissed) }
-        // Nobody has offered to ask.
+        // No door has offered to ask.
         #expect(throws: VaultError.agent(.refused)) { try agent.client().answer(id, .dismissed) }
         let door = FakeDoor(try agent.client())
         let asker = ask(try agent.client())
@@ -236,7 +236,7 @@ struct PresenceTests {
         query.returnsSecrets = true
         #expect(try attended.copyMatching(query).first?.secret?.text == "protected")
         #expect(try attended.update(matching: query, with: ItemChanges(attributes: [.label: "l"])) == 1)
-        // What was allowed to one client was not to another.
+        // Consent for one client does not extend to another.
         #expect(try agent.client().lockedCount(matching: query) == 0)
         let beside = try agent.client()
         beside.asking = .never

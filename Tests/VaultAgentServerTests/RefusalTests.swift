@@ -10,7 +10,7 @@ import Vault
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Clients that do what none should: each is refused, and the agent serves the others.
+/// Misbehaving clients: the agent refuses each and continues to serve the others.
 struct RefusalTests {
     private static func isServing(_ agent: TestAgent) throws -> Bool { try agent.client().status().version == "test" }
 
@@ -111,7 +111,7 @@ struct RefusalTests {
             return
         }
         slow.send([1, 2, 3])
-        // The rest does not come within the five seconds that it may take.
+        // The rest does not arrive within the timeout of five seconds.
         #expect(slow.isClosed)
     }
 
@@ -121,7 +121,7 @@ struct RefusalTests {
         try client.add(.generic("s"))
         var slow: [RawConnection] = []
         for round in 0..<20 {
-            // More of them all the time, so that the agent never has room.
+            // New connections keep arriving, so the agent never has a free place.
             for _ in 0..<(round == 0 ? AgentServer.mostClients : 8) {
                 let connection = try agent.connection()
                 connection.send([1])
@@ -170,7 +170,7 @@ struct RefusalTests {
             let connection = try agent.connection()
             _ = try connection.greet(["default"])
             connection.send(StoreRequest([try .generic("part")], replacing: true, isLast: false), 2)
-            // The next request of anybody is taken up after what was sent before it.
+            // The agent takes up a later request only after this connection's earlier bytes.
             while agent.server.staged == 0 { _ = try client.status() }
             if ends {
                 try client.lock()
@@ -183,7 +183,7 @@ struct RefusalTests {
                 try client.unlock(with: .passphrase(agent.passphrase))
                 #expect(try !client.contains("last") && !client.contains("part"))
             } else {
-                // The next part does not come within the five seconds that it may take.
+                // The next part does not arrive within the timeout of five seconds.
                 #expect(connection.isClosed)
                 while agent.server.staged > 0 { _ = try client.status() }
             }
@@ -263,7 +263,7 @@ struct RefusalTests {
         let place = directory.path.appending("d")
         let address = place.appending("sock")
         do {
-            // As a killed agent leaves it.
+            // A stale socket, as a killed agent leaves it.
             #expect(mkdir(place.string, 0o700) == 0)
             let stale = clinux_bind_unix(address.string)
             #expect(stale >= 0)
@@ -273,7 +273,7 @@ struct RefusalTests {
         }
         #expect(access(address.string, F_OK) != 0)
         do {
-            // Its directory goes when the user logs out.
+            // The directory is removed at logout.
             let socket = try AgentSocket.make(address)
             #expect(socket.location.isTaken)
             #expect(unlink(address.string) == 0)
@@ -281,7 +281,7 @@ struct RefusalTests {
             try Data().write(to: URL(filePath: address.string))
             #expect(!socket.location.isTaken)
         }
-        // What another put there meanwhile stays.
+        // A file that another program created at the address stays.
         #expect(unlink(address.string) == 0)
         try Data().write(to: URL(filePath: address.string))
         #expect(throws: AgentSocketError.inTheWay(address)) { _ = try AgentSocket.make(address) }

@@ -11,7 +11,7 @@ import Vault
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Files that a process has put in the place of its sandbox's own.
+/// Files that a process substitutes for its sandbox's own.
 struct SandboxTests {
     fileprivate static let named = Array("[Application]\nname=org.example.App\n".utf8)
 
@@ -40,7 +40,7 @@ struct SandboxTests {
         return heard
     }
 
-    /// Things that lie where the file should.
+    /// The kinds of file at the sandbox file's path.
     enum Place: CaseIterable {
         case sparse, tooLong, pipe, directory, endless, dangling, nameless, empty
 
@@ -89,7 +89,7 @@ struct SandboxTests {
         }
         let directory = try TemporaryDirectory()
         for _ in 0..<2 { #expect(try Self.read(directory, by: reader).get() == .unnamed) }
-        // No thread is left, and nobody waits for one.
+        // No thread is free, so these calls return at once.
         for _ in 0..<100 { #expect(try Self.read(directory, by: reader).already == .unnamed) }
         for _ in 0..<2 { gate.signal() }
         let end = Patience.end

@@ -234,7 +234,7 @@ struct SyncTests {
     }
 }
 
-/// The form in which a sync's result goes from the agent to the command.
+/// The encoding of a sync's result from the agent to the command.
 struct SyncCodingTests {
     private static let log = Bytes16([UInt8](repeating: 7, count: 16))
 

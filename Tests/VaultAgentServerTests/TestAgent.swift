@@ -13,7 +13,7 @@ import VaultStorage
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Time that passes when the test says so, and when somebody waits.
+/// A clock that advances on request and when a caller sleeps.
 final class HeldClock: AgentClock {
     private let state = Mutex<(now: Duration, waited: [Duration])>((.seconds(1000), []))
 
@@ -31,7 +31,7 @@ final class HeldClock: AgentClock {
     var waited: [Duration] { state.withLock { $0.waited } }
 }
 
-/// An agent in this process, with a vault and a socket of its own.
+/// An agent in this process, with its own vault and socket.
 final class TestAgent {
     let directory: TemporaryDirectory
     let clock = HeldClock()
@@ -75,7 +75,7 @@ final class TestAgent {
             try AgentClient(at: address, vault: path, accessGroups: groups, purpose: purpose, behalf: behalf))
     }
 
-    /// A client of the agent, whose vault is unlocked by it.
+    /// A client of the agent that has unlocked the vault.
     func unlocked(_ groups: AccessGroups? = .standard, _ purpose: AgentClient.Purpose = .reveal) throws -> AgentClient {
         let client = try client(groups, purpose)
         try client.unlock(with: .passphrase(passphrase))
@@ -87,11 +87,11 @@ final class TestAgent {
         try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: .standard)
     }
 
-    /// A connection that says what it likes.
+    /// A connection that sends arbitrary bytes.
     func connection() throws -> RawConnection { try RawConnection(address) }
 }
 
-/// A socket without manners.
+/// A raw socket without the client's checks.
 final class RawConnection: Sendable {
     let descriptor: Int32
 
@@ -116,7 +116,7 @@ final class RawConnection: Sendable {
         }
     }
 
-    /// The next reply; nil when the agent has closed the connection.
+    /// Reads the next reply; `nil` if the agent has closed the connection.
     func reply() throws -> (any AgentReply)? {
         guard let head = read(Frame.headLength), let body = read(try MessageHead(head.span).bodyLength) else {
             return nil
@@ -131,10 +131,10 @@ final class RawConnection: Sendable {
         return try #require(types.first { $0.kind == frame.kind }).init(frame)
     }
 
-    /// The error in the next reply; nil: there is none.
+    /// Reads the error in the next reply; `nil` if the reply is not a failure.
     func failure() throws -> VaultError? { (try reply() as? FailureReply)?.value }
 
-    /// Says who it is, and reads the answer.
+    /// Sends a greeting and reads the reply.
     func greet(_ groups: [String]? = nil) throws -> (any AgentReply)? {
         send(HelloRequest(Greeting(vault: "", groups: groups, purpose: .reveal)))
         return try reply()
@@ -153,7 +153,7 @@ final class RawConnection: Sendable {
         return bytes
     }
 
-    /// Waits for the agent to close.
+    /// Waits for the agent to close the connection.
     var isClosed: Bool {
         var byte: [UInt8] = [0]
         return clinux_receive_some(descriptor, &byte, 1) <= 0

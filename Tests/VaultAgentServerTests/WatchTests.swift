@@ -7,7 +7,7 @@ import VaultCrypto
 @testable import VaultAgent
 @testable import VaultAgentServer
 
-/// Changes through an agent: those that the client may see, for as long as it reads, and an end that says so.
+/// Changes through an agent: limited to the client's rights, delivered while the client reads, and ended with a reason.
 struct WatchTests {
     private let query = Query(.genericPassword, service: "s")
 
@@ -30,7 +30,7 @@ struct WatchTests {
         agent = nil
         var heard: [ItemChange.Kind] = []
         while let change = await changes.next() { heard.append(change.kind) }
-        // An agent that ends locks its vault and closes it, or is gone before it could say so.
+        // An ending agent locks and closes its vault, or disappears before it can report that.
         let (closed, gone) = (ItemChange.Kind.failed(.closed), ItemChange.Kind.failed(.agent(.gone)))
         #expect([[.locked, closed], [.locked, gone], [gone]].contains(heard), "\(heard)")
         #expect(await first(client.changes) == .failed(.agent(.notRunning)))
@@ -80,7 +80,7 @@ struct WatchTests {
         var iterator = slow?.makeAsyncIterator()
         #expect(await iterator?.next()?.kind == .many)
         (slow, iterator) = (nil, nil)
-        // The connection ends with its last reader, and is made anew for the next.
+        // The connection ends with its last reader and is reopened for the next.
         for _ in 0..<200 {
             var changes = client.changes.makeAsyncIterator()
             try await client.set(.generic("s"))
@@ -98,7 +98,7 @@ struct WatchTests {
         #expect(try connection.reply() is ChangesReply)
         connection.send(StatusRequest(), 3)
         #expect(try connection.reply() == nil)
-        // Nor can one number stand for two.
+        // A request number cannot be used twice either.
         let other = try agent.connection()
         #expect(try other.greet() is StatusReply)
         for _ in 0..<2 { other.send(WatchRequest(nil, from: nil), 2) }
@@ -113,7 +113,7 @@ struct WatchTests {
         let client = try agent.unlocked()
         let all = (0..<Watches.mostOfProcess).map { _ in client.changes(matching: query) }
         #expect(try client.status().clients == 2)
-        // Others have the places that are left, but this program no more watches.
+        // Other programs can still use the remaining places, but this program gets no further watch.
         let others = try (0..<AgentServer.mostClients - 3).map { _ in try agent.client() }
         #expect(await first(others[0].changes) == .failed(.agent(.busy)))
         #expect(try others.allSatisfy { try $0.status().state == .unlocked })

@@ -5,11 +5,12 @@ import Testing
 
 @testable import VaultCrypto
 
-/// Keys of RSA that come without their exponents modulo the primes.
+/// RSA keys that lack their exponents modulo the primes.
 struct CompletedKeyTests {
     private static let length = 128
 
-    /// Where n, e, d, p, q and qInv stand among the numbers of a new key, without the zero bytes before the last three.
+    /// The ranges of n, e, d, p, q and qInv among the numbers of a new key, without the zero bytes before the last
+    /// three.
     private static var places: [Range<Int>] {
         [(0, 0), (1, 0), (2, 0), (3, length / 2), (4, length / 2), (7, length / 2)].map { index, zeros in
             index * length + zeros..<(index + 1) * length
@@ -42,7 +43,7 @@ struct CompletedKeyTests {
         places = Self.places
         places[4] = places[3]
         #expect(throws: CryptoError.authenticationFailed) { _ = try Self.complete(numbers, places) }
-        // Of e and d a signature says whether they fit.
+        // A signature shows whether e and d fit.
         for index in [0, 3, 4, 5] {
             let place = Self.places[index]
             for bit in [0, 3] {

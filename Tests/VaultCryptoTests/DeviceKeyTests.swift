@@ -75,7 +75,7 @@ struct DeviceKeyTests {
         }
     }
 
-    /// Under such a key, a signature of zeros fits messages without end.
+    /// Under a public key of small order, an all-zero signature would verify for a large share of messages.
     @Test func `a public key of small order verifies nothing`() {
         for first: UInt8 in [0, 1] {
             let key = [first] + [UInt8](repeating: 0, count: 31)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCrypto
 
-/// The numbers were computed by Python's integers, with the prime as RFC 2409 prints it.
+/// The expected numbers were computed with Python's integers and the prime as printed in RFC 2409.
 struct OakleyGroup2Tests {
     private static let exponent = (1...128).map { UInt8($0) }
     private static let peer = [UInt8](
@@ -14,7 +14,7 @@ struct OakleyGroup2Tests {
             4a63fd10e4dc86a1931fe5c6535cbaf188f56dbae22965129098d265d10216f2
             e4099e9f0ae283e8905f6fd60e4b4704f66e7027f3ea00f695d13dcc6aa919fc
             """)
-    /// What leads to a shared secret with a zero byte before it; it has seven itself.
+    /// A public key whose shared secret begins with a zero byte; the key itself begins with seven.
     private static let smallPeer = [UInt8](
         hexadecimal: """
             0000000000000036f0255dde973dcb3b399d747f23e32ed6fdb1f77598338bfd
@@ -22,7 +22,7 @@ struct OakleyGroup2Tests {
             1eca9292ae3dba1b7a4a899da181390bb3bd1659c81294f400a3490bf9481211
             c79404a576605a5160dbee83b4e019b6d799ae1319ac7e000000000000000100
             """)
-    /// The prime, less one.
+    /// The prime minus 1.
     private static let last = [UInt8](
         hexadecimal: """
             ffffffffffffffffc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74
@@ -73,7 +73,7 @@ struct OakleyGroup2Tests {
                 5c97c4111072eb05cf482317c1cb32fd65f9c6db07db027f5d6724a2138a972e
                 """)
         #expect(try shared(with: Self.smallPeer) == expected)
-        // As a number, without the zero bytes.
+        // As a number, without the leading zero bytes.
         #expect(try shared(with: Array(Self.smallPeer.drop { $0 == 0 })) == expected)
     }
 
@@ -108,7 +108,7 @@ struct OakleyGroup2Tests {
             let shared = try SecretBytes(copying: number.span)
             #expect(try ForeignDerivation.hkdfSHA256(shared, count: 16).exposed == [UInt8](hexadecimal: key))
         }
-        // RFC 5869, A.3: no salt, no info, of which the first 32 bytes.
+        // RFC 5869, A.3: no salt and no info; the first 32 bytes of the output.
         let input = try SecretBytes(copying: [UInt8](repeating: 0x0b, count: 22).span)
         #expect(
             try ForeignDerivation.hkdfSHA256(input, count: 32).exposed

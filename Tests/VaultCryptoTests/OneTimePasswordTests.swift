@@ -5,7 +5,7 @@ import Testing
 @testable import VaultCrypto
 
 struct OneTimePasswordTests {
-    /// Appendix B of RFC 6238: 8 digits, 30 seconds, and for each hash a key of its own length.
+    /// Appendix B of RFC 6238: 8 digits, 30 seconds, and for each hash a key of the hash's length.
     @Test(
         arguments: [
             (59, "94287082", "46119246", "90693936"), (1_111_111_109, "07081804", "68084774", "25091201"),
@@ -48,7 +48,7 @@ struct OneTimePasswordTests {
         #expect(decoded.withBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) } == plain)
     }
 
-    /// The key of the RFC's examples: the digits 1 to 0 again and again, up to a length.
+    /// Returns a one-time password with the RFC's example key: the digits 1 to 0, repeated up to `keyLength`.
     private static func password(_ parameters: String, keyLength: Int) throws -> OneTimePassword {
         let ten = "GEZDGNBVGY3TQOJQ"
         let key =

@@ -4,11 +4,11 @@ import Testing
 
 @testable import VaultCrypto
 
-/// One end, with a key of its own.
+/// A peer with a key of its own.
 private final class Peer: Sendable {
     private let pair: BoxKeyPair
 
-    /// - Parameter first: of the seed's bytes, each of which is one more than the one before.
+    /// - Parameter first: The first byte of the seed; each further byte is one more.
     init(_ first: UInt8) throws {
         let bytes = (0..<32).map { first + UInt8($0) }
         let seed = try SecretBytes(copying: bytes.span)
@@ -17,7 +17,7 @@ private final class Peer: Sendable {
 
     var publicKey: [UInt8] { pair.publicKey }
 
-    /// Nil: the key is refused.
+    /// Returns the sealed box; `nil` if the key is refused.
     func seal(_ plain: [UInt8], to key: [UInt8], _ nonce: BoxNonce) -> [UInt8]? {
         do {
             let box = try pair.box(with: key.span)
@@ -25,7 +25,7 @@ private final class Peer: Sendable {
         } catch { return nil }
     }
 
-    /// Nil: it does not open.
+    /// Returns the content; `nil` if the box does not open.
     func open(_ box: [UInt8], from key: [UInt8], _ nonce: BoxNonce) -> [UInt8]? {
         do {
             let opening = try pair.box(with: key.span)
@@ -70,7 +70,7 @@ struct PeerBoxTests {
         #expect(grace.open(box, from: ada.publicKey, nonce) == plain)
     }
 
-    /// Made by libsodium's `crypto_box_seed_keypair` and `crypto_box_easy` themselves.
+    /// The expected box was made by libsodium's `crypto_box_seed_keypair` and `crypto_box_easy`.
     @Test func `a box is libsodium's, byte for byte, from either end`() throws {
         let (ada, grace, nonce) = (try Peer(0), try Peer(32), try #require(nonce))
         #expect(

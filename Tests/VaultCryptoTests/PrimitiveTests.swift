@@ -5,7 +5,7 @@ import Testing
 @testable import VaultCrypto
 
 struct PrimitiveTests {
-    /// What the box holds. Nil: it does not open.
+    /// Returns the content of the box; `nil` if the box does not open.
     private func open(_ box: [UInt8], _ nonce: [UInt8], _ key: Secret) -> [UInt8]? {
         guard let plain = try? Secret(SecretBox.open(box.span, nonce: nonce.span, key: key.bytes)) else { return nil }
         return plain.exposed
@@ -40,7 +40,7 @@ struct PrimitiveTests {
         }
     }
 
-    /// The vector of the NaCl paper, as libsodium's test `secretbox` has it.
+    /// The vector of the NaCl paper, as in libsodium's test `secretbox`.
     @Test func `the box of the NaCl paper is made byte for byte`() throws {
         let key = try Secret(
             bytes: [UInt8](hexadecimal: "1b27556473e985d462cd51197a9a46c76009549eac6474f206c4ee0844f68389"))

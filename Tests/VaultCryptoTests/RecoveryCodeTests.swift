@@ -25,9 +25,9 @@ struct RecoveryCodeTests {
         #expect(try parse(text) == code.secret.exposed)
     }
 
-    /// Made by other code (Python) from the description: groups of 20 bits, most significant first; the check character
-    /// begins as the group's number, from 0, and is added to and doubled in GF(2^5), with x^5 + x^2 + 1, for each of
-    /// the four.
+    /// Codes computed by other code (Python) from the description: groups of 20 bits, most significant first. The check
+    /// character starts as the group's number, from 0; for each of the four characters the value is added and the sum
+    /// doubled in GF(2^5), with x^5 + x^2 + 1.
     @Test func `known codes`() throws {
         #expect(try parse("00000-0000G-00005-0000N-0000A-0000T-0000F-0000Z") == [UInt8](repeating: 0, count: 20))
         #expect(try parse("000G5-40R4X-0M30R-E209C-185G1-R38E2-1W813-24GKP") == Array(0..<20))

@@ -48,7 +48,7 @@ struct SecretBytesTests {
 
     @Test func `a released secret is wiped`() throws {
         var address: UnsafeMutablePointer<UInt8>?
-        // A neighbour keeps the region mapped.
+        // A neighbouring secret keeps the region mapped.
         let neighbour = try SecretBytes(zeroed: 32)
         do {
             let secret = try SecretBytes(copying: [UInt8](repeating: 0xAB, count: 48).span)
@@ -60,7 +60,7 @@ struct SecretBytesTests {
     }
 
     @Test func `five thousand secrets at once lie in locked memory`() throws {
-        // A sodium_malloc each would have locked the first 2,047 alone, at a limit of 8 MiB.
+        // With a sodium_malloc for each, only the first 2,047 would be locked at a limit of 8 MiB.
         let before = SecretBytes.unlockedByteCount
         var kept: [Secret] = []
         for index in 0..<5000 {
@@ -92,7 +92,7 @@ struct SecretBytesTests {
 }
 
 extension String {
-    /// The whole of a file that has no size, as those below /proc.
+    /// Reads a whole file that reports no size, such as a file below /proc.
     init(contentsOf path: String) throws {
         let descriptor = open(path, O_RDONLY)
         defer { close(descriptor) }
@@ -112,7 +112,7 @@ extension String {
             let key = try SecretBytes(copying: Array("a key of 16 byte".utf8).span).keptApart()
             let other = try key.copy()
             guard key.withBytes({ a in other.withBytes { isEqualInConstantTime(a, $0) } }) else { exit(10) }
-            // memfd_secret(2) itself says whether there is any.
+            // memfd_secret(2) itself reports whether the kernel supports it.
             guard clinux_map_secret(clinux_map(4096), 4096) == 0 else { exit(0) }
             let memory = open("/proc/self/mem", O_RDONLY)
             guard memory >= 0 else { exit(0) }
