@@ -10,9 +10,9 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// The agent as a process of its own.
+/// The agent in a process of its own.
 struct AgentTests {
-    /// A shell with a vault of two items, whose agent is unlocked.
+    /// A shell with a vault of two items and an unlocked agent.
     private static func shell(_ start: String = "vault unlock --passphrase-file pass") throws -> Shell {
         let shell = try Shell()
         let result = try shell.run(
@@ -55,7 +55,7 @@ struct AgentTests {
         let first = try PseudoTerminal(["get", "mail"], in: shell)
         try first.wait(for: "default.vault: ")
         let others = try (0..<3).map { _ in try PseudoTerminal(["get", "mail"], in: shell) }
-        // They have come to where they wait, and say so after a second.
+        // A command that waits behind another prompt says so after a second.
         for other in others { try other.wait(for: "waiting for another prompt") }
         first.type("correct horse battery staple\n")
         for terminal in [first] + others {
@@ -130,7 +130,7 @@ struct AgentTests {
 
     // MARK: Memory
 
-    /// Root may look into any process, which is what this test needs to do.
+    /// The test needs to read another process's memory, which only root may do.
     @Test(.enabled(if: getuid() == 0))
     func `a locked agent has neither the secret nor the passphrase in its memory, nor the keys where a debugger looks`()
         throws
@@ -154,7 +154,7 @@ struct AgentTests {
         let pid = try Self.processIdentifier(shell)
         let memory = ProcessMemory(pid)
         let keys = try Self.keys(of: shell.home.path.appending(".local/share/vault/default.vault"), phrase)
-        // The control: attributes stay, as SECURITY.md says.
+        // The control: attributes stay in memory, as SECURITY.md documents.
         #expect(try memory.contains(Array(attribute.utf8)))
         let again =
             """
@@ -163,7 +163,7 @@ struct AgentTests {
             """
         #expect(try shell.run(again).output == marker)
         #expect(try memory.contains(Array(attribute.utf8)))
-        // The half of each: a library's function that leaves a part of a key on its stack shows as well.
+        // Half of each is searched for, which also finds a partial key that a library function left on its stack.
         let secrets = [Array(marker.utf8), Array(phrase.utf8), keys.slot, keys.master, keys.vault, keys.ofClass]
         for (number, secret) in secrets.enumerated() {
             #expect(try !memory.contains(Array(secret.prefix(16))), "the first half of number \(number)")
@@ -178,7 +178,7 @@ struct AgentTests {
         #expect(try shell.run("vault agent --stop").status == 0)
     }
 
-    /// What lies between the passphrase and the items of a vault.
+    /// The keys between the passphrase and the items of a vault.
     private static func keys(
         of path: FilePath, _ phrase: String
     ) throws -> (slot: [UInt8], master: [UInt8], vault: [UInt8], ofClass: [UInt8]) {
@@ -225,8 +225,8 @@ struct AgentTests {
         #expect(try shell.run("./robot -c 'vault find; exit $?'").output == "mail\tada\t\tgeneric\nboot\t\t\tgeneric\n")
         let run = try shell.run("./robot -c 'vault run --env S=vault://mail/ada -- printenv S; exit $?'")
         #expect(run.status == 0 && !run.output.contains("s3cret"), "\(run)")
-        // What is too short to be taken out of the output is not handed out, nor is it with a newline that a shell
-        // drops.
+        // A secret too short to be masked in the output is not handed out, even with a trailing newline, which a shell
+        // strips.
         for short in ["pin", "pin\\n"] {
             #expect(try shell.run("printf '\(short)' | vault set short --exact").status == 0)
             let run = try shell.run("./robot -c 'vault run --env S=vault://short/ -- printenv S; exit $?'")
@@ -361,7 +361,7 @@ private enum SystemRandomText {
     }
 }
 
-/// All that a process has in its memory.
+/// The readable memory of a process.
 private struct ProcessMemory {
     private let id: Int32
 
@@ -379,7 +379,7 @@ private struct ProcessMemory {
             guard bounds.count == 2 else { continue }
             var bytes = [UInt8](repeating: 0, count: bounds[1] - bounds[0])
             let count = pread(memory, &bytes, bytes.count, bounds[0])
-            // Memory that the kernel itself may not read is where nobody else reads it either.
+            // Memory that the kernel cannot read here is unreadable for every other process.
             guard count > 0 else { continue }
             let found = Data(bytes[..<count]).range(of: Data(wanted)) != nil
             if found { return true }

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The command that takes the whole screen, at a terminal.
+/// The full-screen command, at a terminal.
 struct BrowseTests {
     private static func shell() throws -> Shell {
         let shell = try Shell()
@@ -20,7 +20,7 @@ struct BrowseTests {
     }
 
     private static let program = ["browse", "--passphrase-file", "pass"]
-    /// What gives a terminal its first screen back.
+    /// The escape sequence that returns a terminal to its main screen.
     private static let firstScreen = "\u{1b}[?1049l"
 
     @Test func `without a terminal it says so at once`() throws {
@@ -43,13 +43,14 @@ struct BrowseTests {
         terminal.type("\u{3}")
         #expect(terminal.end() == 0)
         #expect(!terminal.screen.contains("s3cret") && !terminal.screen.contains("s33d"))
-        // It is overwritten before the terminal gets its other screen back, if it has two.
+        // The screen is overwritten before the return to the main screen, for terminals that have only one.
         #expect(terminal.screen.contains("\u{1b}[H") || terminal.screen.contains("\u{1b}[2J"))
         #expect(terminal.isEchoing)
         if terminalType != "vt100" { #expect(terminal.screen.contains(Self.firstScreen)) }
     }
 
-    /// What is drawn is what differs, which is not always a text: the vault says what was done.
+    /// Waits for an exit code of a command: the browser redraws only differences, so the screen may not contain a whole
+    /// text.
     private func wait(for status: Int32, from command: String, in shell: Shell) throws {
         for _ in 0..<200 where try shell.run(command).status == status { return }
         Issue.record("\(command)")
@@ -99,7 +100,7 @@ struct BrowseTests {
         let terminal = try PseudoTerminal(
             ["TERM=xterm", Shell.commands + "/vault", "browse"], in: shell, program: "/usr/bin/env", columns: 80)
         try terminal.wait(for: "github.com")
-        // The key is there before the news of the lock.
+        // The key arrives before the notice of the lock.
         terminal.signal(SIGSTOP)
         #expect(try shell.run("vault lock").status == 0)
         terminal.type("\r")

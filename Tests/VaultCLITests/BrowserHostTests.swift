@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import VaultCrypto
 
-/// `vault browser-host` as a browser starts it, with an agent and a person.
+/// `vault browser-host` as started by a browser, with an agent and a person.
 struct BrowserHostTests {
-    /// A browser's end of the two pipes.
+    /// The browser's end of the two pipes.
     private final class Browser {
         private let process = Process()
         private let input = Pipe()
@@ -52,7 +52,7 @@ struct BrowserHostTests {
                 }
                 let bytes = try #require(try output.fileHandleForReading.read(upToCount: Int(length)))
                 let said = try #require(try JSONSerialization.jsonObject(with: bytes) as? [String: Any])
-                // That the vault was locked or unlocked is told as soon as it is known, also before an answer.
+                // A notice of locking or unlocking arrives as soon as known, possibly before an answer.
                 let signals = ["database-locked", "database-unlocked"]
                 if let action = said["action"] as? String, signals.contains(action) { continue }
                 return said
@@ -61,7 +61,7 @@ struct BrowserHostTests {
 
         var key: String { Data(pair.publicKey).base64EncodedString() }
 
-        /// What is in the box of the answer, or the answer itself where it has none.
+        /// Returns the content of the answer's box, or the answer itself if it has no box.
         func ask(_ action: String, _ members: [String: Any] = [:]) throws -> [String: Any] {
             let nonce = try #require(BoxNonce(random.bytes(24)))
             let bytes = Array(try JSONSerialization.data(withJSONObject: members))

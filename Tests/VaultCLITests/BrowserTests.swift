@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultCLI
 
-/// What a person browsing sees and does, without a terminal.
+/// The browser's view and actions, without a terminal.
 struct BrowserTests {
     private func items(_ names: [(String, String)]) throws -> [Item] {
         let vault = try Vault.inMemory()

@@ -2,8 +2,8 @@
 import TestSupport
 import Testing
 
-/// Names that others have chosen, at the tabulator of the shells that people use: each is offered, names its item when
-/// the line is run, and is nothing that a shell runs.
+/// Hostile names at the Tab key of common shells: each is offered, names its item when the line runs, and is never
+/// executed by the shell.
 struct CompletionTests {
     private static let names = [
         "q0$(touch${IFS}pwned)end", "q1`touch pwned`end", "q2;touch pwned;end", "q3'\"\\$HOME*?[a]{b,c}~#end",
@@ -56,9 +56,9 @@ struct CompletionTests {
             terminal.type("\n")
             try terminal.wait(for: "secret-\(number)-of-it")
             terminal.clear()
-            // bash parts a word at its colons.
+            // bash splits words at colons.
             guard !name.contains(":") else { continue }
-            // The account of it as well.
+            // The account is completed as well.
             terminal.type("vault get q\(number)\t")
             try terminal.wait(for: "end")
             terminal.type("q\(number)\t")

@@ -5,9 +5,9 @@ import Testing
 import Vault
 import VaultCrypto
 
-/// What the command shows of the items that programs keep with Apple's calls.
+/// The command's view of items that programs keep with Apple's calls.
 struct FindClassTests {
-    /// A name with one attribute, its common name, of fewer than 100 bytes.
+    /// Returns a distinguished name with a single attribute, a common name of fewer than 100 bytes.
     private static func name(_ text: String) -> AttributeValue {
         let value = [0x0c, UInt8(text.utf8.count)] + Array(text.utf8)
         let pair = [0x06, 3, 0x55, 4, 3] + value

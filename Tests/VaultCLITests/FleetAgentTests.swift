@@ -4,7 +4,7 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// `vault sync` beside an agent that cannot do it.
+/// `vault sync` beside an agent that cannot sync.
 struct FleetAgentTests {
     private static let start = """
         chmod 600 pass; mkdir share; vault init --kdf interactive --passphrase-file pass 2>/dev/null
@@ -54,7 +54,7 @@ struct FleetAgentTests {
         }
     }
 
-    /// Whether a user namespace may mount what it likes, which some systems forbid.
+    /// Whether a user namespace may mount file systems, which some systems forbid.
     static let mayMount = (try? Shell().run("unshare -Urm mount -t tmpfs none . && echo yes").output) == "yes\n"
 
     @Test(.enabled(if: mayMount)) func `a folder that the agent's service sees read-only is written by the command`()

@@ -100,7 +100,7 @@ struct FleetArgumentTests {
     }
 }
 
-/// What `vault doctor` makes of a fleet.
+/// The findings of `vault doctor` about a fleet.
 struct FleetCheckTests {
     private static func device(_ name: String, heard: Double?, isSilent: Bool = false) -> FleetDevice {
         FleetDevice(
@@ -154,7 +154,7 @@ struct FleetCheckTests {
     }
 }
 
-/// What `vault get` says at a terminal of an item with a conflict.
+/// The note of `vault get` at a terminal about an item with a conflict.
 struct ConflictNoteTests {
     private static let note = "note: this item has a conflict: see 'vault conflicts'"
 
@@ -181,7 +181,7 @@ struct ConflictNoteTests {
     }
 }
 
-/// Approving at a terminal.
+/// Approval at a terminal.
 struct FleetPromptTests {
     @Test func `approve takes the code unseen, shows who asks, and asks`() throws {
         let (here, there) = (try Shell(), try Shell())

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-/// Arguments of any kind are a command or an error. `Scripts/fuzz` looks for more.
+/// Arbitrary arguments are a command or an error. `Scripts/fuzz` searches for more inputs.
 struct CommandFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("command") + FuzzedCommand.seeds {

@@ -7,12 +7,12 @@ import VaultCrypto
 
 @testable import VaultCLI
 
-/// What the command parses and writes that others made up.
+/// The parsers and writers of the command that handle untrusted input.
 enum FuzzedCommand: UInt8, CaseIterable {
-    /// Arguments, each ending with a zero byte: a command or an error, whose message repeats nothing that may be a
+    /// Arguments, each terminated by a zero byte: a command, or an error whose message repeats nothing that may be a
     /// secret.
     case arguments
-    /// A secret in `--json`: whoever parses the object gets the same bytes.
+    /// A secret in `--json`: parsing the object gives the same bytes.
     case json
 
     private static let secret = "9Zq-not-an-option"
@@ -41,7 +41,7 @@ enum FuzzedCommand: UInt8, CaseIterable {
         var arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).map {
             String(decoding: $0, as: UTF8.self)
         }
-        // Somebody types a secret where none belongs.
+        // A secret typed at a wrong position.
         arguments.insert(secret, at: bytes.count % (arguments.count + 1))
         do {
             _ = try CommandLineTool.parse(arguments)

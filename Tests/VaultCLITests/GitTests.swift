@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// git itself, with the command as its helper, and a server that asks who it is.
+/// git itself, with the command as its helper, and a server that requires authentication.
 struct GitTests {
-    /// Runs a script with a repository at `$url`, which takes the user ada and the password s3cret alone.
+    /// Runs a script with a repository at `$url`, which accepts only the user ada with the password s3cret.
     private func run(_ script: String) throws -> Shell.Result {
         let server = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "gitserver.py").path()
         return try Shell().run(

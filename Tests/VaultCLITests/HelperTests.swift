@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-/// The helpers of other programs, beside an application that stores what they look for.
+/// The helpers for other programs, beside an application that stores items under the keys that they look for.
 struct HelperTests {
     private let shell: Shell
 
@@ -12,7 +12,7 @@ struct HelperTests {
         #expect(made.status == 0, "\(made.error)")
     }
 
-    /// What each asks for, and what an application stores so that it gets that.
+    /// The query of each helper, and the item that an application stores to answer it.
     private static let questions = [
         (
             ask: "echo https://r.example | vault docker-credential get | grep -o '\"Secret\":.*'",
@@ -50,7 +50,7 @@ struct HelperTests {
         #expect(try shell.run("echo planted | \(question.plant) --group org.example.Other").status == 0)
         let output = try shell.run(question.ask).output
         #expect(output.contains("own") && !output.contains("planted"))
-        // From groups that a person has named it takes what is there.
+        // From groups that the user named, the helper takes the item.
         #expect(try shell.run("export VAULT_ACCESS_GROUPS=org.example.App; \(question.ask)").output.contains("planted"))
     }
 

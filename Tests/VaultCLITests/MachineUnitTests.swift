@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// The units of the machine's vault, as they lie in the sources.
+/// The units of the machine's vault, as in the sources.
 struct MachineUnitTests {
     private static func lines(_ name: String) throws -> [String] {
         let scripts = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts")

@@ -3,13 +3,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The PAM module in real stacks, which libpam-wrapper makes without root, with a stand-in for the command that writes
-/// down what it was given.
+/// The PAM module in real stacks, which libpam-wrapper runs without root, with a stand-in for the command that records
+/// its input.
 @Suite(.serialized) struct PAMTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path()
 
-    /// What the stand-in has from the process that started it, and then that it is through.
+    /// Records the state that the stand-in inherits from its parent process, then reports its end.
     private static let recorder = #"""
         #!/bin/bash
         directory=${BASH_SOURCE[0]%/*} record=${BASH_SOURCE[0]%/*}/record.$1
@@ -31,8 +31,8 @@ import Testing
         echo >"$directory/done"
         """#
 
-    /// A stack whose first modules take the token `secret` or `changed` of a user, and leave it as pam_unix does:
-    /// pam_matrix alone leaves the old one empty, so that another module of the wrapper puts it back.
+    /// A stack whose first modules accept the token `secret` or `changed` of a user and leave the token as pam_unix
+    /// does. pam_matrix alone leaves the old token empty, so another module of the wrapper restores it.
     private static let stack = #"""
         mkdir services; mkfifo done; printf '#!/bin/sh\nexec grep -qx "$(tr -d "\\0")" "%s/tokens"\n' "$PWD" >check
         echo secret >tokens; chmod 755 check vault; wrapper=$(echo /usr/lib/*/pam_wrapper)
@@ -62,7 +62,7 @@ import Testing
         """#
 
     /// - Parameters:
-    ///   - command: what is started in the place of the command.
+    ///   - command: The program started in place of the command.
     private func run(_ script: String, command: String = recorder) throws -> (Shell.Result, Shell) {
         let shell = try Shell()
         try shell.home.write(Array((command + "\n").utf8), to: "vault")
@@ -121,7 +121,7 @@ import Testing
         #expect(result.output == "variable: XDG_RUNTIME_DIR=\(expected)\n", "\(result.error)")
     }
 
-    /// A login without a token, as sshd's with a key, is one as well.
+    /// A login without a token, such as sshd's with a key, also counts.
     @Test(arguments: [
         ("a wrong password", "echo wrong | login $user authenticate open_session", 1),
         ("no password", "login $user open_session close_session", 0),

@@ -6,16 +6,16 @@ import Testing
 private let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().path()
 
-/// A release is what is packaged, with the date of a commit.
+/// A release is packaged with the date of a commit.
 private let hasRelease =
     ProcessInfo.processInfo.environment["VAULT_RELEASE"] != nil
     && (try? Shell().run("git -C '\(root)' log -1").status) == 0
 
-/// What Scripts/package makes of a command that is there, without building it.
+/// Runs Scripts/package on an existing command, without a build.
 @Suite(.enabled(if: hasRelease)) struct PackageTests {
-    /// What a script knows: the packages are in `one`, and those for Debian unpacked in `keychain`, `pam` and `system`.
+    /// Runs a script: the packages are in `one`, and those for Debian are unpacked in `keychain`, `pam` and `system`.
     private func run(_ script: String, in shell: Shell) throws -> Shell.Result {
-        // The compiler's directory, whose tools the script takes.
+        // The compiler's directory, whose tools the script uses.
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         return try shell.run(
             """
@@ -141,7 +141,7 @@ private let hasRelease =
                 """, "\(result.output)\(result.error)")
     }
 
-    /// A login has the module after the one that makes the directory of the agent's socket.
+    /// At login, the module runs after the module that makes the directory of the agent's socket.
     private func checkLoginAndMachine(in shell: Shell) throws {
         let result = try run(
             """
@@ -176,7 +176,7 @@ private let hasRelease =
                 """, "\(result.output)\(result.error)")
     }
 
-    /// It is true, and a changed package shows.
+    /// The bill matches the package, and a changed package is detected.
     private func checkBill(in shell: Shell) throws {
         let result = try run(
             """

@@ -33,7 +33,7 @@ struct ExitStatusTests {
     }
 }
 
-/// Several commands at once, and commands that die.
+/// Concurrent commands, and commands that are killed.
 struct ProcessTests {
     @Test func `twenty-four commands at once all store what they were given`() throws {
         let shell = try Shell()
@@ -87,10 +87,10 @@ struct ProcessTests {
         try terminal.wait(for: "default.vault: ")
         let pid = terminal.processIdentifier
         let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
-        // The soft limit: a command that `run` starts gets back what it would have had.
+        // The soft limit: a command started by `run` gets its former limit back.
         #expect(limits.contains("Max core file size        0     "))
         var status = stat()
-        // A process that is not dumpable belongs to root below /proc, whoever runs it.
+        // A non-dumpable process belongs to root below /proc, regardless of its user.
         #expect(stat("/proc/\(pid)/environ", &status) == 0)
         #expect(status.st_uid == 0)
         terminal.signal(SIGKILL)

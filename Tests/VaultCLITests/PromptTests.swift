@@ -25,8 +25,8 @@ struct PromptTests {
         terminal.type("sesame\n")
         try terminal.wait(for: "Once more: ")
         terminal.type("sesame\n")
-        // It would soon be guessed, which is said before there is a vault; what is neither yes nor no is asked for
-        // again.
+        // The warning about a weak passphrase precedes the vault's creation. The prompt repeats until the answer is yes
+        // or no.
         try terminal.wait(for: "Take it all the same?")
         #expect(try shell.run("vault status").status == 16)
         terminal.type("maybe\n")
@@ -63,7 +63,7 @@ struct PromptTests {
         }
         #expect(try make("first", "y\n").contains("'vault lock' locks it"))
         #expect(try shell.run("echo s3cret | vault add s --vault first; vault get s --vault first").output == "s3cret")
-        // The agent has that one.
+        // The agent serves the first vault.
         #expect(try !make("second", nil).contains("Leave the vault unlocked"))
     }
 
@@ -115,7 +115,7 @@ struct PromptTests {
         let file = Vectors.directory + "/import/bitwarden-pbkdf2.json"
         let terminal = try PseudoTerminal(["import", "bitwarden", file, "--passphrase-file", "pass"], in: shell)
         try terminal.wait(for: "bitwarden-pbkdf2.json: ")
-        // Progress is drawn from the first second on.
+        // The progress indicator appears after the first second.
         #expect(throws: PseudoTerminal.TimedOut.self) { try terminal.wait(for: "reading", within: .milliseconds(1500)) }
         #expect(terminal.screen.hasSuffix("bitwarden-pbkdf2.json: "))
         terminal.type("correct horse\n")
@@ -273,7 +273,7 @@ struct PromptTests {
         #expect(!terminal.screen.contains("Secret: "))
     }
 
-    /// C1 controls obey as escapes do, marks of direction show a text that is not there.
+    /// C1 controls act like escape sequences; direction marks make a terminal show a different text.
     @Test(arguments: ["\u{9b}2J", "\u{9d}0;t\u{9c}", "a\u{202e}b", "\u{7f}"])
     func `what a terminal would obey is not shown to it, and JSON has it escaped`(text: String) throws {
         let shell = try Self.shellWithVault()
@@ -294,7 +294,7 @@ struct PromptTests {
                 terminal.screen.unicodeScalars.allSatisfy { !(0x7f...0x9f).contains($0.value) && $0.value != 0x202e },
                 "\(command)")
         }
-        // What is escaped is what was stored.
+        // The escaped text equals the stored text.
         let json = try shell.run("vault get odd --json --reveal --passphrase-file pass").output
         let object = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
         #expect(object?["secret"] as? String == text && object?["label"] as? String == text)

@@ -4,7 +4,7 @@ import Glibc
 import SystemPackage
 import TestSupport
 
-/// A command at a terminal, and somebody who reads the screen and types.
+/// A command at a terminal, and a simulated user that reads the screen and types.
 final class PseudoTerminal {
     struct TimedOut: Error { let screen: String }
 
@@ -13,9 +13,10 @@ final class PseudoTerminal {
     private let process = Process()
     private(set) var screen = ""
 
-    /// - Parameter program: nil: the command itself.
+    /// - Parameter program: The program to run; `nil` for the command itself.
     init(_ arguments: [String], in shell: Shell, program: String? = nil, columns: UInt16? = nil) throws {
-        // Glibc's posix_openpt and its like are not imported: this is what they do, with TIOCSPTLCK and TIOCGPTN.
+        // Glibc's posix_openpt and related functions are not imported, so these ioctls (TIOCSPTLCK, TIOCGPTN) replace
+        // them.
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (unlocked, number): (Int32, Int32) = (0, 0)
         guard master >= 0, ioctl(master, 0x4004_5431, &unlocked) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
@@ -28,7 +29,7 @@ final class PseudoTerminal {
             _ = ioctl(slave, UInt(TIOCSWINSZ), &size)
         }
         process.executableURL = URL(filePath: "/usr/bin/env")
-        // The shell turns the signal that ended the command into 128 and its number.
+        // The shell turns the signal that ended the command into 128 plus the signal's number.
         process.arguments =
             [
                 "--default-signal=PIPE", "setsid", "--ctty", "--wait", "/bin/bash", "-c",
@@ -50,17 +51,17 @@ final class PseudoTerminal {
         close(slave)
     }
 
-    /// Reads until the text is on the screen, so many times.
+    /// Reads until the text has appeared on the screen `times` times.
     func wait(for text: String, times: Int = 1, within limit: Duration = Patience.duration) throws {
         let deadline = ContinuousClock.now + limit
         while screen.ranges(of: text).count < times {
-            // The end of the time is also that of a command that goes on drawing.
+            // The time limit also ends the wait for a command that draws without end.
             let left = Int32((deadline - ContinuousClock.now) / .milliseconds(1))
             guard left > 0, read(waiting: left) else { throw TimedOut(screen: screen) }
         }
     }
 
-    /// Forgets what the screen shows.
+    /// Clears the recorded screen.
     func clear() { screen = "" }
 
     func type(_ text: String) {
@@ -68,7 +69,7 @@ final class PseudoTerminal {
         _ = bytes.withUnsafeBytes { write(master, $0.baseAddress, $0.count) }
     }
 
-    /// The command itself, below the programs that gave it its terminal.
+    /// The process id of the command itself, below the programs that gave it a terminal.
     var processIdentifier: Int32 {
         var pid = process.processIdentifier
         while let children = try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8),
@@ -89,7 +90,7 @@ final class PseudoTerminal {
 
     /// Waits for the end.
     ///
-    /// - Returns: the exit code, or 128 and the number of the signal; -1 when it does not end.
+    /// - Returns: The exit code, or 128 plus the number of the signal; -1 if the command does not end.
     func end() -> Int32 {
         var patience = 600
         while process.isRunning, patience > 0 {

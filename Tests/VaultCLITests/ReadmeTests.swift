@@ -14,7 +14,7 @@ struct ReadmeTests {
         }
     }
 
-    /// The lines of the blocks in this language.
+    /// The blocks in this language.
     private static func blocks(_ language: String) throws -> [String] {
         try readme.components(separatedBy: "```\(language)\n").dropFirst().compactMap {
             $0.components(separatedBy: "\n```").first
@@ -32,14 +32,14 @@ struct ReadmeTests {
         let lines = try Self.blocks("sh").flatMap { $0.split(separator: "\n").map(String.init) }
         let commands = lines.map { $0.components(separatedBy: "  #")[0] }
         for command in commands where command.contains("vault ") {
-            // Without a terminal a delete wants to be confirmed, and it comes last for its item.
+            // Without a terminal a delete needs `--yes`.
             var confirmed = command.contains("vault delete") ? command + " --yes" : command
             confirmed = confirmed.replacingOccurrences(of: "/srv/share", with: shell.home.path.string + "/share")
             if command.contains("device approve") { confirmed += " --yes --code-file ~/code" }
             let environment = "export VAULT_PASSPHRASE_FILE=~/.passphrase EDITOR=~/ed; "
             let result: Shell.Result
             if command.contains(joins) {
-                // On the other machine, where it waits for what the next line does here.
+                // On the other machine, where the command waits for the next line's command on this machine.
                 result = try other.run(
                     "umask 077; cp pass .passphrase; vault init --kdf interactive --passphrase-file pass")
                 let code = try other.firstLine(ofAside: environment + confirmed + " --timeout 60")

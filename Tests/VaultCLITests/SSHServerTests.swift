@@ -4,12 +4,13 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// A fleet by way of a real sshd, which ssh starts for each connection and speaks to over its standard streams.
+/// A fleet over a real sshd, which ssh starts for each connection and uses over its standard streams.
 @Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: sshd), "sshd is not installed: openssh-server"))
 struct SSHServerTests {
     private let shell: Shell
 
-    /// A server `server` whose keys are known, `unknown` whose keys are not, and `bare`, whose shell finds no vault.
+    /// Makes three hosts: `server` with known keys, `unknown` with unknown keys, and `bare`, whose shell finds no
+    /// vault.
     init() throws {
         shell = try Shell()
         let made = try shell.run(
@@ -47,7 +48,7 @@ struct SSHServerTests {
         #expect(made.status == 0, "\(made.error)")
     }
 
-    /// Runs commands of a device for which `ssh` has the test's configuration.
+    /// Runs commands of a device whose `ssh` uses the test's configuration.
     private func run(_ commands: String) throws -> Shell.Result {
         try shell.run("export PATH=$PWD/bin:$PATH VAULT_PASSPHRASE_FILE=$PWD/pass\n" + commands)
     }
@@ -81,7 +82,7 @@ struct SSHServerTests {
                 "$(cat ssh/key.pub)" > ssh/authorized
             """)
         #expect(founded.status == 0, "\(founded.error)")
-        // The line in authorized_keys names the folder, whatever the URL says.
+        // The line in authorized_keys determines the folder, regardless of the URL.
         let elsewhere = "ssh://server/nowhere/at/all"
         let code = try shell.firstLine(
             ofAside: """

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-/// Secrets that other programs take from files alone, and what a login does.
+/// Secrets for programs that read them only from files, and the start of a login session.
 struct ScratchTests {
     private static func shellWithVault() throws -> Shell {
         let shell = try Shell()

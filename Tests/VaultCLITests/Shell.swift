@@ -3,7 +3,7 @@ import Foundation
 import SystemPackage
 import TestSupport
 
-/// An empty home, and a shell in it that knows where `vault` is. The shell has no terminal unless one is asked for.
+/// An empty home and a shell that finds `vault`. The shell has no terminal unless requested.
 final class Shell {
     struct Result {
         var output: String
@@ -22,22 +22,23 @@ final class Shell {
     }
 
     deinit {
-        // An agent that a test has left behind; without its socket it would end by itself, but later.
+        // Stops an agent that the test left running; without its socket the agent would end by itself, but later.
         if FileManager.default.fileExists(atPath: runtime.path.appending("vault/agent.sock").string) {
             _ = try? run("vault agent --stop")
         }
     }
 
-    /// The directory that this test was built into, with every executable beside it.
+    /// The build directory of this test, which also contains every executable.
     static let binaries: String = {
         let path =
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
+        // Swift Testing may run the tests from a helper program; the bundle's path is then the first argument that
+        // names it.
         let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
         return URL(filePath: bundle).deletingLastPathComponent().path()
     }()
 
-    /// The directory of the command: the release, if one was built for these tests.
+    /// The directory of the command: the release build, if given for these tests.
     static let commands = ProcessInfo.processInfo.environment["VAULT_RELEASE"] ?? binaries
 
     var environment: [String: String] {
@@ -51,12 +52,12 @@ final class Shell {
         ]
     }
 
-    /// Runs a command that waits for another one, beside what follows.
+    /// Runs a command in the background that waits for a later one.
     ///
-    /// - Returns: the first line that it prints; how it ends says ``endOfAside()``.
+    /// - Returns: The first line of the output. ``endOfAside()`` returns the exit code.
     func firstLine(ofAside command: String) throws -> String {
-        // A process counts as running while one that it has started keeps what this one knows it by, whatever its
-        // number. Nothing here waits for a signal: they may all be blocked.
+        // The command counts as running while any process it started holds the lock, independent of process ids. No
+        // signal is needed here, since all signals may be blocked.
         return try run(
             """
             mkfifo .line
@@ -74,12 +75,12 @@ final class Shell {
 
     func run(_ command: String) throws -> Result {
         let process = Process()
-        // An event loop in this process ignores SIGPIPE, which a child would inherit.
+        // An event loop in this process ignores SIGPIPE, and a child would inherit that.
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["--default-signal=PIPE", "setsid", "--wait", "/bin/bash", "-c", command]
         process.environment = environment
         process.currentDirectoryURL = URL(filePath: home.path.string)
-        // Files take any amount without anybody who reads meanwhile.
+        // Files take any amount of output without a concurrent reader.
         let (out, err) = (home.path.appending(".stdout"), home.path.appending(".stderr"))
         for path in [out, err] { _ = FileManager.default.createFile(atPath: path.string, contents: nil) }
         process.standardInput = FileHandle.nullDevice

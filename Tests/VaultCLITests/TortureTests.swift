@@ -36,8 +36,8 @@ struct TortureTests {
             """)
         let lines = result.output.split(separator: "\n")
         #expect(lines.count == 2 && lines[1] == "added", "\(result.output)\(result.error)")
-        // Dispatch looks after its threads once a second, with four calls; to be looked at interrupts one of each
-        // thread, which is made again.
+        // Dispatch polls its threads once a second, with four calls; attaching strace interrupts one call of each
+        // thread, which is then restarted.
         #expect(Int(lines.first ?? "") ?? .max <= 16, "\(result.output)")
     }
 

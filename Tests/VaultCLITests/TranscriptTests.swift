@@ -3,10 +3,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a person sees: `$ command`, then `> ` each line of output, `! ` each line of errors, `? ` the exit code where
-/// it is not 0.
+/// A session at the terminal: `$ command`, then `> ` before each line of output, `! ` before each line of errors, and
+/// `? ` before an exit code other than 0.
 ///
-/// A `*` in an expected line stands for any text. What is not expected must not appear.
+/// A `*` in an expected line matches any text. Unexpected lines are failures.
 struct Transcript: Sendable, CustomTestStringConvertible {
     struct Step {
         var command: String
@@ -63,7 +63,7 @@ struct TranscriptTests {
         let listed = try Shell().run("vault help exit-codes").output.split(separator: "\n").compactMap {
             Int32($0.prefix(3).filter { $0 != " " })
         }
-        // 130 takes a terminal: PromptTests.
+        // 130 needs a terminal: PromptTests covers it.
         #expect(Set(listed).subtracting(seen) == [130])
     }
 

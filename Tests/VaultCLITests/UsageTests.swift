@@ -7,7 +7,7 @@ import Testing
 
 @testable import VaultCLI
 
-/// What a person reads who has typed something that is nearly right.
+/// The messages for nearly correct input.
 struct UsageTests {
     private static func shellWithVault() throws -> Shell {
         let shell = try Shell()

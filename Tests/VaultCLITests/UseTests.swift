@@ -14,7 +14,7 @@ struct MaskTests {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// What a mask shows of a whole text, worked out at leisure: overlapping secrets are concealed as one.
+    /// Computes the masked form of a whole text without regard to speed: overlapping secrets are concealed as one.
     private static func expected(_ text: [UInt8], _ secrets: [String]) -> String {
         var shown: [UInt8] = []
         var concealed = 0

@@ -67,7 +67,7 @@ for name, answer in [(path, forward), (path + ".ctrl", agree)]:
     listener.listen(8)
     threading.Thread(target=serve, args=[listener, answer], daemon=True).start()
 result = subprocess.run(sys.argv[2:], env=dict(os.environ, VAULT_TPM2_DEVICE="swtpm:path=" + path))
-# Without this (TPM2_Shutdown) the chip takes the next start for somebody who tries to guess.
+# Without TPM2_Shutdown the chip counts the next start as an attack.
 ask(struct.pack(">HIIH", 0x8001, 12, 0x145, 0))
 chip.close()
 swtpm.wait(10)

@@ -1,5 +1,6 @@
-# Firefox by its Marionette protocol (JSON over TCP), with an extension from a directory, on a page of this process.
-# Arguments: the extension's directory, an empty profile's.
+# Drives Firefox over its Marionette protocol (JSON over TCP), with an extension from a directory, on a page that this
+# process serves.
+# Arguments: the extension's directory, the directory of an empty profile.
 import http.server, json, os, socket, subprocess, sys, threading, time
 
 extension, profile = sys.argv[1:]
@@ -101,7 +102,7 @@ try:
         "const done = arguments[arguments.length - 1];"
         "const policy = WebExtensionPolicy.getByID(arguments[0]); done(policy && policy.mozExtensionHostname)",
         EXTENSION))
-    # WebDriver's navigation to an extension's page hangs.
+    # WebDriver's navigation to an extension's page never returns.
     driver.chrome("""
         const done = arguments[arguments.length - 1];
         const tab = gBrowser.addTab(arguments[0], {
@@ -116,7 +117,7 @@ try:
         return found
 
     def once(action, arguments):
-        # A tab's handle is another one when its process is.
+        # A tab's handle changes with the tab's process.
         for handle in driver.call("WebDriver:GetWindowHandles"):
             driver.call("WebDriver:SwitchToWindow", {"handle": handle})
             if (driver.page("return location.href") or "").startswith("moz-extension:"):

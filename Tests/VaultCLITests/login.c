@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that logs a user in and makes it as hard for a module as such programs are: it has children and handlers of
-// its own, signals that are ignored and blocked, a descriptor that is inherited, and no standard input and output.
+// A program that logs a user in and creates difficult conditions for a module, as real login programs do: it has
+// children and handlers of its own, ignored and blocked signals, an inherited descriptor, and no standard input and
+// output.
 //   login USER TOKEN
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static int converse(int count, const struct pam_message **messages, struct pam_r
     return PAM_SUCCESS;
 }
 
-// How many mappings are locked, in no core dump and wiped in forked children.
+// Counts the mappings that are locked, excluded from core dumps and wiped in forked children.
 static int kept(void) {
     int found = 0;
     char line[4096];
@@ -58,7 +59,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "kept after the session has begun: %d\n", kept());
     fprintf(stderr, "children of the module that the program hears of: %d\n", (int)handled);
     fprintf(stderr, "children that are left: %d\n", waitpid(-1, NULL, WNOHANG | __WALL) >= 0);
-    // What a later login of the same program keeps is wiped at its end at the latest.
+    // The state kept by a second login in the same program is wiped at the program's end at the latest.
     if (pam_authenticate(pam, 0) != PAM_SUCCESS) return 1;
     fprintf(stderr, "kept again: %d\n", kept());
     pam_end(pam, PAM_SUCCESS);

@@ -92,7 +92,7 @@ locks, pending, awaited = [], b"", None  # awaited: how many locks; -1: whatever
 while True:
     for ready in select.select([bus, sys.stdin] + locks, [], [], 60)[0] or sys.exit("nobody says anything"):
         if ready in locks:
-            # A lock whose other end is closed reads as the end of a file.
+            # A lock whose other end is closed reads as end of file.
             locks.remove(ready)
         elif ready is bus:
             pending += bus.recv(65536)

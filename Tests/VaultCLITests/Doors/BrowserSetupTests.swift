@@ -6,7 +6,7 @@ import Testing
 
 @testable import VaultCLI
 
-/// The manifests that `vault doors enable browser` writes and takes back.
+/// The manifests that `vault doors enable browser` writes and `disable` removes.
 struct BrowserSetupTests {
     private static let theirs = """
         {"name": "org.keepassxc.keepassxc_browser", "description": "KeePassXC", "path": "/usr/bin/keepassxc-proxy",
@@ -52,7 +52,7 @@ struct BrowserSetupTests {
         try home.setup.enable([.browser]) { details.append($0.detail) }
         #expect(details.count == 3 && details[0] == nil)
         #expect(details.dropFirst().allSatisfy { $0?.contains("KeePassXC") ?? false })
-        // A second time it is still known what was there.
+        // Enabling twice keeps the record of the earlier state.
         #expect(try home.enable(.browser) == [])
         let taken = try home.disable(.browser)
         #expect(taken == ["restored " + DoorHome.chromium, "restored " + DoorHome.firefox, "removed " + DoorHome.host])
@@ -65,7 +65,7 @@ struct BrowserSetupTests {
         try home.write(Self.theirs, to: DoorHome.firefox)
         #expect(try home.disable(.browser).contains("kept " + DoorHome.firefox))
         #expect(try home.text(DoorHome.firefox) == Self.theirs)
-        // And gives way again when it is told to.
+        // A second enable replaces the manifest again.
         try home.enable(.browser)
         #expect(try home.disable(.browser).contains("restored " + DoorHome.firefox))
         #expect(try home.text(DoorHome.firefox) == Self.theirs)
@@ -85,7 +85,7 @@ struct BrowserSetupTests {
         let done = try home.enable(.browser)
         #expect(done.count == 4 && done.allSatisfy { $0.hasSuffix(".json") })
         #expect(try home.text(DoorHome.firefox).contains("\"\(home.path("bin/vault-browser-host"))\""))
-        // A vault that was moved writes its new place, and its own manifests are none to put back.
+        // A moved command writes its new path, and does not record its own manifests as files to restore.
         try home.remove("bin/vault-browser-host")
         try home.remove("state")
         #expect(try home.enable(.browser).count == 5)

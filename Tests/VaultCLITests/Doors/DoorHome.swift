@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import VaultCLI
 
-/// A home of a test's own, whose doors are set up in this process.
+/// The home of a test whose doors are set up in this process.
 struct DoorHome {
     let directory: TemporaryDirectory
     var setup: DoorSetup
@@ -18,7 +18,7 @@ struct DoorHome {
     static let host = "share/vault/vault-browser-host"
     static let socket = "config/systemd/user/gnome-keyring-daemon.socket"
 
-    /// - Parameter isMachine: the places are those of all users.
+    /// - Parameter isMachine: Whether to use the machine-wide places.
     init(isMachine: Bool = false) throws {
         directory = try TemporaryDirectory()
         let path = directory.path
@@ -49,7 +49,7 @@ struct DoorHome {
 
     func text(_ name: String) throws -> String { try String(contentsOfFile: path(name), encoding: .utf8) }
 
-    /// What is done, as `action path`, without the directory.
+    /// Returns the actions as `action path`, relative to the directory.
     @discardableResult
     func enable(_ doors: Door...) throws -> [String] {
         var lines: [String] = []
@@ -68,7 +68,7 @@ struct DoorHome {
         "\(action.action.rawValue) \(action.path.dropFirst(directory.path.string.count + 1))"
     }
 
-    /// Every file, link and directory but those of the record: what it is, its mode and its bytes.
+    /// Every file, link and directory except the record's: kind, mode and bytes.
     func snapshot() throws -> [String: String] {
         var found: [String: String] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path.string)
@@ -89,7 +89,7 @@ struct DoorHome {
     }
 }
 
-/// How a command would end.
+/// Returns the exit status and the message with which a command would end.
 func ending(_ body: () throws -> Void) -> (status: ExitStatus, message: String)? {
     do {
         try body()

@@ -2,7 +2,7 @@
 import Foundation
 import Glibc
 
-/// What scripts know that try doors on a bus of their own.
+/// Shell functions for scripts that test doors on a private bus.
 enum DoorScript {
     static let root =
         URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized.path()
@@ -14,9 +14,9 @@ enum DoorScript {
         programs.allSatisfy { access("/usr/bin/" + $0, X_OK) == 0 }
     }
 
-    /// `bus` starts a bus that starts programs as a session's does, `owner` one on which another program has
-    /// org.freedesktop.secrets, whose number is `$pid`. Both end with the script. The signals that a test blocks a bus
-    /// would wait for.
+    /// `bus` starts a bus that activates programs like a session bus; `owner` starts a bus on which another program,
+    /// with process id `$pid`, owns org.freedesktop.secrets. Both end with the script, by a signal that a test cannot
+    /// have blocked.
     static let start = """
         chmod 600 pass; export VAULT_PASSPHRASE_FILE=pass
         vault init --kdf interactive 2>/dev/null
@@ -42,11 +42,12 @@ enum DoorScript {
 
         """
 
-    /// `serve` runs a command beside the script until the vault has the name, and kills it with the script. Its number
-    /// is `$served`, that of the process that has the name is `$pid`. `wait` says how the command ended.
+    /// `serve` runs a command in the background until the vault owns the name, and kills the command at the end of the
+    /// script. `$served` is the command's process id, `$pid` that of the name's owner. `wait` reports how the command
+    /// ended.
     ///
-    /// `people` makes a program that asks: it types the passphrase, says no, or says nothing, as the file `mode` has
-    /// it, and writes down what it heard.
+    /// `people` makes a program that answers questions: it types the passphrase, declines or stays silent, as the file
+    /// `mode` says, and records its input.
     static let serving =
         start + """
             unset VAULT_PASSPHRASE_FILE; mkdir empty

@@ -7,7 +7,7 @@ import Testing
 
 @testable import VaultCLI
 
-/// What a home has before doors are enabled.
+/// The content of a home before doors are enabled.
 struct DoorStart: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let make: @Sendable (DoorHome) throws -> Void
@@ -16,7 +16,7 @@ struct DoorStart: Sendable, CustomTestStringConvertible {
         (testDescription, self.make) = (description, make)
     }
 
-    /// Where doors can be enabled.
+    /// Homes in which doors can be enabled.
     static let open = [
         DoorStart("an empty home") { _ in },
         DoorStart("settings without a newline at the end") {
@@ -68,7 +68,7 @@ struct DoorStart: Sendable, CustomTestStringConvertible {
         },
     ]
 
-    /// What is in the way, and where the message says it is.
+    /// Obstacles, and the path that the message names.
     static let closed: [(path: String, start: DoorStart)] = [
         (
             DoorHome.secrets,
@@ -114,7 +114,7 @@ struct DoorStart: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// The files that `vault doors enable` and `disable` write, change and put back.
+/// The files that `vault doors enable` and `disable` write, change and restore.
 struct DoorSetupTests {
     // MARK: What is in the way
 
@@ -147,7 +147,7 @@ struct DoorSetupTests {
         #expect(ending { try home.enable(.secretService) }?.status == .inputOutput)
         #expect(try home.snapshot()[DoorHome.socket] == "-> /dev/null")
         #expect(!home.setup.isEnabled(.secretService))
-        // In between it can be taken back.
+        // The partial change can be undone.
         #expect(try home.disable(.secretService).count == 4)
         #expect(try home.snapshot() == before)
         #expect(ending { try home.enable(.secretService) }?.status == .inputOutput)
@@ -234,7 +234,7 @@ struct DoorSetupTests {
         try home.write("[Service]\n", to: "units/vault-doors.service")
         #expect(try home.enable(.secretService) == ["wrote " + DoorHome.secrets, "wrote " + portal])
         #expect(try home.text(DoorHome.secrets).hasSuffix("\nSystemdService=vault-doors.service\n"))
-        // A name that was not given to the vault the unit would take as well.
+        // If the vault had no claim to the name, the unit would take the name as well.
         try home.disable(.secretService)
         #expect(try !home.text(portal).contains("SystemdService"))
     }
@@ -330,7 +330,7 @@ struct DoorSetupTests {
         }
         let record = try home.text("state/vault/doors/changes.json")
         #expect(record.contains(Data("[Unit]\nDescription=mine\n".utf8).base64EncodedString()))
-        // It is not asked about again, nor enabled.
+        // The door is neither reported again nor enabled.
         #expect(try home.disable(.secretService) == [])
         #expect(!home.setup.isEnabled(.secretService))
         #expect(try home.text("state/vault/doors/changes.json") == record)
@@ -352,7 +352,7 @@ struct DoorSetupTests {
         try home.write(try home.text(DoorHome.secrets) + "User=me\n", to: DoorHome.secrets)
         let before = try home.snapshot()
         #expect(ending { try home.enable(.secretService) }?.status == .alreadyExists)
-        // The other door can be enabled and taken back beside it.
+        // The other door can be enabled and disabled independently.
         try home.enable(.portal)
         try home.disable(.portal)
         #expect(try home.snapshot() == before)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import VaultCLI
 
-/// The bytes that doors read and write.
+/// The files that doors read and write.
 struct DoorTextTests {
     private static let group = "org.freedesktop.secrets"
 
@@ -34,7 +34,7 @@ struct DoorTextTests {
         ("[G]\nK=\nx=1\n", "[G]\nK=false\nx=1\n"),
         ("[G]\nK=1\nK=2\n", "[G]\nK=1\nK=false\n"),
         ("[G]\nK[$i]=true\n", "[G]\nK[$i]=false\n"),
-        // Of another group, another key, a comment, another language.
+        // Another group, another key, a comment and another language stay unchanged.
         ("[G][x]\nK=true\n", "[G][x]\nK=true\n\n[G]\nK=false\n"),
         ("[G]\nKK=true\n#K=true\n", "[G]\nK=false\nKK=true\n#K=true\n"),
         ("[G]\nK[de]=wahr\n", "[G]\nK=false\nK[de]=wahr\n"),
@@ -113,7 +113,7 @@ struct DoorTextTests {
             let bus = SessionBus(state: state, owners: owner.map { [.secretService: $0] } ?? [:])
             return OpenDoor.all(DoorsState(bus, enabled: enabled)).map(\.text)
         }
-        // Another program's name is no affair of a vault that was not given it.
+        // Another program's name does not concern a vault that was not given the name.
         #expect(lines(nil, []) == [])
         #expect(lines(other, []) == [])
         #expect(lines(own, []) == ["secret-service: not enabled, served by the vault's doors (pid 8)"])

@@ -3,7 +3,7 @@ import Testing
 
 private let root = DoorScript.root
 
-/// `vault doors` as a command, beside a bus of the test's own.
+/// `vault doors` as a command, beside a private bus.
 @Suite(.enabled(if: DoorScript.hasBus)) struct DoorsCommandTests {
     private func run(_ script: String) throws -> Shell.Result { try Shell().run(DoorScript.start + script) }
 
@@ -93,7 +93,7 @@ private let root = DoorScript.root
                 """, "\(own)")
     }
 
-    /// The words of the bus' file are the bus' to read.
+    /// The bus parses the command line in the service file.
     @Test func `the bus starts this very command, wherever it is, also when its directory is new`() throws {
         let result = try run(
             """

@@ -2,11 +2,11 @@
 import Glibc
 import Testing
 
-/// `vault doors` and `vault agent --secret-service` as they ship, with libsecret's client.
+/// The released `vault doors` and `vault agent --secret-service`, with libsecret's client.
 @Suite(.enabled(if: DoorScript.hasClient)) struct DoorsServeTests {
     private func run(_ script: String) throws -> Shell.Result { try Shell().run(DoorScript.serving + script) }
 
-    // MARK: What keeps a door closed
+    // MARK: Reasons to keep a door closed
 
     @Test func `without a bus, or with one that does not answer, no door opens, and why is said`() throws {
         let result = try run(
@@ -110,7 +110,7 @@ import Testing
         #expect(result.output == "0\nended 0\nfree\n", "\(result)")
     }
 
-    /// Only root may look into a process that keeps secrets. What is kept on purpose shows that the look finds.
+    /// Only root may read the memory of a process that keeps secrets. A control value shows that the search works.
     @Test(.enabled(if: getuid() == 0))
     func `of what programs stored, and of the passphrase, nothing stays in the doors' memory`() throws {
         let result = try run(

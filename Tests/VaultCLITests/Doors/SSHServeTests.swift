@@ -5,14 +5,14 @@ import Testing
 
 private enum OpenSSH {
     static let hasClient = access("/usr/bin/ssh-add", X_OK) == 0
-    /// As root sshd wants a directory that its package makes.
+    /// As root sshd requires a directory that its package creates.
     static let hasServer =
         access("/usr/sbin/sshd", X_OK) == 0 && (geteuid() != 0 || access("/run/sshd", F_OK) == 0)
 }
 
-/// `vault doors --ssh` as it ships, with OpenSSH's programs.
+/// The released `vault doors --ssh`, with OpenSSH's programs.
 @Suite(.enabled(if: OpenSSH.hasClient)) struct SSHServeTests {
-    /// Functions for the scripts: `serve` opens the door and waits until it is, `ended` says how it has.
+    /// Shell functions: `serve` opens the door and waits until it is ready, `ended` prints how the door ended.
     private static let script = """
         unset DBUS_SESSION_BUS_ADDRESS; chmod 600 pass
         vault init --kdf interactive --passphrase-file pass 2>/dev/null
@@ -32,7 +32,7 @@ private enum OpenSSH {
 
     private func run(_ script: String) throws -> Shell.Result { try Shell().run(Self.script + script) }
 
-    // MARK: What keeps a door closed
+    // MARK: Reasons to keep a door closed
 
     @Test func `a socket needs a directory of the user's own, and no other's place`() throws {
         let result = try run(
