@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TPM2 chip for one command: swtpm, and before it what Linux has in /dev/tpmrm0, which takes the sessions away that a client has left behind.
+"""A TPM2 chip for one command: swtpm behind a stand-in for Linux's /dev/tpmrm0, which flushes the sessions that a client leaves behind.
 
     chip.py DIRECTORY COMMAND [ARGUMENT ...]
 
-The chip's seeds are kept in DIRECTORY: the same one is the same chip. The command finds it in VAULT_TPM2_DEVICE.
+DIRECTORY keeps the chip's seeds, so the same directory is the same chip. VAULT_TPM2_DEVICE names the chip to the command.
 """
 import os, socket, struct, subprocess, sys, threading
 
@@ -54,7 +54,7 @@ def forward(connection):
 
 
 def agree(connection):
-    """Whatever a client asks of the chip's surroundings, such as a locality, is done."""
+    """Acknowledges every request to the chip's control channel, such as setting a locality."""
     while connection.recv(4096):
         connection.sendall(bytes(4))
 

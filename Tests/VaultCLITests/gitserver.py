@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Serves repositories over HTTP to those who say who they are: git's own http-backend behind basic authentication.
+"""Serves repositories over HTTP to authenticated clients: git's own http-backend behind basic authentication.
 
 usage: gitserver.py DIRECTORY USER:PASSWORD
 
-Prints its port. A token of the scheme Bearer is taken as well, if it is the password. Each request is a line of the
-file `requests` in the directory: its path, and whether it was let in.
+Prints its port. The password is also accepted as a token of the scheme Bearer. Each request appends a line to the
+file `requests` in the directory: its path, and whether it was admitted.
 """
 import base64, http.server, os, subprocess, sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of systemd-logind as an agent sees, on a bus of its own that ends with it: it owns the name, hands out delay locks, knows a session, and sends signals.
+"""The part of systemd-logind that an agent sees, on a private bus that ends with the script: owns the name, hands out delay locks, has a session, and sends signals.
 
     logind.py BUS-SOCKET    reads `sleep`, `wake`, `lock SESSION-USER` or `held COUNT` from standard input, a line each, and answers each with how
                             many locks are held; `held` waits until there are so many
@@ -56,7 +56,7 @@ def signal(path, interface, member, signature="", body=b""):
 
 
 def messages(data):
-    """The complete messages at the front: (kind, serial, fields), and what is left."""
+    """Returns the complete messages at the front, (kind, serial, fields) each, and the remaining bytes."""
     found = []
     while len(data) >= 16:
         length, number, fields_length = struct.unpack("<III", data[4:16])

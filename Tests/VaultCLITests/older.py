@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent that does not know the message 27: all others go to the one that does.
+"""An agent that does not know message 27, and forwards all others to a current agent.
 
     older.py SOCKET SOCKET-OF-THE-AGENT    prints a line when it listens
 """

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-/// Whatever programs say at a door is an answer or a refusal. `Scripts/fuzz` looks for more.
+/// Every input at a door gets an answer or a refusal. `Scripts/fuzz` searches for more inputs.
 struct DoorFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("doors") + FuzzedDoors.seeds { #expect(FuzzedDoors.holds(input)) }

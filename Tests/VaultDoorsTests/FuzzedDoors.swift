@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// Every parser of what programs say at a door, but for the bus, whose messages libsystemd takes apart.
+/// Every parser of input at a door, except the bus, whose messages libsystemd parses.
 enum FuzzedDoors: UInt8, CaseIterable {
     case gitRecord, credentialName, sshName, sshFile, sshRequest, frames, browser, place
 
@@ -50,7 +50,7 @@ enum FuzzedDoors: UInt8, CaseIterable {
         switch self {
         case .gitRecord:
             guard let text = try? Secret(bytes: bytes), let record = try? GitRecord(text) else { return true }
-            // What was read can be said, and is read as the same.
+            // An accepted record can be written, and reads back equal.
             guard let said = try? record.text(), let again = try? GitRecord(Secret(said)) else { return false }
             return again.user == record.user && again.states == record.states && again.expiry == record.expiry
                 && again.password?.exposed == record.password?.exposed && again.capabilities == record.capabilities
@@ -66,7 +66,7 @@ enum FuzzedDoors: UInt8, CaseIterable {
             guard let file = try? key.file(comment: "", check: 1).exposed else { return false }
             return (try? SSHPrivateKey.read(bytes: file))?.publicKey == key.publicKey
         case .sshRequest:
-            // A wrong passphrase makes the next one wait.
+            // A wrong passphrase delays the next attempt.
             guard bytes.first != 23 else { return true }
             return !SSHWorld().connect().ask(bytes).isEmpty
         case .frames: return framesHold(bytes)
@@ -80,7 +80,7 @@ enum FuzzedDoors: UInt8, CaseIterable {
         }
     }
 
-    /// However a stream is cut, the same messages come of it.
+    /// The messages of a stream do not depend on how the stream is split.
     private func framesHold(_ bytes: [UInt8]) -> Bool {
         func messages(of parts: [ArraySlice<UInt8>]) -> [[UInt8]] {
             var (frames, messages) = (NativeFrames(), [[UInt8]]())

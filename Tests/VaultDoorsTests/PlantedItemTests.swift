@@ -8,7 +8,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// Items that an application has stored in its own group, for the user's own programs to take.
+/// Items that an application planted in its own group for the user's own programs to find.
 struct PlantedItemTests {
     private static let application = "org.example.App"
     private static let attributes = ["server": "https://registry.example", "docker_cli": "1"]
@@ -30,7 +30,7 @@ struct PlantedItemTests {
             try world.keep(item("default", "own"))
             let found = try client.search(Self.attributes).unlocked
             #expect(try found.map { try client.secret($0).text } == ["own", "other"])
-            // In the application's own collection, which a person may look at, there it is.
+            // The application's own collection, visible to the user, contains the item.
             let home = BusClient.root + "/collection/org_2eexample_2eApp"
             #expect(try client.paths("Service", "Collections").contains(home))
             #expect(try client.search(Self.attributes, in: home) == client.paths("Collection", "Items", at: home))
@@ -68,7 +68,7 @@ struct PlantedItemTests {
             let foreign = try #require(
                 try AgentClient(at: world.house.address, vault: world.house.path, accessGroups: [Self.application]))
             try SSHItems(foreign).keep(new("ecdsa256"), file: new("ecdsa256").file())
-            // The user's own key, with a certificate that another authority has made for it.
+            // The user's own key with a certificate of a foreign authority.
             var attributes = own.userAttributes
             let certificate = String(decoding: try SSHSamples.file("ed25519-cert.pub"), as: UTF8.self)
             attributes["ssh.certificate"] = certificate.split(separator: " ").prefix(2).joined(separator: " ")
@@ -79,7 +79,7 @@ struct PlantedItemTests {
             #expect(try SSHWorld.identities(client.ask([11]) ?? []).map(\.comment) == ["mine"])
             #expect(client.ask(try SSHSamples.signing("ecdsa256.pub")) == SSHSamples.failure)
             #expect(client.ask(try SSHSamples.signing("ed25519-cert.pub")) == SSHSamples.failure)
-            // Nor does it get in with the key that is stored anew.
+            // Storing the key again does not add the certificate either.
             #expect(client.ask(try SSHSamples.adding("ed25519", comment: "anew")) == SSHSamples.success)
             #expect(try SSHWorld.identities(client.ask([11]) ?? []).map(\.comment) == ["anew"])
             #expect(client.ask(try SSHSamples.removing("ecdsa256.pub")) == SSHSamples.failure)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import VaultFormat
 
-/// The table of attributes is one: what the code says is what the documentation of the format says.
+/// The attributes in the code match the table in the documentation of the format.
 struct AttributeTableTests {
     /// The rows of the table: tag, name, classes, kind.
     private static var documented: [[String]] {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VaultFormat
 
-/// Whatever a parser accepts, it writes again byte by byte. `Scripts/fuzz` looks for more.
+/// An accepted input is written again byte for byte. `Scripts/fuzz` searches for more inputs.
 struct FuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("format") { #expect(FuzzedFormat.holds(input), "\(input.prefix(32))") }
@@ -23,7 +23,7 @@ struct FuzzCaseTests {
             let part = Array(bytes[start..<min(bytes.count, start + length)])
             for round in 0..<40 {
                 var input = part
-                // Few changes, so that some get past the first looks.
+                // Few changes, so that some inputs pass the first checks.
                 for _ in 0..<random.number(in: 0...min(round, 3)) {
                     input[random.number(in: 0...input.count - 1)] = UInt8(random.uniform(256))
                 }

@@ -2,17 +2,16 @@
 import TestSupport
 import VaultFormat
 
-/// The parsers of the format, one of them chosen by the first byte of an input: whatever a parser accepts, it must
-/// write again byte by byte.
+/// The parsers of the format, selected by the first byte of an input: an accepted input is written again byte for byte.
 enum FuzzedFormat: UInt8, CaseIterable {
     case header, slot, mark, frameHead, metadata, attributes, padding
     case rosterRecord, logRecord, logEntry, rosterEntry, joinRequest, joinGrant, itemClock, conflictMark
     case certificate, name
 
-    /// Those that parts of a vault's file can be given to.
+    /// The targets that accept parts of a vault's file.
     static let ofVaults = allCases.prefix { $0.rawValue <= padding.rawValue }
 
-    /// Inputs to begin with: the parts of every vector.
+    /// The initial inputs: the parts of every vector.
     static var seeds: [[UInt8]] {
         let vaults = Vectors.names("vaults", suffix: "").compactMap { try? Vectors.bytes($0) }
         let records = (try? ReachSamples.all().map { [$0.target.rawValue] + $0.bytes }) ?? []
@@ -27,7 +26,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
             }
     }
 
-    /// Returns false when an accepted input is not what would be written.
+    /// Returns `false` if an accepted input differs from its encoding.
     static func holds(_ input: [UInt8]) -> Bool {
         guard let first = input.first else { return true }
         let target = allCases[Int(first) % allCases.count]
@@ -37,7 +36,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
     private func holds(_ bytes: [UInt8]) -> Bool {
         switch self {
         case .header:
-            // The magic and the lengths are given, so that a mutation gets past them.
+            // The magic and the lengths are supplied, so that a mutation passes those checks.
             guard let header = try? Header(parsing: bytes.span) else { return true }
             return bytes.starts(with: header.encoded())
         case .slot:
@@ -56,7 +55,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         case .attributes:
             guard let attributes = try? EncodedAttributes(parsing: bytes, bytes.indices) else { return true }
             let again = EncodedAttributes(attributes.values, user: attributes.user)
-            // What a newer version added is kept as it is and not among the values.
+            // Fields of a newer version are kept unchanged, outside the values.
             return again.bytes == bytes || again.keepingUnknown(of: attributes).bytes == bytes
                 || !isCanonical(attributes)
         case .padding:
@@ -117,7 +116,7 @@ enum FuzzedFormat: UInt8, CaseIterable {
         return bytes.starts(with: output) && output.count + reader.remaining == bytes.count
     }
 
-    /// Strings of the same characters in other code points are one name to Swift's dictionaries, and two in the file.
+    /// Canonically equivalent strings are the same key in Swift's dictionaries, and two different names in the file.
     private func isCanonical(_ attributes: EncodedAttributes) -> Bool {
         var names = 0
         attributes.forEach { tag, _, _ in if tag == .user { names += 1 } }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import VaultFormat
 
-/// The table of slot types is one: what the code says is what the documentation of the format says.
+/// The slot types in the code match the table in the documentation of the format.
 struct SlotKindTests {
     @Test func `the documentation of the format has every type of slot with its number`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultBus
 
-/// Who has a name on a bus.
+/// Owners of names on a bus.
 @Suite(.enabled(if: SecretServiceWorld.hasBus))
 struct BusNamesTests {
     private static let name = "org.freedesktop.secrets"

@@ -124,7 +124,7 @@ struct CSVTests {
             $0.split(separator: ",", omittingEmptySubsequences: false)[6]
         }
         #expect(cells.map(String.init) == folders)
-        // Of other products a backslash is none.
+        // For other products a backslash is not an escape.
         let other = try CSVLogins.logins(
             Document(
                 text: "Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created\nA\\B,t,u,p,,,,0,,\n"))

@@ -6,7 +6,7 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultImport
 
-/// Which items of a vault go out, whatever the format.
+/// The items of a vault that an export includes, in every format.
 struct ExportTests {
     private static func item(
         _ service: String, _ secret: String = "x", _ attributes: [Attribute: AttributeValue] = [:]
@@ -26,7 +26,7 @@ struct ExportTests {
         _ = try vault.deviceIdentifier(for: "player")
         let entries = try ExportedEntries(vault.all()).entries
         #expect(entries.map { $0.password?.text } == ["default", "work"] && entries.map(\.folder) == ["", "work"])
-        // A caller that has one group sends out that one.
+        // A caller with one group exports only that group.
         #expect(try Self.passwords(vault.withAccessGroups(["work"])) == ["work"])
     }
 
@@ -40,7 +40,7 @@ struct ExportTests {
         let found = try vault.all()
         try vault.lock()
         #expect(throws: VaultError.locked) { try vault.all() }
-        // Locked between the look and the opening.
+        // The vault is locked between the listing and the opening.
         #expect(flaw { _ = try ExportedEntries(found) } == "outside: locked")
     }
 

@@ -2,7 +2,7 @@
 import TestSupport
 import Testing
 
-/// What others wrote is logins or an error. `Scripts/fuzz` looks for more.
+/// Every input is parsed to logins or refused. `Scripts/fuzz` searches for more inputs.
 struct ImportFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("import") + FuzzedImport.seeds {

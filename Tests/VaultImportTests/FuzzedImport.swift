@@ -5,8 +5,8 @@ import VaultCrypto
 
 @testable import VaultImport
 
-/// Every parser of what other products write. What is taken becomes items that a vault takes, and what goes out again
-/// in a format is read as the same.
+/// Every parser of other products' files. The vault accepts the items of an accepted input, and an export in the same
+/// format reads back equal.
 enum FuzzedImport: UInt8, CaseIterable {
     case csv, bitwarden, onePassword, aegis, keePass, pass, otpauth, environment
     case gitCredentials, netrc, docker, gh, cargo, aws, pgpass, address
@@ -38,7 +38,7 @@ enum FuzzedImport: UInt8, CaseIterable {
 
     static func holds(_ input: [UInt8]) -> Bool {
         guard let first = input.first, let text = try? Secret(bytes: Array(input.dropFirst())) else { return true }
-        // Every file may be guessed at, whatever it is.
+        // The format is guessed for every input.
         _ = FormatGuess.format(of: text)
         let kind = allCases[Int(first) % allCases.count]
         do { return try kind.holds(text) } catch { return error is ImportError }
@@ -94,14 +94,15 @@ enum FuzzedImport: UInt8, CaseIterable {
         }
     }
 
-    /// - Parameter written: how many entries are read of what was written of them; nil: it is not written.
+    /// - Parameter written: Returns the number of entries read back from an export; `nil` if the format is not
+    ///   exported.
     private func comeBack(_ imported: ImportedLogins, written: (inout ExportedEntries) throws -> Int?) throws -> Bool {
         var items: [Item] = []
         for login in imported.logins.prefix(20) { items += try login.items(of: "fuzz") }
         var entries = try ExportedEntries(items)
         let whole = entries.entries.count
         guard let count = try written(&entries) else { return true }
-        // Those that a format cannot say are counted, and none comes twice.
+        // Entries that a format cannot express are counted, and none appears twice.
         return count == whole || count < whole && !entries.leftOut.isEmpty || self == .pass
     }
 }

@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultImport
 
-/// What comes of a provider that lies, errs or says nothing: an error or a skipped item, and what is right beside it.
+/// Imports from a provider that lies, errs or stays silent: an error or a skipped item, beside the valid items.
 @Suite(.enabled(if: SecretServiceWorld.hasBus))
 struct HostileSecretServiceTests {
     private func reasons(_ imported: ImportedLogins) -> [String: String] {
@@ -47,7 +47,7 @@ struct HostileSecretServiceTests {
         #expect(imported.logins.map { $0.password?.exposed } == (0..<10).map { Array("i\($0)".utf8) })
     }
 
-    /// Root may look into any process, which is what this test needs to do.
+    /// Only root may read another process's memory, which this test does.
     @Test(.enabled(if: getuid() == 0))
     func `nothing stays in memory of secrets that came in plain`() throws {
         let world = try SecretServiceWorld("provider", "marked")

@@ -22,7 +22,7 @@ extension Login {
 }
 
 extension ImportError {
-    /// What a test compares.
+    /// The form that tests compare.
     var summary: String {
         switch self {
         case .malformed(let place, let flaw): "\(place ?? "all"): \(flaw)"
@@ -39,7 +39,7 @@ extension ImportError {
     }
 }
 
-/// What a call throws, in words; nil: it throws nothing.
+/// Returns a description of the error that a call throws; `nil` if it throws none.
 func flaw(_ body: () throws -> Void) -> String? {
     do { try body() } catch let error as ImportError { return error.summary } catch { return "\(error)" }
     return nil
@@ -57,7 +57,7 @@ extension ImportWorld {
         ImportWorld(
             run: { arguments, input, output in
                 let (status, bytes) = try run(arguments, input)
-                // In parts, as a pipe gives it.
+                // In parts, as from a pipe.
                 for start in stride(from: 0, to: bytes.count, by: 7) {
                     try output(bytes.span.extracting(start..<min(start + 7, bytes.count)))
                 }
@@ -69,7 +69,7 @@ extension ImportWorld {
 }
 
 extension ImportedLogins {
-    /// Brings everything into a vault.
+    /// Imports everything into a vault.
     @discardableResult
     func stored(
         in vault: any ItemStore, of format: String = "test", replaces: Bool = false
@@ -81,7 +81,7 @@ extension ImportedLogins {
 }
 
 extension ImportReport {
-    /// `added 1, unchanged 2`: what there is of each.
+    /// The outcomes and their counts, such as `added 1, unchanged 2`.
     var counts: String {
         Outcome.allCases.filter { count($0) > 0 }.map { "\($0.rawValue) \(count($0))" }.joined(separator: ", ")
     }

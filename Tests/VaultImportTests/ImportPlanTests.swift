@@ -6,7 +6,7 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultImport
 
-/// What becomes of entries that come a second time, changed here, there or on both sides.
+/// Entries that are imported again after changes in the source, in the vault or in both.
 struct ImportPlanTests {
     private static func login(_ id: String, _ change: (inout Login) throws -> Void = { _ in }) throws -> Login {
         var login = Login(id: id, place: "entry \(id)")
@@ -81,7 +81,7 @@ struct ImportPlanTests {
         #expect(try vault.all().first?.openedSecret()?.text == "mine")
         #expect(try Self.logins(changed).stored(in: vault, replaces: true).counts == "updated 1")
         #expect(try vault.all().first?.openedSecret()?.text == "two")
-        // Both sides came to the same.
+        // Both sides changed to the same value.
         try vault.update(matching: Query(.internetPassword, server: "example.com"), with: ItemChanges(secret: "three"))
         let third = try Self.login("1") { $0.password = try Secret(text: "three") }
         #expect(try Self.logins(third).stored(in: vault).counts == "unchanged 1")
@@ -330,7 +330,7 @@ struct ImportPlanTests {
             Self.logins(Self.login("2") { $0.urls = [] }), of: "test", in: vault, group: "default", replaces: false)
         try vault.lock()
         #expect(flaw { try Self.logins(Self.login("1"), Self.login("2")).stored(in: vault) } == "outside: locked")
-        // Locked between the look and the change.
+        // The vault is locked between the plan and the change.
         #expect(
             flaw { () throws in
                 var late = plan; try late.carryOut { _ in }
@@ -358,7 +358,7 @@ struct ImportPlanTests {
             for item in try vault.all() {
                 let id = try #require(item.userAttributes["vault.import"].flatMap { Int($0.dropFirst(5)) })
                 let secret = try item.openedSecret()?.text
-                // A change of mine is never overwritten without being asked for.
+                // A change in the vault is never overwritten unless requested.
                 if let own = mine[id] { #expect(secret == own) } else { #expect(secret == "\(id) \(source[id][1])") }
                 guard random.chance(5), mine[id] == nil else { continue }
                 mine[id] = "mine \(id)"
@@ -369,7 +369,7 @@ struct ImportPlanTests {
     }
 }
 
-/// URLs in the parts that an internet password has.
+/// The parts of a URL that become attributes of an internet password.
 struct WebAddressTests {
     @Test(arguments: [
         "https://example.com", "https://example.com:8443/a/b", "http://[::1]:8080", "example.com", "sub.example.com/x",

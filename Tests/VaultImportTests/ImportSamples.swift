@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What other products write, for tests and the fuzzer.
+/// Files of other products, for tests and the fuzzer.
 enum ImportSamples {
     static let bitwarden = #"""
         {"encrypted": false, "folders": [{"id": "f1", "name": "Web/Mail"}], "items": [

@@ -8,7 +8,7 @@ import VaultCrypto
 import VaultDoors
 @testable import VaultImport
 
-/// JSON that stays in locked memory, and the products that write it.
+/// JSON in locked memory, and the products that write it.
 struct JSONTests {
     @Test(arguments: [
         ("", "line 1: the text ends early"), ("{", "line 1: a name is missing"),
@@ -69,13 +69,13 @@ struct JSONTests {
             item.userAttributes["url"] == "https://example.com/login?next=/"
                 && item.userAttributes["url.2"] == "https://b.example")
         #expect(item.userAttributes["folder"] == "Web/Mail" && item.userAttributes["custom.folder"] == "mine")
-        // And out again, and in again: the same.
+        // An export and a second import give the same result.
         var entries = try ExportedEntries(try vault.all())
         let written = try BitwardenExport.text(&entries)
         let again = try Bitwarden.logins(Document(written)) { throw ImportError.wrongPassphrase }
         #expect(try again.stored(in: vault, of: "bitwarden").counts == "unchanged 3")
         #expect(entries.leftOut.isEmpty)
-        // The parts that are no attributes or fields are as they were, too.
+        // Parts without a counterpart in attributes or fields are preserved as well.
         let items = try [JSONValue(Document(text: ImportSamples.bitwarden)), JSONValue(Document(written))].map { root in
             try #require(root["items"]?.elements.first { $0["id"]?.text == "i1" })
         }
@@ -109,7 +109,7 @@ struct JSONTests {
         let dates = versions.compactMap { $0.item.record?.modified.formatted(.iso8601) }
         #expect(dates == ["2024-01-02T03:04:05Z", "2021-05-06T07:08:09Z", "2020-01-02T03:04:05Z"])
         #expect(versions.allSatisfy { $0.item.record?.created.formatted(.iso8601) == "2020-01-02T03:04:05Z" })
-        // Looked at once more, nothing changes; without being asked for, nothing older comes.
+        // A repeated import changes nothing; older versions are imported only on request.
         #expect(try imported.stored(in: vault, of: "bitwarden").counts == "unchanged 3, skipped 2")
         let other = try Vault.inMemory(accessGroups: .standard)
         try other.setHistoryLimit(5)

@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultImport
 
-/// KeePass' XML, as it comes from a pipe in parts of any size.
+/// KeePass' XML, read from a pipe in parts of any size.
 struct KeePassTests {
     private static func parsed(_ text: String, part: Int = 11) throws -> KeePassXML {
         let reader = try KeePassXML()

@@ -5,7 +5,7 @@ import Vault
 
 @testable import VaultImport
 
-/// What other programs keep in clear, and what is left when it is taken out.
+/// Plaintext credential files of other programs, and their rest after an import removes the secrets.
 struct PlaintextTests {
     private static let files: [(Plaintext, String, [String], String?)] = [
         (
@@ -53,7 +53,7 @@ struct PlaintextTests {
         #expect(found.ranges.count == found.imported.logins.count)
         let left = try Plaintext.removing(found.ranges.flatMap { $0 }, from: document)
         #expect(left?.text == rest)
-        // What is left has nothing more to give.
+        // The rest contains no further logins.
         if let left { #expect(try format.logins(Document(left)).imported.logins.isEmpty) }
         let vault = try Vault.inMemory(accessGroups: .standard)
         #expect(try found.imported.stored(in: vault, of: format.rawValue).count(.added) == expected.count)

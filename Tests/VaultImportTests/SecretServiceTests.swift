@@ -6,7 +6,7 @@ import VaultCrypto
 
 @testable import VaultImport
 
-/// What comes of gnome-keyring's items, and of a provider that does as it should.
+/// Imports of gnome-keyring's items, and from a correct provider.
 @Suite(.enabled(if: SecretServiceWorld.hasKeyring))
 struct SecretServiceTests {
     private static let expected: [String: [String: String]] = [
@@ -80,7 +80,7 @@ struct SecretServiceTests {
         }
         #expect(try report().count(.added) == 8)
         #expect(try report().count(.unchanged) == 8)
-        // From now on gnome-keyring says a schema of those that have none.
+        // After its restart gnome-keyring reports a schema for items that have none.
         try world.ask("restart")
         let again = try report()
         #expect(again.count(.unchanged) == 8, "\(again.lines)")

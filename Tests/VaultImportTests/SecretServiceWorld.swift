@@ -6,14 +6,14 @@ import VaultCrypto
 
 @testable import VaultImport
 
-/// A message bus of a test's own, and a provider of secrets on it. Both end with the value.
+/// A private message bus with a provider of secrets. Both end with the value.
 final class SecretServiceWorld {
     private let home: TemporaryDirectory
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
 
-    /// - Parameter provider: `nothing`, `keyring`, or `provider` and what it does, as `secrets.py` says.
+    /// - Parameter provider: `nothing`, `keyring`, or `provider` and its scenario, as `secrets.py` documents.
     init(_ provider: String...) throws {
         home = try TemporaryDirectory()
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "secrets.py").path()
@@ -27,7 +27,7 @@ final class SecretServiceWorld {
     }
 
     deinit {
-        // It ends what it has started.
+        // The script ends the processes that it started.
         process.terminate()
         process.waitUntilExit()
     }
@@ -40,7 +40,7 @@ final class SecretServiceWorld {
         try SecretServiceSource(address: address, patience: patience, promptPatience: promptPatience)
     }
 
-    /// What comes of the provider, which lives at least until then.
+    /// Imports from the provider, which is kept alive until the end of the import.
     func logins(
         _ algorithms: [SecretServiceSession.Algorithm] = SecretServiceSession.Algorithm.allCases,
         patience: Duration = .seconds(25), promptPatience: Duration = .seconds(25),
@@ -74,7 +74,7 @@ final class SecretServiceWorld {
     private static func isThere(_ program: String) -> Bool { access("/usr/bin/" + program, X_OK) == 0 }
 }
 
-/// Why an import failed.
+/// Returns the reason why an import failed.
 func failure(_ body: () throws -> Void) -> String {
     do {
         try body()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bus of its own that ends with it, and on it gnome-keyring or a provider of org.freedesktop.secrets that does one thing wrong.
+"""A private bus that ends with the script, with gnome-keyring or a provider of org.freedesktop.secrets that has a single fault.
 
     secrets.py DIRECTORY nothing             the bus is at DIRECTORY/bus
     secrets.py DIRECTORY keyring             gnome-keyring-daemon, its login collection unlocked, with some items
@@ -10,7 +10,7 @@ for the methods that the stand-in was called by, `pid` of the provider, `seen PI
 """
 import atexit, ctypes, hashlib, hmac, os, select, signal, socket, struct, subprocess, sys
 
-# Who started it may block what ends it.
+# The parent process may have blocked the signal that ends this one.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 signal.pthread_sigmask(signal.SIG_SETMASK, [])
 children = []
@@ -35,10 +35,10 @@ def dies_with_parent():
     ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG
 
 
-# --- D-Bus, as much as is wanted: values are made and read by their signature, a variant is (signature, value).
+# --- D-Bus, as far as needed: values are written and read by their signature, a variant is (signature, value).
 
 def one(signature):
-    """The first complete type of a signature, and the rest."""
+    """Returns the first complete type of a signature, and the rest."""
     if signature[0] == "a":
         first, rest = one(signature[1:])
         return "a" + first, rest
@@ -155,7 +155,7 @@ class Bus:
         return self.serial
 
     def receive(self):
-        """The next message: (kind, serial, fields, values)."""
+        """Returns the next message: (kind, serial, fields, values)."""
         while True:
             if len(self.pending) >= 16:
                 length, number, fields_length = struct.unpack_from("<III", self.pending, 4)
@@ -317,7 +317,7 @@ def run_keyring():
     commands({"lock": lock, "restart": restart, "fill": fill, "pid": lambda: str(keyring.pid)})
 
 
-# --- a provider that does one thing wrong
+# --- a provider with a single fault
 
 def encrypt(key, vector, text, pads=True):
     library = ctypes.CDLL("libcrypto.so.3")
@@ -342,7 +342,7 @@ def seen(process):
         for line in maps:
             bounds, rights = line.split()[:2]
             start, end = (int(bound, 16) for bound in bounds.split("-"))
-            # What is mapped for no access, and what the kernel shows nobody, has no bytes to read.
+            # Mappings without read access, and pages that the kernel does not show, are skipped.
             while rights.startswith("r") and start < end:
                 try:
                     memory.seek(start)
@@ -363,7 +363,7 @@ class Silence(Exception):
 
 
 class Provider:
-    """Collection `login` has items `i0` to `i9` or so; the secret of each is its own name, unless the scenario has another idea."""
+    """Collection `login` has items `i0` to `i9` or so; the secret of each is its own name, unless the scenario changes it."""
 
     def __init__(self, scenario):
         self.scenario, self.asked, self.key, self.session = scenario, [], None, ROOT + "/session/s1"
@@ -458,7 +458,7 @@ class Provider:
         return session, vector if self.key else b"", text, kind
 
     def answers(self, fields, values):
-        """Signature and values of the answer."""
+        """Returns the signature and the values of the answer."""
         path, member = fields[1], fields[3]
         if member == "OpenSession":
             if values[0] == "plain":
@@ -517,7 +517,7 @@ class Provider:
         raise Failure("org.freedesktop.DBus.Error.UnknownMethod")
 
     def after(self, fields):
-        """What follows the answer."""
+        """Acts after the answer, as the scenario demands."""
         if fields[3] != "Prompt" or not self.scenario.startswith("prompt"):
             return
         if self.scenario == "prompt-gone":
@@ -526,7 +526,7 @@ class Provider:
             return
         completed = [(1, ("o", ROOT + "/prompt/p1")), (2, ("s", "org.freedesktop.Secret.Prompt")), (3, ("s", "Completed"))]
         if self.scenario == "prompt-forged":
-            # By another process, to everyone and to the client itself.
+            # Another process broadcasts the signal, and also sends it to the client directly.
             self.is_locked = False
             other = Bus()
             other.send(4, completed, "bv", False, ("ao", []))

@@ -10,7 +10,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A browser that is answered by an agent which writes down what it hands out.
+/// A browser served by an agent that logs every secret that it hands out.
 struct BrowserAuditTests {
     private let agent: AuditingAgent
     private let client: BrowserClient
@@ -41,7 +41,7 @@ struct BrowserAuditTests {
     }
 }
 
-/// An agent with a log.
+/// An agent with an audit log.
 private final class AuditingAgent {
     private let directory: TemporaryDirectory
     private let house: TestHouse
@@ -68,7 +68,7 @@ private final class AuditingAgent {
         try #require(try AgentClient(at: house.address, vault: house.path, accessGroups: ["default"]))
     }
 
-    /// How often the log says that a secret of an item was handed out.
+    /// Counts the log's entries about handing out a secret of an item.
     func handedOut(_ id: UUID) throws -> Int {
         let log = directory.path.appending("log").string
         let name = try #require(

@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// What an extension does not get.
+/// Refusals of an extension's requests.
 struct BrowserRefusalTests {
     private func client() throws -> BrowserClient { try BrowserClient(TestBrowserHouse(TemporaryDirectory())) }
 
@@ -67,7 +67,7 @@ struct BrowserRefusalTests {
         #expect(try client.send("get-databasehash", nonce: nonce).errorCode == nil)
         #expect(try client.send("get-databasehash", nonce: nonce).errorCode == "4")
         #expect(try client.send("associate", nonce: nonce).errorCode == "4")
-        // That of the answer.
+        // The nonce of the reply.
         #expect(try client.send("get-databasehash", nonce: nonce.next).errorCode == "4")
         let fresh = client.nonce()
         for bytes in [Array(fresh.bytes.dropLast()), fresh.bytes + [0], [], fresh.next.bytes] {
@@ -75,7 +75,7 @@ struct BrowserRefusalTests {
             #expect(reply.errorCode == "4", "\(bytes)")
         }
         #expect(try client.send("get-databasehash", ["nonce": base64(nonce.bytes)]).errorCode == "4")
-        // What was refused has used nothing up.
+        // The refused message did not use up the nonce.
         #expect(try client.send("get-databasehash", ["nonce": base64(fresh.bytes)], nonce: fresh).errorCode == nil)
     }
 
@@ -120,7 +120,7 @@ struct BrowserRefusalTests {
             client.house.says(answer)
             try client.exchangeKeys()
             #expect(try client.associate().errorCode == "6")
-            // Nor is a person asked again at once.
+            // The person is not asked again at once either.
             client.house.says(.done)
             #expect(try client.associate().errorCode == "6")
             #expect(client.house.questions.count == 1)
@@ -149,7 +149,7 @@ struct BrowserRefusalTests {
         #expect(try client.testAssociate(key: other.idKey).errorCode == "8")
         #expect(try client.testAssociate("").errorCode == "8")
         #expect(try client.testAssociate("no-such").errorCode == "8")
-        // A test that failed leaves nothing of the one before.
+        // A failed test removes the result of the previous test.
         #expect(try client.getLogins("https://example.com").errorCode == "8")
         #expect(try client.testAssociate().errorCode == nil)
         for keys in [
@@ -188,7 +188,7 @@ struct BrowserRefusalTests {
         try client.house.vault.keep("example.com", "ada", "s3cret")
         #expect(try client.getLogins("https://example.org").errorCode == "15")
         #expect(try client.getLogins("http://example.com").errorCode == "15")
-        // What the door keeps itself is no login.
+        // The door's own items are not logins.
         #expect(try client.getLogins("https://vault.browser").errorCode == "15")
         #expect(client.house.questions.count == 1)
     }
@@ -206,7 +206,7 @@ struct BrowserRefusalTests {
         #expect(client.house.questions.count == 3)
         let kept = try #require(try BrowserAssociation.find(client.id, in: client.house.vault))
         #expect(kept.sites == ["example.com": false])
-        // It holds for this browser alone, and until it is forgotten.
+        // The consent is limited to this browser, and lasts until revoked.
         let other = try BrowserClient(client.house, seed: "other")
         try other.exchangeKeys()
         try other.associate()
@@ -235,7 +235,7 @@ struct BrowserRefusalTests {
             #expect(try client.setLogin("https://example.com", "eve", "x", ["uuid": uuid]).errorCode == "18")
             #expect(try client.send("get-totp", ["uuid": uuid]).errorCode == "18")
         }
-        // Nor one of the page that a person has not let it have.
+        // The browser can neither change a login that the person withheld nor read its one-time code.
         client.house.says(.dismissed)
         let uuid = SavedLogin.hexadecimal(try #require(items[0].record).id)
         #expect(try client.setLogin("https://example.com", "ada", "x", ["uuid": uuid]).errorCode == "6")
@@ -271,7 +271,7 @@ struct BrowserRefusalTests {
         }
         #expect(client.house.unlockQuestions == 0)
         #expect(try client.send("get-databasehash", [:], ["triggerUnlock": "true"]).errorCode == "1")
-        // A person who said no is left alone for a while.
+        // After a refusal the person is not asked again for a while.
         client.house.opensWhenAsked()
         #expect(try client.send("get-databasehash", [:], ["triggerUnlock": "true"]).errorCode == "1")
         #expect(client.house.unlockQuestions == 1)

@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// What passes between the stock extension and this host, step by step.
+/// The dialogue of the stock extension with this host, step by step.
 struct BrowserTranscriptTests {
     @Test func `the whole of it, as the extension goes about it`() throws {
         let client = try BrowserClient(TestBrowserHouse(TemporaryDirectory()))
@@ -26,7 +26,7 @@ struct BrowserTranscriptTests {
         #expect(password.count == 24)
         let saved = try client.setLogin("https://example.com/login", "ada", "pässwörd")
         #expect(saved["error"] == "success" && saved.inner["count"] is NSNull && saved.inner["entries"] is NSNull)
-        // What it saved itself it need not ask for.
+        // The browser reads a login that it saved without asking.
         let found = try client.getLogins("https://example.com/login")
         #expect(found["count"] == "1" && found["hash"] == hash && client.house.questions.count == 1)
         let entry = try #require(found.entries.first)
@@ -52,14 +52,14 @@ struct BrowserTranscriptTests {
             Item(.genericPassword(service: "example.com", account: "alan"), secret: Secret(text: "enigma")))
         try client.house.vault.add(
             Item(.genericPassword(service: "example", account: "none"), secret: Secret(text: "x")))
-        // First those of the very host, then those above it, in the order in which they came.
+        // Logins of the exact host first, then of parent domains, each in order of creation.
         #expect(try client.getLogins("https://www.example.com/x").logins == ["grace", "ada", "alan"])
         let lines = client.house.questions[1].description
         #expect(lines[0].contains("firefox-esr") && lines[0].contains(client.id))
         #expect(lines[1] == "https://www.example.com" && lines.contains("example.com"))
         #expect(try client.getLogins("https://www.example.com/y").logins.count == 3)
         #expect(client.house.questions.count == 2)
-        // Another host of the same login is another site.
+        // Another host with the same login counts as another site.
         #expect(try client.getLogins("https://mail.example.com/").logins == ["ada", "alan"])
         #expect(client.house.questions.count == 3)
         let kept = try #require(try BrowserAssociation.find(client.id, in: client.house.vault))

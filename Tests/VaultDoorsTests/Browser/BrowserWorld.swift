@@ -8,7 +8,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A vault in this process, and what a person says.
+/// A vault in this process, and a scripted person.
 final class TestBrowserHouse: BrowserHouse {
     private struct State {
         var answer = PromptOutcome.done
@@ -73,11 +73,11 @@ final class TestBrowserHouse: BrowserHouse {
     var unlockQuestions: Int { state.withLock { $0.unlockQuestions } }
 }
 
-/// An answer as an extension reads it.
+/// A reply as read by an extension.
 struct BrowserReply {
-    /// The message in clear.
+    /// The unencrypted message.
     let outer: [String: Any]
-    /// What was in the box; empty: there was none.
+    /// The content of the box; empty if there was none.
     let inner: [String: Any]
 
     var errorCode: String? { outer["errorCode"] as? String }
@@ -89,19 +89,19 @@ struct BrowserReply {
     var logins: [String] { entries.compactMap { $0["login"] as? String } }
 }
 
-/// The boxes of a channel, which have no copies.
+/// The boxes of a channel, which are not copyable.
 private final class Channel {
     let box: PeerBox
 
     init(_ box: consuming PeerBox) { self.box = box }
 }
 
-/// What an extension does, without a browser.
+/// A simulated extension, without a browser.
 final class BrowserClient {
     let house: TestBrowserHouse
     let door: BrowserDoor
     let pair: BoxKeyPair
-    /// Random, as extensions make it, and public.
+    /// A random public identifier, as extensions make it.
     let idKey: [UInt8]
     var session: BrowserSession
     var id = ""
@@ -117,7 +117,7 @@ final class BrowserClient {
         session = BrowserSession(SeededRandom("session \(seed)"))
     }
 
-    /// One whose house has just been made, which has agreed on keys and was let in.
+    /// A client of a new house, with keys exchanged and the association approved.
     static func associated(now: UInt64 = 59) throws -> BrowserClient {
         let client = try BrowserClient(TestBrowserHouse(TemporaryDirectory()), now: now)
         try client.exchangeKeys()
@@ -130,7 +130,7 @@ final class BrowserClient {
         return nonce
     }
 
-    /// What comes back for a frame's bytes.
+    /// Returns the reply to the bytes of a frame.
     func raw(_ bytes: [UInt8]) throws -> [String: Any] {
         let answer =
             switch session.take(bytes) {
@@ -163,7 +163,7 @@ final class BrowserClient {
         base64(try #require(channel).box.seal(SecretBytes(copying: inner.span), nonce: nonce))
     }
 
-    /// A message as the extension sends it.
+    /// Sends a message in the extension's form.
     func send(
         _ action: String, _ members: [String: Any] = [:], _ outer: [String: Any] = [:], nonce given: BoxNonce? = nil
     ) throws -> BrowserReply {

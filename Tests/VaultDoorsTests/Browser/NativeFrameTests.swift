@@ -9,7 +9,7 @@ import VaultCrypto
 struct NativeFrameTests {
     private func number(_ value: UInt32) -> [UInt8] { withUnsafeBytes(of: value) { Array($0) } }
 
-    /// What comes out, and how it ends.
+    /// Returns the messages and the error at the end.
     private func read(_ bytes: [UInt8], by count: Int) -> (messages: [[UInt8]], error: NativeFrameError?) {
         var frames = NativeFrames()
         var messages: [[UInt8]] = []

@@ -12,7 +12,7 @@ import VaultCrypto
 
 /// The host between two pipes.
 struct NativeHostTests {
-    /// A host that runs, and the browser's ends.
+    /// A running host, and the browser's ends of its pipes.
     private final class Running {
         private let input = Pipe()
         private let output = Pipe()
@@ -26,7 +26,7 @@ struct NativeHostTests {
                 house, input: read.fileDescriptor, output: write.fileDescriptor, until: stop)
             if let agents { host.follow(agents) }
             worker = Worker {
-                // Both ends are the host's, for as long as it runs.
+                // The host owns both ends while it runs.
                 defer { withExtendedLifetime((read, write)) { try? write.close() } }
                 do throws(NativeFrameError) {
                     try host.run()
@@ -50,7 +50,7 @@ struct NativeHostTests {
 
         func end() throws -> NativeFrameError? { try worker.value() }
 
-        /// What is left of the output.
+        /// Counts the remaining bytes of output.
         func rest() throws -> Int { try output.fileHandleForReading.readToEnd()?.count ?? 0 }
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultDoors
 
-/// Which pages a login is for.
+/// The match between pages and logins.
 struct WebPlaceTests {
     private static let list = PublicSuffixes(
         """
@@ -38,7 +38,7 @@ struct WebPlaceTests {
         #expect(WebPage(url) == nil)
     }
 
-    /// A page, and a place for which its login was kept.
+    /// A page, and the place that its login was stored for.
     @Test(arguments: [
         ("https://example.com/login?x#y", "https://example.com"), ("https://example.com/", "example.com"),
         ("https://EXAMPLE.com./", "https://example.COM"), ("https://www.example.com/", "https://example.com"),
@@ -87,7 +87,7 @@ struct WebPlaceTests {
         #expect(matches("https://login.web.de/", "web.de", none))
     }
 
-    /// RFC 3492, section 7.1, and what browsers show.
+    /// Examples of RFC 3492, section 7.1, and names that browsers display.
     @Test(arguments: [
         ("bücher", "bcher-kva"), ("他们为什么不说中文", "ihqwcrb4cv8a8dqg056pqjye"),
         ("почемужеонинеговорятпорусски", "b1abfaaepdrnnbgefbadotcwatmq2g4l"),

@@ -11,7 +11,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A vault, its agent, and the socket at which units get their credentials.
+/// A vault, its agent, and the socket from which units read their credentials.
 private final class CredentialWorld: @unchecked Sendable {
     private let directory: TemporaryDirectory
     let house: TestHouse
@@ -68,7 +68,7 @@ private final class CredentialWorld: @unchecked Sendable {
 
     func lock() throws { try #require(try house.agent(for: nil)).lock() }
 
-    /// What a peer that is bound to a name of its choice gets; nil: it is bound to none.
+    /// Returns the answer to a peer bound to `name`; a `nil` name leaves the peer unbound.
     func answer(to name: String?) throws -> [UInt8] {
         let peer = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(peer) }
@@ -76,7 +76,7 @@ private final class CredentialWorld: @unchecked Sendable {
             try #require(Self.withAddress([0] + Array(name.utf8)) { bind(peer, $0, $1) } == 0)
         }
         try #require(Self.withAddress(Array(path.utf8)) { connect(peer, $0, $1) } == 0)
-        // As systemd does.
+        // systemd also shuts down its sending side.
         shutdown(peer, Int32(SHUT_WR))
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 16)
@@ -87,7 +87,7 @@ private final class CredentialWorld: @unchecked Sendable {
         }
     }
 
-    /// The answer to another program that is bound to the name of a unit.
+    /// Returns the answer to another program that is bound to a unit's name.
     func answer(of program: String, to unit: String, _ id: String) throws -> [UInt8] {
         let number = String(UInt64.random(in: 1...UInt64.max), radix: 16)
         let process = Process()
@@ -109,14 +109,14 @@ private final class CredentialWorld: @unchecked Sendable {
         return bytes
     }
 
-    /// What the instance of a unit asks for, by a name that no other test has.
+    /// Returns the answer to a request of a unit's instance, from a name that no other test uses.
     func answer(to unit: String, _ id: String) throws -> [UInt8] {
         let number = String(UInt64.random(in: 1...UInt64.max), radix: 16)
         return try answer(to: "\(number)/unit/\(unit)/\(id)")
     }
 }
 
-/// So much is no credential, and the unit fails.
+/// One byte more than a credential may have, so the unit fails.
 private let refusal = [UInt8](repeating: 0, count: (1 << 20) + 1)
 
 struct CredentialSocketTests {
@@ -174,7 +174,7 @@ struct CredentialSocketTests {
             let world = try CredentialWorld(rules: rule.map { "{\"executable\": \"\(program)\", \($0)}" })
             try world.keep("*", "api", "s3cret")
             #expect(try world.answer(of: program, to: "a.service", "api") == (isGiven ? Array("s3cret".utf8) : refusal))
-            // The rule is about that program alone.
+            // The rule covers only that program.
             #expect(try world.answer(to: "a.service", "api") == Array("s3cret".utf8))
         }
     }

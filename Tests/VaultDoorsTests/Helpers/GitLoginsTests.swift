@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A vault that git's helper has.
+/// A vault behind git's helper.
 private struct GitWorld {
     private let directory: TemporaryDirectory
     let vault: Vault
@@ -26,7 +26,7 @@ private struct GitWorld {
         try GitRecord(try Secret(text: lines.map { $0 + "\n" }.joined()))
     }
 
-    /// The lines of the answer; nil: there is none.
+    /// Returns the lines of the answer; `nil` if there is none.
     func get(_ lines: String...) throws -> [String]? {
         guard let answer = try logins.answer(to: try record(lines)) else { return nil }
         return Secret(try answer.text()).secretString()?.split(separator: "\n").map(String.init)
@@ -140,7 +140,7 @@ struct GitLoginsTests {
         #expect(
             try world.erase(
                 Self.https, Self.host, "username=ada", "password=of the site", "state[]=vault:\(version)") == 0)
-        // git says it after each use.
+        // git stores the login after each use.
         try world.store(Self.https, Self.host, "username=ada", "password=of the site")
         #expect(try world.vault.allMatching(Query(.internetPassword)).count == 1)
         try world.store(Self.https, Self.host, "username=ada", "password=token")

@@ -19,7 +19,7 @@ struct GitRecordTests {
         ("=value\n", .noEquals), ("protocol=https\nhost=h\npassword=s3cr", .cutLine),
     ])
     func `what is no record is refused`(text: String, flaw: GitRecord.Flaw) throws {
-        // A zero byte behind the last line belongs to a line that is cut.
+        // A zero byte after the last line belongs to a truncated line.
         #expect(throws: text.hasSuffix("\0") ? GitRecord.Flaw.cutLine : flaw) { try record(text) }
     }
 
@@ -96,7 +96,7 @@ struct GitRecordTests {
             do {
                 _ = try record(bytes)
                 records += 1
-                // Up to the blank line, each is a key and a value.
+                // Every line before the blank line is a key and a value.
                 let lines = bytes.split(separator: 0x0a, omittingEmptySubsequences: false).prefix { !$0.isEmpty }
                 #expect(lines.allSatisfy { !$0.contains(0) && $0.dropFirst().contains(0x3d) && $0.first != 0x3d })
             } catch let flaw as GitRecord.Flaw {

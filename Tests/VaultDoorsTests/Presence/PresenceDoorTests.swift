@@ -12,7 +12,7 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultDoors
 
-/// A door that asks people when an item demands it.
+/// A door that asks a person when an item requires consent.
 struct PresenceDoorTests {
     /// A vault with a protected item, its agent, and a door with a person.
     private final class World {
@@ -50,12 +50,12 @@ struct PresenceDoorTests {
             server.stop()
         }
 
-        /// A program, and no door.
+        /// Returns a client that is a program without a door.
         func client() throws -> AgentClient {
             try #require(try AgentClient(at: house.address, vault: house.path, accessGroups: ["default", "*"]))
         }
 
-        /// Returns when the door has offered to ask.
+        /// Waits until the door has offered to ask.
         func offered() throws -> AgentClient {
             try #require(hasOffered.wait(timeout: Patience.deadline) == .success)
             hasOffered.signal()
@@ -71,7 +71,7 @@ struct PresenceDoorTests {
             #expect(throws: VaultError.cancelled) { try dismissing.offered().copyMatching(query) }
             let mistyping = try World(.types, types: ["one", "", "two", "three", "pass"])
             #expect(throws: VaultError.storage(.wrongPassphrase)) { try mistyping.offered().copyMatching(query) }
-            // What is none at all was no try.
+            // An unacceptable passphrase did not count as a try.
             #expect(mistyping.house.asked.count == 4)
             #expect(
                 mistyping.house.asked.map { $0.split(separator: "\n").last ?? "" }.dropFirst() == [
@@ -86,7 +86,7 @@ struct PresenceDoorTests {
             let client = try world.client()
             #expect(try !client.status().asksPeople)
             #expect(throws: VaultError.presenceRequired) { try client.copyMatching(query) }
-            // It looks again.
+            // The door looks again for a place to ask.
             world.house.isAsked(to: .types)
             #expect(try world.offered().copyMatching(query).count == 1)
         }
@@ -95,7 +95,7 @@ struct PresenceDoorTests {
     @Test func `a question ends with its client, and with its door`() async throws {
         try await aside {
             for endsDoor in [false, true] {
-                // Of its own: a process whose question ended without an answer is not heard again for a while.
+                // A world of its own: a process whose question ended without an answer is ignored for a while.
                 let world = try World(.hesitates)
                 let (client, call) = (try world.offered(), AgentCall())
                 let ended = DispatchSemaphore(value: 0)
@@ -156,7 +156,7 @@ struct PresenceDoorTests {
             let directory = world.bus.directory.path
             let address = directory.appending("run").appending("vault").appending("agent.sock")
             let client = try #require(try AgentClient(at: address, vault: nil, accessGroups: ["default"]))
-            // The doors offer that beside the service of secrets, and nobody hears when they have.
+            // The doors make the offer besides the secret service, and do not signal it.
             let end = Patience.end
             while try !client.status().asksPeople, world.doors.isRunning, .now < end {}
             let before = world.pinentry.heard.count

@@ -15,7 +15,7 @@ struct DoorLoopTests {
             limit.rlim_cur = 0
             guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Errno.badAddress }
             #expect(DoorLoop(label: "without") == nil)
-            // A question would not hear that nobody wants to know any more.
+            // A question could not learn that its answer is no longer wanted.
             #expect(PromptStop() == nil)
             #expect(SSHLine().watched { _ in true } == nil)
             #expect(throws: DoorError.noDescriptors) {

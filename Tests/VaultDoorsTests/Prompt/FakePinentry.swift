@@ -6,14 +6,14 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// A program of a test's own that says what the test wants, and writes down what it hears.
+/// A scripted pinentry that records its input.
 struct FakePinentry {
     let directory: TemporaryDirectory
 
     /// - Parameters:
-    ///   - flavor: what it answers to `GETINFO flavor`.
-    ///   - pin: shell that answers `GETPIN`.
-    ///   - start: shell in the place of the greeting.
+    ///   - flavor: The answer to `GETINFO flavor`.
+    ///   - pin: Shell code that answers `GETPIN`.
+    ///   - start: Shell code in place of the greeting.
     init(flavor: String = "gnome3", pin: String = "echo OK", start: String = "echo 'OK Pleased to meet you'") throws {
         directory = try TemporaryDirectory()
         let script = """
@@ -43,7 +43,7 @@ struct FakePinentry {
 
     var heard: [String] { ((try? text("heard")) ?? "").split(separator: "\n").map(String.init) }
 
-    /// - Parameter variables: what the place has beside a display.
+    /// - Parameter variables: The environment besides PATH.
     func start(
         _ variables: [String: String] = ["DISPLAY": ":7"], patience: (answer: Int, command: Int) = (60, 60)
     ) throws(PromptError) -> Pinentry {

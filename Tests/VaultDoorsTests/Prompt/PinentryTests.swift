@@ -56,7 +56,7 @@ struct PinentryTests {
         #expect(kill(process, 0) == -1 && errno == ESRCH)
     }
 
-    // MARK: What it hears
+    // MARK: Input of pinentry
 
     @Test func `a passphrase comes whole, whatever is in it`() throws {
         let fake = try FakePinentry(pin: "echo 'S PINENTRY_LAUNCHED'; echo 'D p%25w%0A'; echo 'D ü%zz%4'; echo OK")
@@ -94,7 +94,7 @@ struct PinentryTests {
         let fake = try FakePinentry()
         _ = try fake.start(["DISPLAY": ":7", "XAUTHORITY": "/x", "SECRET": "s", "LD_PRELOAD": "/evil.so"])
         let names = try fake.text("environment").split(separator: "\n").compactMap { $0.split(separator: "=").first }
-        // The shell adds its own.
+        // The shell adds its own variables.
         #expect(Set(names).subtracting(["PWD", "SHLVL", "_", "OLDPWD"]) == ["DISPLAY", "XAUTHORITY", "PATH"])
     }
 
@@ -108,17 +108,17 @@ struct PinentryTests {
         }
     }
 
-    // MARK: Where
+    // MARK: Place of the prompt
 
     @Test(arguments: ["curses", "tty", "gnome3:curses"])
     func `a program for terminals shows no window, and one without its terminal is not started`(flavor: String) throws {
         let fake = try FakePinentry(flavor: flavor)
         #expect(throws: PromptError.unavailable) { try fake.start() }
-        // No terminal: a file, and what is not there.
+        // Paths that are not a terminal: a file, and a missing device.
         for path in [fake.program, "/dev/nowhere"] {
             #expect(throws: PromptError.unavailable) { try fake.start(["GPG_TTY": path, "TERM": "xterm"]) }
         }
-        // A device of this user's; of another one's when the test is not root's.
+        // For root /dev/null is this user's device; otherwise it is another user's.
         if geteuid() == 0 {
             _ = try fake.start(["GPG_TTY": "/dev/null", "TERM": "xterm"])
             #expect(fake.heard.contains("OPTION ttyname=/dev/null") && fake.heard.contains("OPTION ttytype=xterm"))
@@ -132,7 +132,7 @@ struct PinentryTests {
         #expect(throws: PromptError.unavailable) { try fake.start(["GPG_TTY": "/dev/null", "TERM": "xterm"]) }
     }
 
-    // MARK: Looking
+    // MARK: Search for the program
 
     @Test func `looking at what there is asks nobody, needs no place and starts nothing on the bus`() throws {
         let fake = try FakePinentry(flavor: "gnome3:curses")

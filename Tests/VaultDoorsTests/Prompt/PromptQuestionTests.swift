@@ -5,7 +5,7 @@ import VaultAgent
 
 @testable import VaultDoors
 
-/// What stands in a question of the words of others.
+/// Untrusted text in a question.
 struct PromptQuestionTests {
     private func client(_ program: String, sandbox: String? = nil) -> DoorClient {
         DoorClient(process: 7, startTime: 1, program: program, sandbox: sandbox)
@@ -30,7 +30,7 @@ struct PromptQuestionTests {
     }
 
     @Test func `a name without end leaves room for what the question says itself`() throws {
-        // A character may have any number of marks on it, and is one character.
+        // A character with any number of combining marks is still one character.
         let name = "a" + String(repeating: "\u{301}", count: 10_000)
         let line = Assuan.escaped(PromptQuestion.askerLines(client(name), isForwarded: false, end: "?"))
         #expect(line.hasSuffix("\u{2026}' (process 7)?"))

@@ -5,8 +5,8 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// Signatures of elliptic curves, from their numbers. The point is that of the private number 1: the generator, as FIPS
-/// 186-4 prints it. RSA keys, and keys that OpenSSH has made, are tried with the protocol of ssh.
+/// Signatures of elliptic curves, from their numbers. The public point belongs to the private number 1: the generator
+/// as printed in FIPS 186-4. The tests of the ssh protocol cover RSA keys and keys made by OpenSSH.
 struct ForeignKeyTests {
     private static let generator = [UInt8](
         hexadecimal: """
@@ -89,7 +89,7 @@ struct ForeignKeyTests {
         #expect(!verifies(signature, Self.message, .sha512))
         #expect(!verifies(signature + [0]))
         #expect(!verifies([]))
-        // Numbers that fit every message where they are not looked at.
+        // Numbers that verify every message if an implementation does not check their range.
         #expect(!verifies([UInt8](repeating: 0, count: 64)))
         #expect(!verifies(Self.order + Self.order))
         for index in signature.indices {

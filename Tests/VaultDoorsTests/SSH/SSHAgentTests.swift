@@ -5,7 +5,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// What the agent answers, request by request.
+/// The agent's answers, request by request.
 struct SSHAgentTests {
     private let world = SSHWorld()
     private var line: SSHWorld.Line { world.connect() }
@@ -13,7 +13,7 @@ struct SSHAgentTests {
     private let lifetime: [UInt8] = [1, 0, 0, 0, 60]
     private let confirm: [UInt8] = [2]
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test(arguments: [0, 1, 5, 6, 7, 8, 10, 12, 14, 20, 21, 24, 26, 28, 255] as [UInt8])
     func `a type that is no request is refused`(type: UInt8) throws {
@@ -160,7 +160,7 @@ struct SSHAgentTests {
             #expect(line.ask(request) == SSHSamples.failure)
             #expect(world.asked.count == count)
             world.pass(.seconds(rest - 1))
-            // Another connection of the program has no other answer.
+            // Another connection of the program gets the same answer.
             #expect(world.connect().ask(request) == SSHSamples.failure)
             #expect(world.asked.count == count)
             world.pass(.seconds(1))
@@ -233,7 +233,7 @@ struct SSHAgentTests {
         world.says(.done)
         let answer = line.ask(try SSHSamples.signing("rsa2048.pub", flags: 2))
         #expect(try SSHWorld.isSignature(answer, by: "rsa2048.pub", of: SSHSamples.message))
-        // All of memory, and what is named of the vault.
+        // Every key in memory, and the named key of the vault.
         #expect(line.ask([19]) == SSHSamples.success)
         #expect(try line.comments() == ["e", "e", "c"])
         #expect(line.ask(try SSHSamples.removing("ed25519.pub")) == SSHSamples.success)

@@ -8,7 +8,7 @@ import VaultAgentServer
 
 @testable import VaultDoors
 
-/// What a door gives to no one, and what it does not keep for all.
+/// Keys that a door serves to no client, and state that it does not keep for all clients.
 struct SSHBoundTests {
     @Test func `a socket for keys that go to a vault shows none of it, and signs nothing`() async throws {
         try await aside {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultDoors
 
-/// Hosts that a connection is bound to, and keys that go to some hosts alone.
+/// Connections bound to hosts, and keys restricted to certain hosts.
 struct SSHDestinationTests {
     private typealias Hop = SSHSamples.Hop
 
@@ -61,7 +61,7 @@ struct SSHDestinationTests {
         }
     }
 
-    // MARK: Keys that go to some hosts
+    // MARK: Keys restricted to hosts
 
     @Test func `destinations that say too little, or more than is known, are refused`() throws {
         let host = Hop(host: "h", keys: ["host.pub"])
@@ -133,7 +133,7 @@ struct SSHDestinationTests {
         #expect(line.ask(try SSHSamples.binding("host2.pub", session: next)) == SSHSamples.success)
         #expect(
             try signs(line, SSHSamples.authentication("ed25519.pub", session: next, host: "host2.pub")))
-        // Of the second host it has to be said which it is.
+        // The authentication must name the second host's key.
         #expect(try !signs(line, SSHSamples.authentication("ed25519.pub", session: next)))
         #expect(
             try !signs(line, SSHSamples.authentication("ed25519.pub", session: session, host: "host2.pub")))
@@ -158,7 +158,8 @@ struct SSHDestinationTests {
             #expect(line.ask(try SSHSamples.binding("host-cert.pub")) == SSHSamples.success)
             #expect(try line.comments().isEmpty == !isRight)
             #expect(try signs(line, SSHSamples.authentication("ed25519.pub")) == isRight)
-            // By its key alone it is another one, and a user's certificate is no host's.
+            // The host's plain key is not vouched for by the authority, and a user certificate does not identify a
+            // host.
             let plain = world.connect()
             #expect(plain.ask(try SSHSamples.binding("host.pub")) == SSHSamples.success)
             #expect(try plain.comments().isEmpty)

@@ -83,7 +83,7 @@ final class SSHDoorWorld {
         }
     }
 
-    /// What ssh-add's question for a passphrase is answered with.
+    /// Sets the answer to ssh-add's question for a passphrase.
     func says(_ passphrase: String) throws {
         try directory.write(Array("#!/bin/sh\necho '\(passphrase)'\n".utf8), to: "ask")
         try FileManager.default.setAttributes(
@@ -93,7 +93,7 @@ final class SSHDoorWorld {
     static let hasClients = ["ssh-add", "ssh-keygen"].allSatisfy { access("/usr/bin/" + $0, X_OK) == 0 }
 }
 
-/// A connection that speaks by hand.
+/// A connection that sends raw bytes.
 final class SSHClient {
     private let descriptor: Int32
 
@@ -105,9 +105,9 @@ final class SSHClient {
 
     deinit { close(descriptor) }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     ///
-    /// - Returns: whether they were taken.
+    /// - Returns: Whether the socket accepted them.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool { clinux_send(descriptor, bytes, bytes.count, 0) == 0 }
 
@@ -117,7 +117,7 @@ final class SSHClient {
         return frame
     }
 
-    /// Nil: the connection has ended.
+    /// Reads `count` bytes; `nil` if the connection has ended.
     func read(_ count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -129,7 +129,7 @@ final class SSHClient {
         return bytes
     }
 
-    /// Nil: the connection has ended.
+    /// Reads an answer; `nil` if the connection has ended.
     func answer() -> [UInt8]? {
         guard let head = read(4) else { return nil }
         return read(head.reduce(0) { $0 << 8 | Int($1) })
@@ -144,7 +144,7 @@ final class SSHClient {
 }
 
 struct SSHDoorTests {
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test func `a frame of 4 GiB, of none, or of more than 256 KiB ends the connection, and no other`() async throws {
         try await aside {
@@ -158,7 +158,7 @@ struct SSHDoorTests {
                 #expect(client.answer() == nil)
             }
             #expect(other.ask([11]) == [12, 0, 0, 0, 0])
-            // The longest that there may be is read wholly.
+            // A request of the greatest length is read completely.
             #expect(other.ask([UInt8](repeating: 22, count: 262_144)) == SSHSamples.failure)
             #expect(other.ask([11]) == [12, 0, 0, 0, 0])
         }
@@ -170,7 +170,7 @@ struct SSHDoorTests {
             let request = SSHClient.frame(try SSHSamples.adding("ed25519"))
             let (slow, path) = (try world.connect(), world.path)
             slow.write(Array(request[..<50]))
-            // More than both sides' buffers take.
+            // More than both sides' buffers hold.
             let asking = Worker {
                 let deaf = try SSHClient(path)
                 for _ in 0..<60_000 where !deaf.write(SSHClient.frame([11])) { return }
@@ -261,7 +261,7 @@ struct SSHDoorTests {
             #expect(item.userAttributes["ssh.confirm"] == "false")
             let file = try #require(try item.openedSecret())
             #expect(try SSHPrivateKey.read(bytes: file.exposed).publicKey == SSHSamples.key("ed25519").publicKey)
-            // What is no key is not served, nor what says that it is another one.
+            // The door serves neither an item that is not a key nor a key that claims another identity.
             try store.add(Item(.genericPassword(service: "ssh", account: "ada"), secret: try Secret(text: "pw")))
             try store.add(
                 Item(
@@ -308,7 +308,7 @@ struct SSHDoorTests {
                     #expect(client.ask(try SSHSamples.adding(name)) == SSHSamples.success)
                     #expect(try SSHWorld.identities(client.ask([11]) ?? []).count <= 4)
                     let answer = try #require(client.ask(try SSHSamples.signing(name + ".pub")))
-                    // Another one may just have removed it.
+                    // Another thread may just have removed the key.
                     if answer != SSHSamples.failure {
                         #expect(try SSHWorld.isSignature(answer, by: name + ".pub", of: SSHSamples.message))
                     }
@@ -389,7 +389,7 @@ struct SSHDoorTests {
             try world.says("pass")
             #expect(try world.run("ssh-add", "-X").status == 0)
             #expect(try world.run("ssh-add", "-l").status == 0)
-            // A key for one host signs nothing for anyone else.
+            // A key restricted to one host signs for no other.
             try world.directory.write(Array("h ".utf8) + SSHSamples.file("host.pub"), to: "known")
             try world.run("ssh-add", "-D")
             #expect(try world.run("ssh-add", "-q", "-H", "known", "-h", "h", "ed25519") == (0, ""))

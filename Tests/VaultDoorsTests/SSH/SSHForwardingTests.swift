@@ -4,13 +4,13 @@ import Testing
 
 @testable import VaultDoors
 
-/// Lines over which another machine asks.
+/// Connections over which another machine asks.
 struct SSHForwardingTests {
     private typealias Hop = SSHSamples.Hop
 
     private let world = SSHWorld(keepsKeys: true)
 
-    /// A line that ssh(1) has lent to a host.
+    /// Returns a connection that ssh(1) has forwarded to a host.
     private func forwarded(_ world: SSHWorld) throws -> SSHWorld.Line {
         let line = world.connect()
         #expect(line.ask(try SSHSamples.binding("host.pub", isForwarding: true)) == SSHSamples.success)
@@ -27,7 +27,7 @@ struct SSHForwardingTests {
         #expect(own.ask(SSHSamples.locking(true, "p")) == SSHSamples.success)
         #expect(line.ask(SSHSamples.locking(false, "p")) == SSHSamples.failure)
         #expect(try own.comments().isEmpty)
-        // Nor does it keep its own people waiting by guesses.
+        // Guesses over a forwarded connection do not delay local clients either.
         for _ in 0..<20 { #expect(line.ask(SSHSamples.locking(false, "x")) == SSHSamples.failure) }
         #expect(world.waits.isEmpty)
         #expect(own.ask(SSHSamples.locking(false, "p")) == SSHSamples.success)
@@ -41,7 +41,7 @@ struct SSHForwardingTests {
         #expect(own.ask(try SSHSamples.adding("ecdsa256", constraints: way)) == SSHSamples.success)
         #expect(own.ask(try SSHSamples.adding("ed25519", comment: "kept", constraints: [2])) == SSHSamples.success)
         #expect(own.ask(SSHSamples.locking(true, "p")) == SSHSamples.success)
-        // What ssh(1) says of the host is heard, be it true or not, and ssh(1) goes on after either answer.
+        // The agent records ssh(1)'s claim about the host, true or not; ssh(1) continues after either answer.
         let bind = try SSHSamples.binding("host.pub", signedBy: signer, isForwarding: true)
         #expect(line.ask(bind) == (signer == nil ? SSHSamples.success : [28]))
         #expect(line.ask(SSHSamples.locking(false, "p")) == SSHSamples.failure)

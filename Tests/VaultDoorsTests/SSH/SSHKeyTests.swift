@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// Keys, certificates and signatures, as OpenSSH writes them.
+/// Keys, certificates and signatures in OpenSSH's formats.
 struct SSHKeyTests {
     private func refusal(_ body: () throws -> Void) -> SSHRefusal? {
         do {
@@ -16,7 +16,7 @@ struct SSHKeyTests {
         } catch { return error as? SSHRefusal }
     }
 
-    /// A request that adds a key, with the strings of its numbers changed.
+    /// Returns a request that adds a key, with the strings of its numbers changed.
     private func changed(_ name: String, _ change: (inout [[UInt8]]) throws -> Void) throws -> [UInt8] {
         var buffer = try SecretBuffer()
         try SSHSamples.key(name).put(to: &buffer)
@@ -38,7 +38,7 @@ struct SSHKeyTests {
         return key
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test func `an Ed25519 key with another public half is refused, wherever that stands`() throws {
         let other = Array(try SSHSamples.blob("authority.pub").suffix(32))
@@ -128,7 +128,7 @@ struct SSHKeyTests {
         }
     }
 
-    // MARK: What is read
+    // MARK: Accepted keys
 
     @Test(arguments: SSHSamples.keys) func `a key of OpenSSH's is read, and written again byte by byte`(
         name: String
@@ -136,7 +136,7 @@ struct SSHKeyTests {
         let file = try SSHSamples.file(name)
         let key = try SSHPrivateKey.read(bytes: file)
         #expect(key.publicKey.blob == (try SSHSamples.blob(name + ".pub")))
-        // The comment and the number that checks a passphrase stand in the encoded part.
+        // The comment and the check number are in the encoded part.
         let text = String(decoding: file, as: UTF8.self).split(separator: "\n").dropFirst().dropLast().joined()
         let bytes = Array(try #require(Data(base64Encoded: text)))
         var reader = SSHReader(15..<bytes.count)
@@ -204,7 +204,7 @@ struct SSHKeyTests {
 }
 
 extension SeededRandom {
-    /// A few bytes changed, taken out or put in.
+    /// Returns the bytes with a few of them changed, removed or inserted.
     func mutated(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<number(in: 1...4) {

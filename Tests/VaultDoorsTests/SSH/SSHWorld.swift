@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// Keys, certificates and signatures that OpenSSH 9.2 has made for nothing but these tests.
+/// Keys, certificates and signatures made by OpenSSH 9.2 for these tests only.
 enum SSHSamples {
     static let directory = URL(filePath: #filePath).deletingLastPathComponent().path() + "Samples/"
     static let keys = ["ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa2048", "rsa3072"]
@@ -20,7 +20,7 @@ enum SSHSamples {
         try SSHPrivateKey.read(bytes: file(name))
     }
 
-    /// What a line of authorized_keys(5) has.
+    /// Returns the blob of a line in authorized_keys(5) format.
     static func blob(_ name: String) throws -> [UInt8] {
         let parts = String(decoding: try file(name), as: UTF8.self).split(separator: " ")
         return Array(Data(base64Encoded: String(parts[1])) ?? Data())
@@ -28,7 +28,7 @@ enum SSHSamples {
 
     static func name(_ name: String) throws -> SSHKeyName { try SSHKeyName(bytes: blob(name)) }
 
-    /// By its key and flags.
+    /// The signatures with their key and flags.
     static func signatures() throws -> [(key: String, flags: UInt32, signature: [UInt8])] {
         String(decoding: try file("signatures.txt"), as: UTF8.self).split(separator: "\n").map { line in
             let parts = line.split(separator: " ")
@@ -36,9 +36,9 @@ enum SSHSamples {
         }
     }
 
-    /// A request that adds a key as ssh-add(1) does.
+    /// Returns a request that adds a key, in ssh-add(1)'s form.
     ///
-    /// - Parameter constraints: nil: a request without any.
+    /// - Parameter constraints: The constraints; `nil` for a request without constraints.
     static func adding(
         _ name: String, certificate: String? = nil, comment: String = "c", constraints: [UInt8]? = nil
     ) throws -> [UInt8] {
@@ -46,7 +46,7 @@ enum SSHSamples {
         try key(name).put(to: &buffer)
         var numbers = try buffer.bytes().exposed
         if let certificate {
-            // In the place of the type and the public numbers.
+            // The certificate replaces the type and the public numbers.
             let (blob, plain) = (try blob(certificate), try key(name).publicKey)
             var reader = SSHReader(numbers.span)
             _ = try reader.string(numbers.span)
@@ -87,7 +87,7 @@ enum SSHSamples {
         return request
     }
 
-    /// A session that a host has signed, or another one.
+    /// Returns a session binding, signed by the host or by `signer`.
     static func binding(
         _ host: String, session: [UInt8] = [1, 2, 3], signedBy signer: String? = nil, isForwarding: Bool = false
     ) throws -> [UInt8] {
@@ -100,7 +100,7 @@ enum SSHSamples {
         return request + [isForwarding ? 1 : 0]
     }
 
-    /// What a client asks a server to let it in with.
+    /// Returns the data that a client signs for authentication to a server.
     static func authentication(
         _ name: String, user: String = "ada", session: [UInt8] = [1, 2, 3], host: String? = nil,
         algorithm: String? = nil
@@ -118,7 +118,7 @@ enum SSHSamples {
         return message
     }
 
-    /// Ways on which a key may be used: `(user, host, keys)` each.
+    /// Encodes the permitted hops of a key: `(user, host, keys)` each.
     static func destinations(_ ways: [(from: Hop?, to: Hop)]) throws -> [UInt8] {
         var list: [UInt8] = []
         for way in ways {
@@ -154,7 +154,7 @@ enum SSHSamples {
     static let success: [UInt8] = [6]
 }
 
-// Arrays lend their bytes for a call each: Swift 6.3.1 makes no code of a temporary one's span in a call that throws.
+// Arrays lend their spans for one call each: Swift 6.3.1 fails to compile a temporary's span in a call that throws.
 
 extension [UInt8] {
     mutating func put(bytes: [UInt8]) { put(string: bytes.span) }
@@ -182,7 +182,7 @@ extension SSHPrivateKey {
     }
 }
 
-/// Keys that a test's vault has.
+/// The keys in a test's vault.
 final class FakeKeyring: SSHKeyring {
     private struct State {
         var isLocked = false
@@ -235,7 +235,7 @@ final class FakeKeyring: SSHKeyring {
     }
 }
 
-/// A clock and a person of a test's own.
+/// A test's clock and person.
 final class TestPerson: SSHPerson {
     private struct State {
         var now = ContinuousClock.now
@@ -296,7 +296,7 @@ final class TestPerson: SSHPerson {
     }
 }
 
-/// An agent with a vault, a clock and a person of a test's own.
+/// An agent with a test's vault, clock and person.
 final class SSHWorld: Sendable {
     let keyring = FakeKeyring()
     let agent: SSHAgent
@@ -311,20 +311,20 @@ final class SSHWorld: Sendable {
 
     func pass(_ duration: Duration) { person.pass(duration) }
 
-    /// When the next key has to go, from now.
+    /// The time until the next key expires.
     var nextEnd: Duration? { person.nextEnd.map { person.now.duration(to: $0) } }
 
     var waits: [Duration] { person.waits }
 
-    /// What a person was asked; without the lines that all have in common, a question is for the passphrase.
+    /// The questions to the person, without their common lines; a question for a passphrase has only those.
     var asked: [[String]] { person.asked }
 
-    /// What a person says, one after the other; then nobody is there.
+    /// Scripts the person's answers, in order; afterwards the person is absent.
     func says(_ answers: PromptOutcome...) { person.says(answers) }
 
     func whenAsked(_ body: @escaping @Sendable () -> Void) { person.whenAsked(body) }
 
-    /// A connection.
+    /// Opens a connection.
     func connect() -> Line { Line(agent: agent) }
 
     final class Line {
@@ -335,7 +335,7 @@ final class SSHWorld: Sendable {
 
         func ask(_ request: [UInt8]) -> [UInt8] { agent.answer(request.span, &session) }
 
-        /// The comments of the keys that there are.
+        /// The comments of the listed keys.
         func comments() throws -> [String] { try SSHWorld.identities(ask([11])).map(\.comment) }
     }
 
@@ -352,7 +352,7 @@ final class SSHWorld: Sendable {
         return found
     }
 
-    /// Whether an answer is a signature that the key has made.
+    /// Whether an answer is a signature made by the key.
     static func isSignature(_ answer: [UInt8], by name: String, of message: [UInt8]) throws -> Bool {
         var reader = SSHReader(answer.span)
         guard try reader.byte(answer.span) == 14 else { return false }

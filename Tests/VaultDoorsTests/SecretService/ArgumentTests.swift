@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// Arguments of the right types, with anything in them.
+/// Arguments of valid types with random content.
 private struct RandomArguments {
     let random: SeededRandom
     var paths: [String]
@@ -87,7 +87,7 @@ private struct RandomArguments {
         ("Prompt", "Prompt", ["s"]), ("Prompt", "Dismiss", []),
     ]
 
-    /// Every method, on objects that are there and others, while the vault is unlocked, locked, or not there.
+    /// Every method, on existing and missing objects, with the vault unlocked, locked or missing.
     @Test(arguments: ["unlocked", "locked", "none"])
     func `whatever a call says, it has an answer, and what comes after it too`(state: String) async throws {
         try await aside {
@@ -96,7 +96,7 @@ private struct RandomArguments {
             let random = SeededRandom("arguments \(state)")
             var arguments = RandomArguments(random: random, paths: [])
             for _ in 0..<40 {
-                // One has no end of sessions and prompts.
+                // Sessions and prompts of a client are limited, so each round uses a new client.
                 let client = try world.client()
                 let session = try client.plainSession()
                 arguments.paths = [
@@ -117,7 +117,7 @@ private struct RandomArguments {
                     let isOwn = !method.interface.contains(".")
                     let member = BusMember(
                         interface: "org.freedesktop." + (isOwn ? "Secret." : "") + method.interface, name: method.name)
-                    // Types of another method, at times.
+                    // Sometimes the types of another method.
                     let types = random.number(in: 0...9) == 0 ? random.element(of: Self.methods).types : method.types
                     let call = try client.connection.newCall(
                         member, at: arguments.path(), of: "org.freedesktop.secrets")

@@ -31,7 +31,7 @@ final class BusClient {
             BusMember(interface: prefix + interface, name: method), at: path, of: "org.freedesktop.secrets", write)
     }
 
-    /// The short name of the error that a call ends with; empty: none.
+    /// Returns the short name of the error that a call ends with; empty if none.
     func refusal(_ body: () throws(BusError) -> Void) -> String {
         do throws(BusError) { try body() } catch {
             guard case .refused(let name) = error else { return "\(error)" }
@@ -209,7 +209,7 @@ final class BusClient {
 
     // MARK: Signals
 
-    /// Asks for a signal, which ``heard(_:_:)`` waits for.
+    /// Subscribes to a signal that ``heard(_:_:)`` waits for.
     func listen(to interface: String, _ name: String) throws(BusError) {
         try connection.match("type='signal',interface='org.freedesktop.\(interface)',member='\(name)'")
     }
@@ -221,7 +221,7 @@ final class BusClient {
         }
     }
 
-    /// Waits until a name has an owner, or none.
+    /// Waits until a name has an owner, or has none.
     func awaitName(_ name: String, hasOwner: Bool) throws {
         try connection.match(
             "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(name)'")
@@ -245,7 +245,7 @@ final class BusClient {
 }
 
 extension BusClient {
-    /// Sends a call and does not wait for the answer.
+    /// Sends a call without waiting for the answer.
     func send(
         _ interface: String, _ method: String, at path: String = root,
         _ write: (BusMessage) throws(BusError) -> Void
@@ -256,7 +256,7 @@ extension BusClient {
         try connection.send(call)
     }
 
-    /// The types of the next answers.
+    /// Returns the types of the next answers.
     func answers(_ count: Int) throws(BusError) -> [String] {
         var signatures: [String] = []
         _ = try connection.signal(until: Patience.end) { message throws(BusError) in
@@ -266,9 +266,9 @@ extension BusClient {
         return signatures
     }
 
-    /// The signals of the service that have come until now.
+    /// Returns the service's signals received so far.
     func signals() throws(BusError) -> [String] {
-        // What was sent before comes before its answer.
+        // Earlier messages arrive before the answer to this call.
         try call("DBus.Introspectable", "Introspect")
         var names: [String] = []
         while true {
@@ -284,7 +284,7 @@ extension BusClient {
         }
     }
 
-    /// Nil: it tells of something else.
+    /// Whether the message announces a lock; `nil` for any other message.
     func tellsOfLock(_ message: BusMessage) throws(BusError) -> Bool? {
         guard message.member == "PropertiesChanged", message.objectPath == BusClient.login else { return nil }
         var isLocked: Bool?

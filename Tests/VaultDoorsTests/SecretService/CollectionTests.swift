@@ -19,7 +19,7 @@ import VaultCrypto
             #expect(try client.alias("work") == made)
             #expect(try client.text("Collection", "Label", at: made) == "My Work!")
             #expect(try client.paths("Service", "Collections") == [BusClient.login, made, BusClient.session])
-            // One that is there is not made again.
+            // An existing collection is not made again.
             #expect(try client.makeCollection("Another", alias: "work") == made)
             #expect(try client.makeCollection("my work", alias: "") == made + "_2d2")
             let path = try client.create(["k": "v"], "of work", in: made)
@@ -127,7 +127,7 @@ import VaultCrypto
             try client.listen(to: "Secret.Collection", "ItemCreated")
             try client.listen(to: "DBus.Properties", "PropertiesChanged")
             let first = try client.create(["k": "v"])
-            // What is told of it is not taken for what is told of the next.
+            // The notices of the first item are consumed before those of the next.
             _ = try #require(try client.heard("Secret.Collection", "ItemCreated", at: BusClient.login))
             var items: [String]?
             repeat { items = try Self.items(client) } while items != nil && items != [first]
@@ -160,7 +160,7 @@ import VaultCrypto
         }
     }
 
-    /// The list that comes next.
+    /// Waits for the next list of items.
     private static func items(_ client: BusClient) throws -> [String]? {
         while let signal = try client.heard("DBus.Properties", "PropertiesChanged", at: BusClient.login) {
             _ = try signal.text()

@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// What a message means is decided by its header alone.
+/// The dispatch of messages, which depends on the header alone.
 struct ServiceDispatchTests {
     private func call(
         _ path: String, _ interface: String?, _ member: String, _ signature: String
@@ -61,7 +61,7 @@ struct ServiceDispatchTests {
                 == .failure(.unknownMethod("the object has no such method")))
     }
 
-    /// Parts of what programs send, put together in any way.
+    /// Random combinations of parts of real messages.
     @Test func `no header traps, and what is understood is what it says`() throws {
         let random = SeededRandom("headers")
         let parts = [
@@ -102,7 +102,7 @@ struct ServiceDispatchTests {
     }
 }
 
-/// How attributes of the bus and of the vault belong together.
+/// The mapping between attributes of the bus and of the vault.
 struct ItemAttributesTests {
     private func attributes(_ values: [String: String]) throws -> ItemAttributes { try ItemAttributes(values) }
 

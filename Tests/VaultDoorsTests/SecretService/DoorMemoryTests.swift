@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultDoors
 
-/// A session by which secrets go, as a client has it.
+/// A client's end of a session that transfers secrets.
 private struct ClientSession {
     let path: String
     private let key: Secret?
@@ -31,7 +31,7 @@ private struct ClientSession {
         key = Secret(try ForeignDerivation.hkdfSHA256(shared, count: 16))
     }
 
-    /// A secret as it goes to the service, and the vector that it needs.
+    /// Returns a secret in the session's form, with its initialization vector.
     func sealed(_ bytes: [UInt8]) throws(CryptoError) -> (bytes: [UInt8], vector: [UInt8]) {
         guard let key else { return (bytes, []) }
         let vector = [UInt8](repeating: 7, count: 16)
@@ -39,7 +39,7 @@ private struct ClientSession {
         return (sealed.withBytes { $0.array($0.indices) }, vector)
     }
 
-    /// The secret of a message that the service has sent.
+    /// Opens the secret of a message from the service.
     func opened(_ message: BusMessage) throws -> [UInt8] {
         var (vector, bytes): ([UInt8], [UInt8]) = ([], [])
         try message.structure(of: "oayays") { () throws(BusError) in
@@ -55,15 +55,15 @@ private struct ClientSession {
     }
 }
 
-/// Root may look into any process, which is what these tests need to do.
+/// Only root may read another process's memory, which these tests do.
 @Suite(.enabled(if: PrivateBus.isThere && getuid() == 0, "only root may read the memory of the doors"))
 struct DoorMemoryTests {
     private static let sizes = [16, 300, 3 << 10, 40 << 10, 200 << 10]
 
-    /// A content type that makes a short message grow behind the secret.
+    /// A content type that enlarges a short message behind the secret.
     private static let contentType = "text/plain; charset=" + String(repeating: "utf-8", count: 30)
 
-    /// Stores secrets, reads them, gives the items others, and reads those, one by one and together.
+    /// Stores secrets, reads them, replaces them, and reads the replacements, singly and together.
     private func use(_ client: BusClient, isEncrypted: Bool) throws -> [MarkedSecret] {
         let name = isEncrypted ? "encrypted" : "plain"
         let session = try ClientSession(client, isEncrypted: isEncrypted)
@@ -116,7 +116,7 @@ struct DoorMemoryTests {
             var secrets = [passphrase]
             for isEncrypted in [false, true] { secrets += try use(client, isEncrypted: isEncrypted) }
             let memory = ProcessMemory(world.doors.processIdentifier)
-            // What is no secret is found.
+            // Text that is not secret is found, as a control.
             #expect(try memory.finds(["label": Array("a label of encrypted".utf8)]) == ["label"])
             try client.lock()
             #expect(try client.flag("Collection", "Locked", at: BusClient.login))

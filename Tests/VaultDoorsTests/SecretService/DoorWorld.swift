@@ -7,7 +7,7 @@ import VaultBus
 
 @testable import VaultDoors
 
-/// The command itself, with an agent and doors of their own: the release, if one was built for these tests.
+/// The command with an agent and doors of its own: the release build, if given for these tests.
 final class DoorWorld {
     let bus: PrivateBus
     let pinentry: FakePinentry
@@ -17,12 +17,13 @@ final class DoorWorld {
         if let release = ProcessInfo.processInfo.environment["VAULT_RELEASE"] { return release + "/vault" }
         let path =
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        // Swift Testing may run the tests of a library; its own path is then the first that names the bundle.
+        // Swift Testing may run the tests from a helper program; the bundle's path is then the first argument that
+        // names it.
         let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
         return URL(filePath: bundle).deletingLastPathComponent().path() + "vault"
     }()
 
-    /// - Parameter pin: shell, by which the person answers; nil: with the passphrase.
+    /// - Parameter pin: Shell code that answers for the person; `nil` answers with the passphrase.
     init(_ passphrase: String, pin: String? = nil) throws {
         bus = try PrivateBus()
         pinentry = try FakePinentry(pin: pin ?? "echo 'D \(passphrase)'; echo OK")
@@ -48,7 +49,7 @@ final class DoorWorld {
     private func start(_ process: Process, _ arguments: [String]) throws {
         let directory = bus.directory.path
         process.executableURL = URL(filePath: "/usr/bin/env")
-        // As many descriptors as systemd gives.
+        // The limit on descriptors that systemd sets.
         let shell = ["/bin/bash", "-c", "ulimit -Sn 1024; exec \"$0\" \"$@\""]
         process.arguments = ["--default-signal"] + shell + [Self.command] + arguments
         process.environment = [

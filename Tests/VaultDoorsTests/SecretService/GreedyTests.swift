@@ -6,7 +6,7 @@ import VaultBus
 @testable import VaultDoors
 
 extension SecretService {
-    /// Gives a connection what it could get by as many calls.
+    /// Gives a connection the state that this many calls would create.
     fileprivate func fill(_ name: String, sessions: Int = 0, prompts: Int = 0, searches: Int = 0) {
         for _ in 0..<sessions { self.sessions[nextNumber()] = .plain(of: name) }
         for _ in 0..<prompts { self.prompts[nextNumber()] = ServicePrompt(owner: name, purpose: .unlock([])) }
@@ -19,8 +19,8 @@ extension SecretService {
     fileprivate var counts: [Int] { [sessions.count, prompts.count, searches.count] }
     fileprivate var promptOwners: Int { Set(prompts.values.map(\.owner)).count }
 
-    /// Whether a client may wait for a person beside a program that does so as often as all together may, and which of
-    /// its waits ends for that; nil: it may not.
+    /// Whether a client may wait for a person beside a program that holds every place, and which of the program's waits
+    /// is ended for it; `nil` if the client may not wait.
     fileprivate func waits(_ name: String, beside program: ServiceProgram, of count: Int) async -> Bool? {
         guard let client = clients[name] else { return nil }
         guard let asked = Question() else { return nil }
@@ -30,14 +30,14 @@ extension SecretService {
         let outcome = await withCheckedContinuation { continuation in
             let number = asked.wait(continuation, program)
             do throws(ServiceRefusal) { try checkWaiting(client) } catch { isRefused = true }
-            // Nothing, if its end was that.
+            // No effect if the wait ended for that reason.
             asked.answer(number, .failed)
         }
         return isRefused ? nil : outcome == nil
     }
 }
 
-/// Programs that take all that there is, beside one that wants a little.
+/// Programs that exhaust a limit, beside a modest one.
 @Suite(.enabled(if: PrivateBus.isThere)) struct GreedyTests {
     private static let (one, all) = SecretService.limits
 
@@ -53,7 +53,7 @@ extension SecretService {
             let (client, other) = (try world.client(), try world.client())
             let path = try client.create(["k": "v"])
             let greedy = try greedy(world, Self.all / Self.one)
-            // What a client has open ends with it.
+            // A client's open objects end with the client.
             defer { withExtendedLifetime((greedy, other)) {} }
             for each in greedy {
                 let name = try name(each)
@@ -62,7 +62,7 @@ extension SecretService {
             #expect(try !other.plainSession().isEmpty)
             #expect(try client.secret(path).text == "s3cret")
             #expect(try client.secret(path, session: client.plainSession()).text == "s3cret")
-            // One for each of the four of this program, and no more.
+            // One for each of this program's four connections, and no more.
             #expect(try world.look { await $0.counts }[0] == Self.all + 1)
         }
     }
@@ -108,7 +108,7 @@ extension SecretService {
             let greedy = ServiceProgram.application("org.example.Greedy")
             #expect(try world.look { await $0.waits(name, beside: greedy, of: Self.all) } == true)
             #expect(try world.look { await $0.waits(name, beside: greedy, of: Self.all - 1) } == false)
-            // A program of which nothing ends has no place to give.
+            // A program whose waits cannot be ended has no place to give up.
             let own = try world.look { service in
                 await service.clients[name].map { ServiceProgram($0.process) }
             }

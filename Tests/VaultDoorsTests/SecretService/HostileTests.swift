@@ -24,14 +24,14 @@ private final class WeakQuestion: @unchecked Sendable {
 }
 
 extension ServiceWorld {
-    /// Waits until the bus, and the service after it, know that a connection has gone.
+    /// Waits until the bus, and then the service, know that a connection is gone.
     fileprivate func hasGone(_ name: String, _ other: BusClient) throws {
         try other.awaitName(name, hasOwner: false)
         try other.call("DBus.Introspectable", "Introspect")
     }
 }
 
-/// Programs that want what is not theirs, want it to go wrong, or want it all.
+/// Programs that want other programs' items, provoke failures, or exhaust resources.
 @Suite(.enabled(if: PrivateBus.isThere)) struct HostileTests {
     // MARK: Sandboxes
 
@@ -84,7 +84,7 @@ extension ServiceWorld {
                 #expect(
                     sandbox.refusal { () throws(BusError) in try sandbox.delete(other) } == "Secret.Error.NoSuchObject")
             }
-            // An alias is every program's: one for its own collection would get what they store.
+            // An alias is shared by all programs; a sandbox's alias for its own collection would receive their items.
             for alias in ["work", "login", "x"] where alias != "login" {
                 let refusal = sandbox.refusal { () throws(BusError) in
                     try sandbox.call("Service", "SetAlias") { message throws(BusError) in
@@ -101,7 +101,7 @@ extension ServiceWorld {
                     of: "org.freedesktop.impl.portal.desktop.vault")
             }
             #expect(refusal == "DBus.Error.AccessDenied")
-            // Another sandbox, and one of which nothing is known.
+            // Another sandbox, and a sandbox without a known application.
             for application in ["org.example.Other", ""] {
                 let other = try world.sandboxed(application)
                 #expect(
@@ -112,7 +112,7 @@ extension ServiceWorld {
         }
     }
 
-    // MARK: Clients that go
+    // MARK: Disconnecting clients
 
     @Test func `what a client asked for before it went is not kept`() async throws {
         try await aside {
@@ -225,13 +225,13 @@ extension ServiceWorld {
                         answers += 1
                         if isLocked, message.signature == "(oayays)" { late += 1 }
                     }
-                    // A service that has not told of the lock yet would have nothing to tell of the unlocking below.
+                    // Only a service that has announced the lock announces the unlocking below.
                     return answers == 100 && isLocked
                 }
                 #expect(answers == 100 && isLocked && late == 0)
                 try world.house.unlockNow()
                 #expect(try client.secret(path).text == "s3cret")
-                // A secret may come before that.
+                // A secret may arrive before the notice of the unlocking.
                 let unlock = try client.connection.signal(until: Patience.end) { message throws(BusError) in
                     try client.tellsOfLock(message) == false
                 }
@@ -248,9 +248,9 @@ extension ServiceWorld {
             try client.listenToAll()
             try client.lock()
             var told: [Bool] = []
-            // The service has heard of an unlocking that is no longer true.
+            // The service learned of an unlocking that is no longer true.
             try world.look { await $0.believeUnlocked() }
-            // What it sent comes before the answer to a later call.
+            // Earlier messages of the service arrive before the answer to a later call.
             try client.call("DBus.Introspectable", "Introspect")
             while true {
                 let next = try client.connection.next()
@@ -275,7 +275,7 @@ extension ServiceWorld {
         }
     }
 
-    // MARK: Too much
+    // MARK: Excess
 
     @Test func `secrets that are too many for a message are refused, and the bus stays`() async throws {
         try await aside {
@@ -348,6 +348,6 @@ extension ServiceWorld {
 extension SecretService {
     fileprivate func believeUnlocked() async { for view in Array(views.values) { await noteUnlocked(view).value } }
 
-    /// The next call looks for the agent.
+    /// Makes the next call look for the agent.
     fileprivate func forgetViews() { for view in Array(views.values) { drop(view) } }
 }

@@ -9,7 +9,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A program that speaks byte by byte what no library would.
+/// A program that sends bytes that no library would.
 private final class RawClient {
     private let process = Process()
     private let (input, output) = (Pipe(), Pipe())
@@ -23,7 +23,7 @@ private final class RawClient {
         try process.run()
     }
 
-    /// What it says when it is done.
+    /// Returns the program's final message.
     func outcome() throws -> String {
         var bytes: [UInt8] = []
         while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != 10 { bytes.append(byte) }
@@ -43,7 +43,7 @@ extension DoorWorld {
         (try? FileManager.default.contentsOfDirectory(atPath: directory + "fd").count) ?? 0
     }
 
-    /// In bytes, that are not in the swap space.
+    /// The resident memory in bytes, without swap.
     fileprivate var memory: Int {
         let status = (try? String(contentsOfFile: directory + "status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
@@ -51,7 +51,7 @@ extension DoorWorld {
     }
 }
 
-/// Messages that no library sends, too many of them, and an agent that goes away: what is served is served on.
+/// Malformed messages, too many messages, and an agent that disappears: the service continues.
 @Suite(.enabled(if: PrivateBus.isThere)) struct HostileWireTests {
     @Test(arguments: [("large", "org.freedesktop.DBus.Error.LimitsExceeded"), ("longer", "cut"), ("text", "cut")])
     func `what no message may be reaches nobody else`(scenario: String, outcome: String) async throws {
@@ -66,7 +66,7 @@ extension DoorWorld {
         }
     }
 
-    /// Descriptors come with any message, and are open until it is answered.
+    /// Every message may carry descriptors, which stay open until the answer.
     @Test(.enabled(if: getuid() == 0, "only root may count the descriptors of the doors"))
     func `searches of a locked vault that bring descriptors do not use them up`() async throws {
         try await aside {
@@ -174,12 +174,12 @@ extension DoorWorld {
         }
     }
 
-    /// The two that the service has to the agent.
+    /// Returns the service's two connections to the agent.
     private func connections(_ world: ServiceWorld, _ client: BusClient) throws -> [Int32] {
         var (found, said): ([Int32], String) = ([], "")
         let end = Patience.end
         while found.count != 2, .now < end {
-            // A call that needs the agent connects again.
+            // A call that needs the agent reconnects.
             said = client.refusal { () throws(BusError) in _ = try client.search(["k": "v"]) }
             found = try AcceptedConnections(world.house.address).descriptors
         }
@@ -187,7 +187,7 @@ extension DoorWorld {
         return found
     }
 
-    /// The agent lives, and one connection to it breaks: that of the calls, or that by which changes are heard of.
+    /// The agent lives and a connection to it breaks: the connection of the calls or that of the notices.
     @Test func `a connection to the agent that breaks leaves no list as it was`() async throws {
         try await aside {
             let world = try ServiceWorld()
@@ -211,7 +211,7 @@ extension DoorWorld {
     }
 }
 
-/// The ends of connections to a socket that are in this process: those that an agent here has accepted.
+/// The accepted ends of connections to a socket, in this process, which runs the agent.
 private struct AcceptedConnections {
     let descriptors: [Int32]
 
@@ -220,7 +220,7 @@ private struct AcceptedConnections {
         let table = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/net/unix")).readToEnd() ?? Data()
         for line in String(decoding: table, as: UTF8.self).split(separator: "\n") {
             let fields = line.split(separator: " ")
-            // Connected, and of the path.
+            // Connected, and bound to the path.
             if fields.count == 8, fields[5] == "03", fields[7] == path.string {
                 sockets.insert("socket:[\(fields[6])]")
             }

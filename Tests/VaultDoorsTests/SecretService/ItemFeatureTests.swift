@@ -8,7 +8,7 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultDoors
 
-/// What items have of which the protocols of the doors know nothing.
+/// Features of items that the doors' protocols cannot express.
 struct ItemFeatureTests {
     private static let attributes = ["service": "mail", "username": "ada"]
     private static let control = AttributeValue.data(AccessControl(.afterFirstUnlock, constraints: 1).encoded)
@@ -21,7 +21,7 @@ struct ItemFeatureTests {
             secret: try Secret(text: "secret"), fields: ["pin": "1234"])
     }
 
-    /// The vault of a house, past its agent.
+    /// Opens the vault of a house, bypassing its agent.
     private static func opened(_ house: TestHouse) throws -> Vault {
         try Vault.open(
             at: house.path, unlockingWith: .of("pass"), environment: house.environment, accessGroups: ["default", "*"])
@@ -84,7 +84,7 @@ struct ItemFeatureTests {
             #expect(try grace.count == 1 && client.attributes(of: grace[0])["username"] == "grace")
             #expect(try client.search(Self.attributes) == ([], []))
             #expect(try client.paths("Collection", "Items", at: BusClient.login) == grace)
-            // A program that stores under its key gets an item of its own.
+            // A program that stores under the same attributes gets an item of its own.
             let path = try client.create(Self.attributes, "new", replace: true)
             #expect(try client.search(Self.attributes).unlocked == [path])
             try client.lock()

@@ -8,7 +8,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// Items of an unlocked vault, by way of the bus.
+/// Items of an unlocked vault, over the bus.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceItemTests {
     @Test func `what is made is found, read, changed and deleted, there and in the vault`() async throws {
         try await aside {
@@ -49,7 +49,7 @@ import VaultCrypto
             let schema = try client.create(["k": "v", "xdg:schema": "org.example"], "schema")
             #expect(try client.create(["k": "v"], "new", replace: true) == one)
             #expect(try client.secrets([one, more, schema]) == [one: "new", more: "more", schema: "schema"])
-            // The schema that says nothing is none.
+            // The generic schema counts as no schema.
             #expect(
                 try client.create(["k": "v", "xdg:schema": "org.freedesktop.Secret.Generic"], replace: true) == one)
             let twin = try client.create(["k": "v"], "twin")
@@ -106,7 +106,7 @@ import VaultCrypto
                     "xdg:schema": "org.gnome.keyring.NetworkPassword",
                 ])
             #expect(try client.text("Item", "Type", at: #require(forge.first)) == "org.gnome.keyring.NetworkPassword")
-            // The device's identifiers are nobody's.
+            // The device's identifiers are hidden from every client.
             #expect(try client.search([:]).unlocked.count == 2)
             #expect(try client.paths("Service", "Collections").count == 2)
         }
@@ -182,7 +182,7 @@ import VaultCrypto
             #expect(iv.count == 16 && iv != vector && text.count == 16)
             let opened = try ForeignCipher.openedCBC(text.span, key: key, vector: iv.span)
             #expect(opened.withBytes { span in span.indices.map { span[$0] } } == secret)
-            // A secret that is not padded as it has to be.
+            // A secret with wrong padding.
             #expect(
                 client.refusal { () throws(BusError) in
                     try client.create(["k": "w"], "short", session: session, parameters: vector)

@@ -8,9 +8,9 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// A locked vault: it serves nothing, says of nothing that it is not there, and asks.
+/// A locked vault: serves no secret, denies no item's existence, and asks the person.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceLockedTests {
-    /// A vault with an item of each kind, which is locked.
+    /// Makes a locked vault with an item of each kind.
     private static func locked(_ person: TestHouse.Person = .absent) throws -> (ServiceWorld, BusClient, String) {
         let world = try ServiceWorld()
         let client = try world.client()
@@ -35,7 +35,7 @@ import VaultCrypto
                 #expect(unlocked == [] && locked.count == 1)
                 #expect(locked.first?.hasPrefix(BusClient.login + "/locked_") == true)
                 #expect(try client.search(query, in: BusClient.login).count == 1)
-                // The same question has the same answer.
+                // The same question gets the same answer.
                 #expect(try client.search(query).locked == locked)
             }
             #expect(try client.alias("default") == BusClient.login)
@@ -86,7 +86,7 @@ import VaultCrypto
                 client.refusal { () throws(BusError) in _ = try client.secret(none[0]) }
                     == "Secret.Error.NoSuchObject")
             #expect(try client.search(["service": "mail"]).unlocked == [path])
-            // To another client it does not exist.
+            // For another client the prompt does not exist.
             let other = try world.client()
             #expect(
                 other.refusal { () throws(BusError) in _ = try other.secret(found[0]) } == "Secret.Error.NoSuchObject")
@@ -108,7 +108,7 @@ import VaultCrypto
             world.house.isAsked(to: .dismisses)
             #expect(try client.complete(try client.unlock([BusClient.login]).prompt).isDismissed)
             #expect(world.house.asked.count == 1)
-            // The same process is not asked again at once.
+            // The same process cannot make the person be asked again at once.
             #expect(try client.search(["service": "mail"]).locked.count == 1)
             #expect(try client.complete(try client.unlock([BusClient.login]).prompt).isDismissed)
             #expect(world.house.asked.count == 1)
@@ -146,7 +146,7 @@ import VaultCrypto
             try other?.call("Prompt", "Prompt", at: prompt) { message throws(BusError) in try message.append("") }
             world.house.hasBegun()
             other = nil
-            // The person is not asked any more.
+            // The person is no longer asked.
             world.house.hasGiven()
             world.house.isAsked(to: .types)
             #expect(try !client.complete(try client.unlock([BusClient.login]).prompt).isDismissed)

@@ -9,7 +9,7 @@ import Vault
 @testable import VaultBus
 @testable import VaultDoors
 
-/// Secrets of sandboxed applications, by way of the portal.
+/// Secrets of sandboxed applications, over the portal.
 @Suite(.enabled(if: PrivateBus.isThere)) struct PortalTests {
     private struct Answer: Equatable {
         let response: UInt32
@@ -45,7 +45,7 @@ import Vault
             #expect(try Self.retrieve("org.example.App", client) == first)
             let other = try Self.retrieve("org.example.Other", client)
             #expect(other.response == 0 && other.bytes.count == 64 && other.bytes != first.bytes)
-            // The item is as gnome-keyring made it.
+            // The item is in gnome-keyring's form.
             let found = try client.search(["app_id": "org.example.App"]).unlocked
             #expect(found.count == 1)
             #expect(
@@ -74,7 +74,7 @@ import Vault
             #expect(try Self.retrieve("org.example.App", client) == Answer(response: 1, bytes: []))
             world.house.isAsked(to: .types)
             let other = try world.client()
-            // The process was told no a moment ago.
+            // The person has just declined for this process.
             #expect(try Self.retrieve("org.example.App", other) == Answer(response: 1, bytes: []))
             try world.house.unlockNow()
             #expect(try Self.retrieve("org.example.App", client).bytes.count == 64)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// All that a process has in memory that it can read. Of one that hides from others, root alone sees it.
+/// The readable memory of a process. For a non-dumpable process only root can read it.
 struct ProcessMemory {
     private let id: Int32
 
     init(_ id: Int32) { self.id = id }
 
-    /// Which of some texts are there, by their names.
+    /// Returns the names of the texts that are found.
     func finds(_ wanted: [String: [UInt8]]) throws -> Set<String> {
         let maps = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(id)/maps")).readToEnd() ?? Data()
         let memory = open("/proc/\(id)/mem", O_RDONLY | O_CLOEXEC)
@@ -25,11 +25,11 @@ struct ProcessMemory {
     }
 
     private static let part = 4 << 20
-    /// Of two parts that follow each other, in bytes: what is looked for is no longer.
+    /// The overlap of consecutive parts, in bytes; no searched text is longer.
     private static let overlap = 64
 
     private typealias Find = @convention(c) (UnsafeRawPointer, Int, UnsafeRawPointer, Int) -> UnsafeRawPointer?
-    /// The library's own, which is hidden from Swift: all else takes minutes.
+    /// memmem of the C library, which Swift does not import: any other search takes minutes.
     private static let find = unsafeBitCast(dlsym(nil, "memmem"), to: Find.self)
 
     private static func search(
@@ -39,7 +39,7 @@ struct ProcessMemory {
         var bytes = [UInt8](repeating: 0, count: part)
         while start < range.upperBound {
             let count = pread(memory, &bytes, min(part, range.upperBound - start), start)
-            // Memory that the kernel itself may not read is where nobody else reads it either.
+            // Memory that the kernel cannot read here is unreadable for every other process.
             guard count > 0 else {
                 start += 4096
                 continue
@@ -51,7 +51,7 @@ struct ProcessMemory {
     }
 }
 
-/// A secret of a length, made of 16 bytes that are nowhere else, and what would tell that it is somewhere.
+/// A secret of given length, made of 16 unique bytes, and the traces that reveal its presence.
 struct MarkedSecret {
     let name: String
     let bytes: [UInt8]
@@ -66,14 +66,14 @@ struct MarkedSecret {
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Either half, and all of it as other programs would write it.
+    /// Each half, and the whole in other programs' encodings.
     var traces: [String: [UInt8]] {
         var traces = [
             "\(name)": Array(mark[0..<8]), "\(name), second half": Array(mark[8..<16]),
             "\(name), UTF-16": mark.flatMap { [$0, 0] },
             "\(name), hexadecimal": Array(mark.map { String($0, radix: 16) }.joined().utf8),
         ]
-        // The same bytes are other letters behind one byte or two.
+        // Behind one or two other bytes, base64 encodes the same bytes differently.
         for offset in 0..<3 {
             traces["\(name), base64 \(offset)"] = Array(Data(mark[offset..<offset + 12]).base64EncodedString().utf8)
         }

@@ -8,7 +8,7 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// What a program may not do, says wrongly, or says too much of.
+/// Forbidden, malformed and oversized requests of a program.
 @Suite(.enabled(if: PrivateBus.isThere)) struct ServiceRefusalTests {
     private func openSession(_ client: BusClient, _ algorithm: String, _ bytes: [UInt8]) -> String {
         client.refusal { () throws(BusError) in

@@ -9,7 +9,7 @@ import VaultBus
 @testable import VaultDoors
 
 extension SecretService {
-    /// As if a look at the client were under way.
+    /// Simulates an examination of the client in progress.
     fileprivate func expect(_ name: String) { arriving[name] = [] }
 }
 
@@ -58,7 +58,7 @@ extension SecretService {
                         try message.append(.texts(["k": "v"]))
                     }
                 }
-                // One that is too much is refused at once.
+                // A message over the limit is refused at once.
                 #expect(try client.answers(1) == ["s"])
             }
             #expect(try other.search(["k": "v"]) == ([], []))

@@ -8,12 +8,13 @@ import VaultBus
 
 @testable import VaultDoors
 
-// Programs of a test, which are all in its process: the service is told that they are not.
+// A test's programs share its process, so the service is told that they are separate.
 
 extension SecretService {
-    /// Takes a connection for one from a sandbox, or of another process.
+    /// Makes the service treat a connection as coming from a sandbox or another process.
     ///
-    /// - Parameter startTime: nil: this process's own, of which alone the agent believes that it is there.
+    /// - Parameter startTime: The process's start time; `nil` for this process's own, the only one that the agent
+    ///   accepts.
     func pretend(_ name: String, isIn sandbox: String?, startTime: UInt64? = nil) {
         let process = DoorClient(
             process: getpid(), startTime: startTime ?? ProcessTable.startTime(of: getpid()) ?? 0, program: "app",
@@ -23,7 +24,7 @@ extension SecretService {
 }
 
 extension ServiceWorld {
-    /// What the service has, read where it may be read.
+    /// Reads the service's state on its actor.
     func look<R: Sendable>(_ body: @escaping @Sendable (SecretService) async -> R) throws -> R {
         let service = try #require(service)
         let (box, done) = (Box<R>(), DispatchSemaphore(value: 0))
@@ -43,7 +44,7 @@ extension ServiceWorld {
         return client
     }
 
-    /// A program of its own, by a number that no other one has.
+    /// Connects as a separate program, by a number that no other program has.
     func program(_ number: Int) throws -> BusClient {
         let client = try client()
         let name = try #require(client.connection.uniqueName)
@@ -52,7 +53,7 @@ extension ServiceWorld {
     }
 }
 
-/// Runs tasks on a thread of its own: those that all tasks share may be taken for long by other tests.
+/// Runs tasks on a thread of its own, since other tests may occupy the shared threads for long.
 private final class AsideExecutor: TaskExecutor {
     private let queue = DispatchQueue(label: "aside")
 

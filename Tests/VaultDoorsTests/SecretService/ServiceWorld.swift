@@ -12,10 +12,10 @@ import VaultCrypto
 
 @testable import VaultDoors
 
-/// How many tests with a bus, an agent and a service of their own run at once: what each waits for has its time.
+/// Limits concurrent tests with a bus, an agent and a service, so that their timeouts hold.
 private let places = DispatchSemaphore(value: 8)
 
-/// Runs a test that waits for answers: not on one of the few threads on which all tasks run.
+/// Runs a test that waits for answers on its own thread, not on a thread of the shared pool.
 func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
     let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
         Thread {
@@ -28,7 +28,7 @@ func aside(_ body: @escaping @Sendable () throws -> Void) async throws {
     try result.get()
 }
 
-/// A message bus of a test's own, which ends with the value.
+/// A private message bus that ends with the value.
 final class PrivateBus {
     let directory: TemporaryDirectory
     private let process = Process()
@@ -44,7 +44,7 @@ final class PrivateBus {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        // It listens when it says where.
+        // The bus listens once it prints its address.
         #expect(try output.fileHandleForReading.read(upToCount: 1)?.count == 1)
     }
 
@@ -59,12 +59,12 @@ final class PrivateBus {
     static let isThere = access("/usr/bin/dbus-daemon", X_OK) == 0
 }
 
-/// What a person would do, and what the agent is.
+/// A scripted person and an agent.
 final class TestHouse: DoorHouse {
     enum Person {
         case absent
         case types, dismisses
-        /// Says nothing until the question is ended.
+        /// Stays silent until the question ends.
         case hesitates
     }
 
@@ -89,7 +89,7 @@ final class TestHouse: DoorHouse {
     var path: FilePath { directory.appending("v.vault") }
     var address: FilePath { directory.appending("run").appending("agent.sock") }
 
-    /// The agent's rules, if there are any.
+    /// The agent's policy file, if present.
     var policy: FilePath { directory.appending("policy.json") }
 
     func rule(_ rules: String) throws {
@@ -102,15 +102,15 @@ final class TestHouse: DoorHouse {
         return environment
     }
 
-    /// Waits until a person is asked.
+    /// Waits until the person is asked.
     func hasBegun() { #expect(begun.wait(timeout: Patience.deadline) == .success) }
 
-    /// Waits until a person is not asked any more.
+    /// Waits until the person is no longer asked.
     func hasGiven() { #expect(given.wait(timeout: Patience.deadline) == .success) }
 
     func isAsked(to person: Person) { state.withLock { $0.person = person } }
 
-    /// For which programs a person was asked.
+    /// The programs for which the person was asked.
     var asked: [String] { state.withLock { $0.asked } }
 
     var hasVault: Bool { FileManager.default.fileExists(atPath: path.string) }
@@ -124,7 +124,7 @@ final class TestHouse: DoorHouse {
         return agent
     }
 
-    /// Runs once, between the agent's greeting and what the service makes of it.
+    /// Runs once, between the agent's greeting and the service's use of it.
     func whenFound(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenFound = body } }
 
     func makeVault() throws {
@@ -160,7 +160,7 @@ final class TestHouse: DoorHouse {
         }
     }
 
-    /// What the person types; by default what opens the vault.
+    /// Sets the person's input; the default is the vault's passphrase.
     func types(_ text: [String]) { state.withLock { $0.typed = text } }
 
     private func typed() throws(PromptError) -> SecretBytes {
@@ -192,7 +192,7 @@ final class TestHouse: DoorHouse {
     }
 }
 
-/// A vault, its agent, a bus and the service on it.
+/// A vault, its agent, a bus and the service on the bus.
 final class ServiceWorld {
     let bus: PrivateBus
     let house: TestHouse
@@ -201,7 +201,7 @@ final class ServiceWorld {
     let ended = DispatchSemaphore(value: 0)
     private var socket: AgentSocket?
 
-    /// - Parameter rules: those of the agent's policy, as they stand in its file.
+    /// - Parameter rules: The rules of the agent's policy file.
     init(hasVault: Bool = true, isUnlocked: Bool = true, portal: Bool = false, rules: String? = nil) throws {
         bus = try PrivateBus()
         house = try TestHouse(bus.directory.path)
@@ -230,7 +230,7 @@ final class ServiceWorld {
         return try AgentServer(settings)
     }
 
-    /// Ends the agent, and starts another one, which is locked.
+    /// Ends the agent and starts another one, which is locked.
     func restartAgent() throws {
         server.stop()
         socket = nil
@@ -240,7 +240,7 @@ final class ServiceWorld {
         self.socket = consume socket
     }
 
-    /// A process that another test is starting has the lock of the old socket as well, until it runs its program.
+    /// Makes the socket. A process being started by another test also holds the old socket's lock until it executes.
     private func makeSocket() throws(AgentSocketError) -> AgentSocket {
         let end = Patience.end
         while true {
@@ -252,12 +252,12 @@ final class ServiceWorld {
 
     func client() throws -> BusClient { try BusClient(bus.address) }
 
-    /// Adds an item past the service.
+    /// Adds an item, bypassing the service.
     func keep(_ item: Item) throws { try store().add(item) }
 
-    /// Deletes items past the service.
+    /// Deletes items, bypassing the service.
     func remove(_ query: Query) throws { try store().delete(matching: query) }
 
-    /// The vault's items, past the service.
+    /// The vault's items, bypassing the service.
     func store() throws -> AgentClient { try #require(try house.agent(for: nil)) }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that speaks D-Bus byte by byte, to say what a library would not.
+"""A program that writes D-Bus messages byte by byte, including those that a library would refuse to send.
 
     hostile.py SOCKET large           a call of nearly 128 MiB; says the name of the error, or "cut"
     hostile.py SOCKET longer          a header that promises more than a message may have
@@ -7,7 +7,7 @@
     hostile.py SOCKET descriptors     searches with as many descriptors as the bus lets through
     hostile.py SOCKET silent PATH     asks for an item's secret a thousand times and reads no answer
 
-Says a line when it is done. The last two then wait for the end of their standard input.
+Prints a line at the end. The last two then wait for the end of their standard input.
 """
 import os, socket, struct, sys
 
@@ -58,12 +58,12 @@ def take(count):
 
 
 def answer():
-    """The type of the answer to the last call, its header and its body."""
+    """Returns the type of the answer to the last call, its header and its body."""
     while True:
         fixed = take(16)
         _, kind, _, _, size, _, fields = struct.unpack("<BBBBIII", fixed)
         header, body = take(fields + -fields % 8), take(size)
-        # Header field 5, of type u: what it answers.
+        # Header field 5, of type u: the serial number of the answered call.
         if kind in (2, 3) and b"\x05\1u\0" + struct.pack("<I", serial) in header:
             return kind, header, body
 
@@ -97,13 +97,13 @@ def session():
     call("OpenSession", "sv", padded(text("plain") + b"\1s\0", 4) + text(""))
     kind, _, body = answer()
     assert kind == 2, "no session"
-    # A variant of an empty text, and a path.
+    # A variant with an empty text, and a path.
     start = body.index(b"/org/")
     return body[start : body.index(b"\0", start)].decode()
 
 
 if scenario == "large":
-    # CreateItem with no properties, and two arrays of 63 MiB in the place of the vector and of the secret.
+    # CreateItem without properties, and with arrays of 63 MiB as the vector and the secret.
     half = b"x" * (63 << 20)
     body = struct.pack("<II", 0, 0) + text(session())
     for part in (half, half):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import VaultFormat
 
-/// A certificate in parts, each of them elements in DER as they go into it: a test makes one of them odd.
+/// A certificate in parts, each a DER encoding, so that a test can malform a single part.
 struct CertificateBuilder {
     var version = element(0xa0, [0x02, 0x01, 0x02])
     var serial: [UInt8] = [0x02, 0x02, 0x00, 0x80]
@@ -24,14 +24,14 @@ struct CertificateBuilder {
 
     var bytes: [UInt8] { CertificateBuilder.element(0x30, signed, outerAlgorithm, signature) }
 
-    /// Sound, but for what the body changes.
+    /// Returns a valid certificate, except for the changes of the body.
     static func made(_ change: (inout CertificateBuilder) -> Void = { _ in }) -> [UInt8] {
         var builder = CertificateBuilder()
         change(&builder)
         return builder.bytes
     }
 
-    // Content of object identifiers.
+    // Contents of object identifiers.
     static let commonName: [UInt8] = [0x55, 0x04, 0x03]
     static let organization: [UInt8] = [0x55, 0x04, 0x0a]
     static let unit: [UInt8] = [0x55, 0x04, 0x0b]
@@ -55,7 +55,7 @@ struct CertificateBuilder {
 
     static func element(_ tag: UInt8, _ text: String) -> [UInt8] { element(tag, Array(text.utf8)) }
 
-    /// Each attribute a set of its own.
+    /// Returns a name with each attribute in a set of its own.
     static func name(_ attributes: [(type: [UInt8], tag: UInt8, text: String)]) -> [UInt8] {
         element(0x30, attributes.flatMap { element(0x31, attribute($0.type, element($0.tag, $0.text))) })
     }
@@ -70,7 +70,7 @@ struct CertificateBuilder {
         element(0x30, element(0x30, element(0x06, algorithm), parameters), element(0x03, [0x00] + bits))
     }
 
-    /// What looks like a point.
+    /// Returns bytes in the form of an uncompressed point.
     static func point(_ count: Int) -> [UInt8] { [0x04] + (1..<count).map { UInt8(truncatingIfNeeded: $0) } }
 
     static func extensions(_ list: [(type: [UInt8], value: [UInt8])]) -> [UInt8] {
@@ -78,7 +78,7 @@ struct CertificateBuilder {
             0xa3, element(0x30, list.flatMap { element(0x30, element(0x06, $0.type), element(0x04, $0.value)) }))
     }
 
-    /// The extension of alternative names.
+    /// Returns the extension of alternative names.
     static func names(_ names: [(tag: UInt8, text: String)]) -> ([UInt8], [UInt8]) {
         (alternativeName, element(0x30, names.flatMap { element($0.tag, $0.text) }))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultFormat
 
-/// What a certificate says.
+/// The fields of a certificate.
 struct CertificateFieldsTests {
     typealias Builder = CertificateBuilder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultFormat
 
-/// What is no certificate, or one that is odd without being none.
+/// Malformed certificates, and unusual valid ones.
 struct CertificateRefusalTests {
     typealias Builder = CertificateBuilder
 
@@ -21,7 +21,7 @@ struct CertificateRefusalTests {
 
     @Test func `a length that is one more or less is refused, or there is no name or no key`() throws {
         let table = try Vectors.table("certificates/openssl.txt").mapValues { [UInt8](hexadecimal: $0) }
-        // The key of that one is of no kind that is known.
+        // The key of the certificate ed25519-v1 is of an unknown kind.
         for (name, bytes) in table where name != "ed25519-v1" {
             var tried = 0
             for place in lengths(of: bytes) {
@@ -29,7 +29,7 @@ struct CertificateRefusalTests {
                     var changed = bytes
                     changed[place] &+= change
                     let fields = CertificateFields(changed)
-                    // Within a name or a key's algorithm they may fit again, to other elements.
+                    // Within a name or a key's algorithm a changed length may still fit, with different elements.
                     let isRefused = fields.map {
                         $0.normalizedIssuer == nil || $0.normalizedSubject == nil || $0.publicKey == nil
                     }
@@ -41,7 +41,7 @@ struct CertificateRefusalTests {
         }
     }
 
-    /// Where the last bytes of the lengths stand, of all elements that the structure is made of.
+    /// Returns the offset of the last length byte of every element in the structure.
     private func lengths(of bytes: [UInt8]) -> [Int] {
         var places: [Int] = []
         func walk(_ range: Range<Int>) {

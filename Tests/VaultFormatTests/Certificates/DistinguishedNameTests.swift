@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultFormat
 
-/// Names: which are none, what their one form is, and what a person calls them.
+/// Distinguished names: refusals, the normalized form, and the summary for people.
 struct DistinguishedNameTests {
     typealias Builder = CertificateBuilder
 
@@ -33,7 +33,7 @@ struct DistinguishedNameTests {
                 $0.subject = Builder.element(0x30, content)
                 $0.extensions = Builder.extensions([Builder.names([(0x82, "vault.example")])])
             })
-        // The certificate itself can be read.
+        // The certificate itself is readable.
         #expect(fields != nil)
         #expect(fields?.normalizedIssuer == nil && fields?.normalizedSubject == nil)
         #expect(fields?.commonName == nil && fields?.subjectSummary == nil && fields?.emailAddresses == [])
@@ -123,7 +123,7 @@ struct DistinguishedNameTests {
             attributes: [(Builder.commonName, 0x0c, "CN"), (Builder.text, 0x0c, "description")],
             summary: "CN (description)", commonName: "CN"),
         Row(attributes: [], summary: nil, commonName: nil),
-        // Which goes before which.
+        // The order of precedence.
         Row(
             attributes: [(Builder.address, 0x16, "in@subject")], names: [(0x82, "host"), (0x81, "in@names")],
             summary: "in@names", commonName: nil),
@@ -137,7 +137,7 @@ struct DistinguishedNameTests {
         Row(
             attributes: [([0x55, 0x04, 0x06], 0x13, "DE"), (Builder.text, 0x0c, "text")], summary: "text, DE",
             commonName: nil),
-        // What is no text is not there.
+        // Values that are not text are skipped.
         Row(
             attributes: [(Builder.commonName, 0x04, "CN"), (Builder.unit, 0x0c, "unit")], summary: "unit",
             commonName: nil),

@@ -2,7 +2,7 @@
 import TestSupport
 import VaultFormat
 
-/// Of a certificate parts alone are read, and nothing writes one: what was read must be of one piece.
+/// Only parts of a certificate are parsed, and none is written, so the parsed fields are checked for consistency.
 extension FuzzedFormat {
     static var certificates: [[UInt8]] {
         let table = (try? Vectors.table("certificates/openssl.txt")) ?? [:]

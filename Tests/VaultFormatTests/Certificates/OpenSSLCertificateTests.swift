@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultFormat
 
-/// Certificates that OpenSSL wrote, with what it says of them itself:
+/// Certificates written by OpenSSL, compared with OpenSSL's own output for them:
 ///
 ///     p256: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -utf8
 ///         -set_serial 0xf3a1b2c3d4e5f60718 -subj '/C=DE/O=Größe  GmbH/CN=first/CN=second'
@@ -28,7 +28,7 @@ struct OpenSSLCertificateTests {
         #expect(fields.notBefore == 817_152_990 && fields.notAfter == 848_688_990)
         guard case .ec(bits: 256, let point) = fields.publicKey else { throw Missing() }
         #expect(point == fields.publicKeyBits && point.count == 65)
-        // Only the country is a PrintableString, and in capitals already.
+        // Only the country is a PrintableString, already in capitals.
         let subject = CertificateBuilder.name([
             ([0x55, 0x04, 0x06], 0x13, "DE"), (CertificateBuilder.organization, 0x0c, "Größe  GmbH"),
             (CertificateBuilder.commonName, 0x0c, "first"), (CertificateBuilder.commonName, 0x0c, "second"),

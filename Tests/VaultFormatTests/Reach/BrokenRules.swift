@@ -2,7 +2,7 @@
 import Testing
 import VaultFormat
 
-/// A change of something good, and what it is refused with.
+/// A change to a valid subject, and the expected refusal.
 struct Rule<Subject>: Sendable, CustomTestStringConvertible {
     let name: String
     let error: FormatError
@@ -22,14 +22,14 @@ private let stringKind: [UInt8] = [1]
 private let minusZero: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0x80]
 private let infinity: [UInt8] = [0, 0, 0, 0, 0, 0, 0xF0, 0x7F]
 
-/// A state with one more field.
+/// Returns a change that adds a field to a state.
 private func with(
     _ id: UInt16, _ bytes: [UInt8], name: [UInt8] = [], form: UInt8 = 1
 ) -> @Sendable (inout RawState) -> Void {
     { $0.add(RawState.Field(id, bytes, name: name, form: form)) }
 }
 
-/// A state with another value of a field that it has.
+/// Returns a change that gives an existing field of a state another value.
 private func giving(_ id: UInt16, _ bytes: [UInt8], form: UInt8 = 1) -> @Sendable (inout RawState) -> Void {
     { state in
         for index in state.fields.indices where state.fields[index].id == id {
@@ -212,7 +212,7 @@ extension Rule<RawEntry> {
     ]
 }
 
-/// Of ``ReachSamples/roster``: 90 bytes, a device of 5 + 82 and its name, and more.
+/// Broken rules of ``ReachSamples/roster``: 90 bytes, a device of 5 + 82 bytes and its name, and more.
 enum RosterRules {
     static let broken: [Rule<[UInt8]>] = [
         Rule("another version", .unsupported(.body)) { $0[0] = 2 },
@@ -246,7 +246,7 @@ enum RosterRules {
     ]
 }
 
-/// Of ``ReachSamples/clock``: 34 bytes, two contexts, and fields from 56 on, of which the last has one mark.
+/// Broken rules of ``ReachSamples/clock``: 34 bytes, two contexts, and fields from offset 56, the last with one mark.
 enum ClockRules {
     static let broken: [Rule<[UInt8]>] = [
         Rule("contexts in another order", .invalid(.replication)) { $0[36] = 3 },

@@ -3,7 +3,7 @@ import TestSupport
 import VaultCrypto
 import VaultFormat
 
-/// Values that a writer could make.
+/// Random values that a writer could make.
 struct RandomReach {
     let random: SeededRandom
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import VaultFormat
 
-/// A state on the wire, in which every number can be a wrong one.
+/// A state on the wire whose numbers can all be set to wrong values.
 struct RawState {
     struct Value {
         var log: UInt16 = 0
@@ -22,7 +22,7 @@ struct RawState {
         }
     }
 
-    /// What the length says more than it should.
+    /// The excess of the encoded length over the true length.
     var excess: UInt32 = 0
     var id = ReachSamples.itemID.bytes
     var itemClass: UInt8 = 1
@@ -36,7 +36,7 @@ struct RawState {
     ]
     var rest: [UInt8] = []
 
-    /// Puts a field in its place.
+    /// Inserts a field at its sorted position.
     mutating func add(_ field: Field) {
         fields.insert(field, at: fields.firstIndex { $0.id > field.id } ?? fields.count)
     }
@@ -69,14 +69,14 @@ struct RawState {
     }
 }
 
-/// An entry of a log on the wire, in which every number can be a wrong one.
+/// An entry of a log on the wire whose numbers can all be set to wrong values.
 struct RawEntry {
     var version: UInt16 = 1
     var kind: UInt8 = 1
     var flags: UInt8 = 0
     var sequence: UInt64 = 2
     var previous = ReachSamples.hash(1)
-    /// Of tips, trims, closes and logs.
+    /// The counts of tips, trims, closes and logs.
     var counts: [UInt16?] = [nil, nil, nil, nil]
     var itemCount: UInt32?
     var tips = [LogTip(log: ReachSamples.logs[0], device: ReachSamples.name(1), sequence: 1, hash: .zero)]

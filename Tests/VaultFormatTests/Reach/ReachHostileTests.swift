@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import VaultFormat
 
-/// Bytes that were changed on their way are refused, or are what a writer would have written.
+/// Bytes altered in transit are refused, or are a valid encoding.
 struct ReachHostileTests {
     @Test func `every byte changed is refused or written again as it is`() throws {
         for sample in try ReachSamples.all() {

@@ -2,7 +2,7 @@
 import Testing
 import VaultFormat
 
-/// Each rule broken once.
+/// Violates each rule once.
 struct ReachRefusalTests {
     @Test func `what breaks no rule is read`() throws {
         _ = try LogEntry(parsing: RawEntry().bytes.span)

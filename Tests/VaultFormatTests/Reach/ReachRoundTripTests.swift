@@ -104,7 +104,7 @@ struct ReachRoundTripTests {
     }
 }
 
-/// One encoded attribute.
+/// Returns an encoded attribute.
 func attribute(_ tag: AttributeTag, _ kind: UInt8, _ payload: [UInt8]) -> [UInt8] {
     var output: [UInt8] = []
     output.append(integer: tag.rawValue)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import VaultFormat
 
-/// One of each body and attribute that replication writes, always the same.
+/// A fixed sample of each body and attribute that replication writes.
 enum ReachSamples {
     static func name(_ first: UInt8) -> Bytes16 { Bytes16([first] + (1..<16)) }
     static func hash(_ first: UInt8) -> Bytes32 { Bytes32([first] + (1..<32)) }
@@ -87,7 +87,7 @@ enum ReachSamples {
 
     static let conflict = ConflictMark(field: .namedSecret("pin"), dot: LocalDot(number: 1, stamp: 0x10000))
 
-    /// By what they are called in the vectors.
+    /// Every sample by its name in the vectors.
     static func all() throws -> [(name: String, target: FuzzedFormat, bytes: [UInt8])] {
         let seals = (0..<2).map { [UInt8](repeating: 0xE0 + $0, count: SealedRecord.sealLength) }
         let farewell = [UInt8](repeating: 0xF0, count: SealedRecord.farewellLength)
