@@ -7,10 +7,10 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Crash states of the real storage code: `Scripts/crash --states N` looks at more of them.
+/// Crash states of the real storage code: `Scripts/crash --states N` examines more of them.
 struct CrashTests {
     private static let groups = 8
-    /// How many states to look at, in all.
+    /// The total number of states to examine.
     private static let states = ProcessInfo.processInfo.environment["VAULT_CRASH_STATES"].flatMap { Int($0) } ?? 20_000
 
     @Test(arguments: 0..<groups) func `no crash and no fault loses what was acknowledged`(group: Int) throws {
@@ -62,10 +62,10 @@ struct CrashTests {
     }
 
     @Test func `a commit that was only read is on the disk before anything is built on it`() throws {
-        // Longer than a sector, so that the next commit does not write over what is wrong.
+        // Longer than a sector, so that the next commit does not overwrite the faulty sector.
         var builder = try VaultBuilder(values: [String(repeating: "v", count: 3000)])
         let positions = try builder.positions()
-        // No mark names the last commit, whose writer was killed, and whose page counts as clean without having been
+        // No mark names the last commit: its writer was killed, and its page counts as clean without having been
         // written.
         for index in 0..<2 { try builder.mark(index, positions[positions.count - 2]) }
         let disk = SimulatedDisk()
@@ -80,7 +80,7 @@ struct CrashTests {
         #expect(after.records.count == 2 && after.sequence == store.sequence)
     }
 
-    /// Controls: with these disks and this writer the promise cannot be kept, and the oracle must say so soon.
+    /// Controls: these disks and this writer break the promise, and the oracle must detect that quickly.
     @Test(arguments: Control.allCases) func `what breaks the promise is found out within a hundred states`(
         control: Control
     ) throws {

@@ -7,10 +7,10 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Two processes on one vault, a disk that can fail, and an oracle that remembers what was acknowledged.
+/// Two processes on one vault, a disk that can fail, and an oracle that remembers every acknowledged commit.
 ///
-/// The processes take turns. Before each of their operations a power cut is tried on copies of the disk: whoever opens
-/// what is left must find every acknowledged commit, none half, and no damage.
+/// The processes take turns. Before each of their operations a power cut is simulated on copies of the disk: opening
+/// the remains must give every acknowledged commit, no half commit and no damage.
 final class CrashWorld {
     struct Violation: Error, CustomStringConvertible { let description: String }
 
@@ -39,7 +39,7 @@ final class CrashWorld {
     private var handles: [VaultStore?] = [nil, nil]
     private let vaultKey: Secret
     private let items: [ItemID]
-    /// What each commit holds, and the one before it.
+    /// The content of each commit, and its parent.
     private var history: [(parent: Int, content: [ItemID: [UInt8]])] = [(0, [:])]
     private var acknowledged = 0
     private var failed: Set<Int> = []
@@ -51,12 +51,12 @@ final class CrashWorld {
     private var violation: Violation?
     private(set) var states = 0
     private(set) var commits = 0
-    /// Per cent, of a kill, a power cut, a failed sync, a full disk and bad weather.
+    /// The probabilities, in per cent, of a kill, a power cut, a failed sync, a full disk and other faults.
     private let rates: [Int]
 
     /// - Parameters:
-    ///   - lies: syncs that claim success without doing anything.
-    ///   - marksAhead: marks name the commit that is yet to be synced.
+    ///   - lies: Syncs that report success without effect.
+    ///   - marksAhead: Whether marks name a commit before its sync.
     init(_ seed: String, lies: Set<SimulatedDisk.Step> = [], marksAhead: Bool = false) throws {
         random = SeededRandom(seed)
         guard let template = CrashWorld.template else { throw Violation(description: "no template") }
@@ -80,7 +80,7 @@ final class CrashWorld {
             do throws(StorageError) {
                 if handles[process] == nil { handles[process] = try open(disk, "process \(process)") }
                 guard let store = handles[process] else { continue }
-                // Only a rename shows that a directory was not synced.
+                // Only a rename reveals a directory that was not synced.
                 let action = lies.contains(.directorySync) && random.chance(50) ? 8 : random.number(in: 0...9)
                 switch action {
                 case 0...5: try commit(store)
@@ -154,13 +154,13 @@ final class CrashWorld {
             acknowledged = made.last ?? acknowledged
             commits += made.count
         } catch {
-            // What failed must not come back; what is not known may.
+            // A failed commit must not reappear; a commit with unknown outcome may.
             if case .inputOutput = error, !disk.isDead, !isPowerCut { failed.formUnion(before..<history.count) }
             throw error
         }
     }
 
-    /// The first item's value is the commit's own name.
+    /// Changes an item. The first item's value is the name of the commit.
     private func change(
         _ id: ItemID, in session: inout WriteSession, _ content: inout [ItemID: [UInt8]], marker: Int?
     ) throws(StorageError) {
@@ -183,7 +183,7 @@ final class CrashWorld {
                 ordinal: session.nextOrdinal, created: 0, modified: 0, value: nil, deviceID: .init(repeating: 0),
                 attributes: .init())
         operation.version += 1
-        // A deleted item that comes again goes on with its versions.
+        // A deleted item that is added again continues its version numbers.
         operation.version = max(operation.version, UInt64(history.count) + 10)
         try session.stage(operation, value: .set(secret))
         content[id] = value
@@ -191,7 +191,7 @@ final class CrashWorld {
 
     // MARK: The oracle
 
-    /// Which commit the store shows.
+    /// Returns the name of the commit that the store shows.
     private func identify(_ store: VaultStore) -> Int {
         guard let place = store.records.place(of: items[0]), let operation = store.records[place],
             let value = try? store.openValue(of: operation)
@@ -199,8 +199,9 @@ final class CrashWorld {
         return Int(String(decoding: value.exposed, as: UTF8.self)) ?? 0
     }
 
-    /// A reader may have applied a commit that was never durable, and whose values the cache has lost since. As every
-    /// caller of ``VaultStore`` must, it believes in damage only when it is still there with all writers kept out.
+    /// Checks a process's view. A reader may have applied a commit that was never durable and whose values the cache
+    /// has lost since. Like every caller of ``VaultStore``, the check accepts damage only if it persists with all
+    /// writers locked out.
     private func checkView(of store: VaultStore) throws(StorageError) {
         do throws(StorageError) { try check(store, "in a process's view") } catch {
             guard case .damaged(.value) = error else { throw error }
@@ -229,7 +230,7 @@ final class CrashWorld {
 
     private func report(_ text: String) { violation = violation ?? Violation(description: text) }
 
-    /// - Parameter goingOn: also write to the disk, which must be a copy.
+    /// - Parameter goingOn: Whether to also write to the disk, which must be a copy.
     private func look(_ disk: SimulatedDisk, _ when: String, goingOn: Bool = false) throws {
         do throws(StorageError) {
             let store = try open(disk, "look")
@@ -241,7 +242,7 @@ final class CrashWorld {
         if let violation { throw violation }
     }
 
-    /// Whoever comes after a crash can write, and what they wrote is there at the next opening.
+    /// Checks that a process can write after a crash, and that its write is present at the next opening.
     private func goOn(_ store: VaultStore, _ disk: SimulatedDisk) throws(StorageError) {
         let marker = history.count + 1_000_000
         try store.change { (session: inout WriteSession) throws(StorageError) in
@@ -284,7 +285,7 @@ final class CrashWorld {
         }
     }
 
-    /// What a writer does who counts on the order in which sectors reach the disk.
+    /// Marks the newest commit, like a writer that relies on the order in which sectors reach the disk.
     private func markTheNewest() throws {
         guard let inode = disk.inode(VaultBuilder.name) else { return }
         var builder = try VaultBuilder(

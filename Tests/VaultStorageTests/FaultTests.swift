@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Every operation of the disk that a change needs made to fail, one after the other.
+/// A failure of each disk operation that a change needs, one at a time.
 struct FaultTests {
     enum Change: String, CaseIterable, Sendable {
         case add, replace, delete, settle, compact, compactBeside, changePassphrase, bindToDevice
@@ -25,17 +25,17 @@ struct FaultTests {
         let vault = try VaultBuilder()
         var number = 0
         while try fails(change, at: number, errno, vault) { number += 1 }
-        // Each has a lock, a look at the file, and writes and syncs or a rename.
+        // Each change has a lock, a check of the file, and writes and syncs or a rename.
         #expect(number >= 4, "\(change) has \(number) steps")
     }
 
-    /// Returns false when the change has no step of this number.
+    /// Returns `false` if the change has no step with this number.
     private func fails(_ change: Change, at number: Int, _ errno: Errno, _ vault: VaultBuilder) throws -> Bool {
         let place: Comment = "\(change), step \(number), \(errno)"
         let disk = SimulatedDisk()
         disk.put(vault.bytes, as: VaultBuilder.name)
         let store = try open(disk, vault)
-        // What is settled was acknowledged before.
+        // Settling concerns commits that were acknowledged earlier.
         if change == .settle { try VaultBuilder.add("four", to: store, account: "account 3") }
         let before = try content(store)
         let failed = failStep(number, with: errno, on: disk)
@@ -48,7 +48,7 @@ struct FaultTests {
         }
         if let failure { check(failure, step, place) }
         let wanted = change == .settle ? before : try wanted(change, vault)
-        // What is there now, and what a power cut would leave of it.
+        // The current state, and the state after a power cut.
         for (remains, when) in [(disk, "now"), (disk.afterPowerCut(SeededRandom("\(place)")), "after a power cut")] {
             let after = try content(try open(remains, vault))
             switch failure {
@@ -73,10 +73,9 @@ struct FaultTests {
         }
     }
 
-    /// The pages of a failed sync may be lost and count as clean: nothing may be built on them.
+    /// Checks that a handle refuses to write after a failed sync, whose pages may be lost and count as clean.
     private func checkPoisoned(_ store: VaultStore, _ change: Change, _ step: SimulatedDisk.Step, _ place: Comment) {
-        // A copy that could not be synced is thrown away, and the file is as it was; a copy that was renamed is there,
-        // or is not.
+        // A copy that could not be synced is discarded and the file is unchanged; a renamed copy is present or absent.
         let rewrites: [Change] = [.compact, .compactBeside, .changePassphrase]
         guard change != .bindToDevice, !rewrites.contains(change) || step == .directorySync else { return }
         #expect(throws: StorageError.poisoned, place) { try VaultBuilder.add("again", to: store, account: "again") }
@@ -159,13 +158,13 @@ struct FaultTests {
     }
 
     private func open(_ disk: SimulatedDisk, _ vault: VaultBuilder) throws -> VaultStore {
-        // Each opening draws numbers of its own, as processes do.
+        // Each opening uses its own random numbers, as processes do.
         let environment = VaultEnvironment.seeded(
             "fault \(Self.openings.withLock { $0 += 1; return $0 })", on: disk, state: disk.root)
         return try VaultStore.open(on: disk, vaultKey: vault.keys.vaultKey, environment: environment)
     }
 
-    /// Lets the step of this number fail. The result says which it was, if it came to it.
+    /// Makes the step with this number fail. The returned closure gives the step, if it was reached.
     private func failStep(_ number: Int, with errno: Errno, on disk: SimulatedDisk) -> () -> SimulatedDisk.Step? {
         let state = Counter()
         disk.judge.withLock {

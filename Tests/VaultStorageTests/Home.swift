@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// A device with a disk of its own, on which vaults and what the device remembers of them lie side by side.
+/// A device with its own disk, which holds vaults and the device's memory of them.
 struct Home {
     static let passphrase = "correct horse"
 
@@ -19,7 +19,7 @@ struct Home {
         self.disk = disk
     }
 
-    /// Each opening draws numbers of its own, as processes do.
+    /// Each opening uses its own random numbers, as processes do.
     func environment(_ number: Int = 0) -> VaultEnvironment { .seeded("\(seed) \(number)", on: disk, state: disk.root) }
 
     func path(_ name: String = "v") -> FilePath { disk.root.appending(name) }
@@ -48,7 +48,7 @@ struct Home {
         return inode.bytes
     }
 
-    /// A settled vault of two items.
+    /// Makes a settled vault of two items.
     func makeVault() throws -> [UInt8] {
         let store = try create()
         for value in ["one", "two"] { try store.put(value) }
@@ -62,14 +62,14 @@ struct Home {
         try store.settleMarks()
     }
 
-    /// Makes one name a link to another.
+    /// Makes a name a link to another.
     func turn(_ name: String, to target: String) { disk.links.withLock { $0[path(name)] = path(target) } }
 
     var anchorName: String? {
         get throws { try disk.openDirectory(disk.root).names().first { $0.hasSuffix(".anchor") } }
     }
 
-    /// Whether nothing is left of what was being made.
+    /// Whether no temporary file is left.
     var isTidy: Bool { get throws { try disk.openDirectory(disk.root).names().allSatisfy { !$0.contains(".tmp-") } } }
 
     static func values(of store: VaultStore) throws -> [String] {
@@ -82,7 +82,7 @@ struct Home {
 }
 
 extension VaultStore {
-    /// Adds an item, or another version of the one at a place.
+    /// Adds an item, or another version of the item at a place.
     func put(_ value: String, at place: Int? = nil, protection: Accessibility = .whenUnlocked, keepingOld: Bool = false)
         throws
     {

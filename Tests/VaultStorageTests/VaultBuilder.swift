@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Makes vault files byte for byte, the same in every run, and breaks them with the right keys in hand.
+/// Builds vault files byte for byte, the same in every run, and damages them with the right keys.
 struct VaultBuilder: Sendable {
     static let passphrase = "correct horse battery staple"
     static let name = "v"
@@ -14,7 +14,7 @@ struct VaultBuilder: Sendable {
     private(set) var bytes: [UInt8]
     let keys: Keys
 
-    /// The keys of a vault, which only a test may hold like this.
+    /// The keys of a vault, in a form that is acceptable only in tests.
     final class Keys: Sendable {
         let vaultKey: Secret
         let vault: VaultKeys
@@ -31,7 +31,7 @@ struct VaultBuilder: Sendable {
         try GenerationKeys(root: keys.vault.generationRoot, header: header)
     }
 
-    /// A vault with four commits: three items, then one of them replaced.
+    /// Builds a vault with four commits: three items, then a replacement of one.
     init(seed: String = "vectors", values: [String] = ["one", "two", "three"]) throws {
         let disk = SimulatedDisk()
         let store = try VaultStore.create(
@@ -79,9 +79,9 @@ struct VaultBuilder: Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Positions
 
-    /// The places of the frames.
+    /// The ranges of the frames.
     var frames: [Range<Int>] {
         var frames: [Range<Int>] = []
         var offset = Layout.firstFrame
@@ -94,7 +94,7 @@ struct VaultBuilder: Sendable {
         return frames
     }
 
-    // MARK: Breaking
+    // MARK: Damage
 
     mutating func set(_ offset: Int, _ value: UInt8) { bytes[offset] = value }
 
@@ -110,13 +110,13 @@ struct VaultBuilder: Sendable {
 
     mutating func cut(to size: Int) { bytes.removeLast(bytes.count - size) }
 
-    /// Makes the header's checksum right again, as anybody can.
+    /// Corrects the header's checksum, which needs no key.
     mutating func repairSum() {
         let sum = KeyedHash.digest(bytes.span.extracting(0..<Layout.headerSumOffset))
         replace(Layout.headerSumOffset..<Layout.headerLength, with: sum.bytes.span.array(0..<32))
     }
 
-    /// Makes header MAC, checksum, frames' chain and marks right again, as only the holder of the key can.
+    /// Corrects the header MAC, the checksum, the chain of frames and the marks, which needs the key.
     mutating func resign(generation root: [UInt8]? = nil) throws {
         let keys = try generationKeys()
         let mac = keys.headerMAC(bytes.span.extracting(0..<Layout.headerMACOffset))
@@ -124,7 +124,7 @@ struct VaultBuilder: Sendable {
         repairSum()
     }
 
-    /// Makes a mark's MAC right again.
+    /// Corrects a mark's MAC.
     mutating func resignMark(_ index: Int) throws {
         let start = Layout.markOffsets[index]
         let mac = try generationKeys().markMAC(bytes.span.extracting(start..<start + CommitMark.macOffset))
@@ -145,7 +145,7 @@ struct VaultBuilder: Sendable {
             with: [UInt8](repeating: 0, count: 4096))
     }
 
-    /// The position behind each frame, the state before the first one first.
+    /// Returns the position after each frame, beginning with the state before the first frame.
     func positions() throws -> [LogPosition] {
         let keys = try generationKeys()
         let header = try header
@@ -164,8 +164,8 @@ struct VaultBuilder: Sendable {
         return positions
     }
 
-    /// Makes the last frame anew with changed metadata, head or value area, and the marks to it: what a faulty or newer
-    /// writer would write.
+    /// Rebuilds the last frame with changed metadata, head or value area, and the marks: the output of a faulty or
+    /// newer writer.
     mutating func rewriteLastFrame(
         _ change: (_ plain: inout [UInt8], _ head: inout FrameHead, _ area: inout [UInt8]) throws -> Void
     ) throws {
@@ -200,7 +200,7 @@ struct VaultBuilder: Sendable {
         try rewriteLastFrame { plain, _, _ in change(&plain, 4 + Layout.metadataHeadLength) }
     }
 
-    /// Gives the only operation of the last frame one more attribute, behind those that it has.
+    /// Appends an attribute to the only operation of the last frame.
     mutating func appendToLastOperation(_ tag: AttributeTag, kind: UInt8, _ payload: [UInt8]) throws {
         try rewriteLastFrame { plain, _, _ in
             var content = Array(plain[4..<4 + Int(plain.span.integer(at: 0, as: UInt32.self))])
@@ -219,10 +219,10 @@ struct VaultBuilder: Sendable {
 }
 
 extension VaultBuilder {
-    /// The same vault after a compaction.
+    /// Returns the same vault after a compaction.
     func compacted() throws -> VaultBuilder { try after { try $0.compact() } }
 
-    /// The same vault with another passphrase.
+    /// Returns the same vault with another passphrase.
     func withChangedPassphrase() throws -> VaultBuilder {
         try after {
             try $0.changeSecret(
@@ -240,7 +240,7 @@ extension VaultBuilder {
         return VaultBuilder(inode.bytes, keys)
     }
 
-    /// After a change of the header: every MAC and tag of the file anew, the contents as they are.
+    /// Recomputes every MAC and tag of the file after a change of the header, keeping the contents.
     mutating func resignAll() throws {
         try resign()
         let keys = try generationKeys()
@@ -258,7 +258,7 @@ extension VaultBuilder {
 }
 
 extension VaultStore {
-    /// Opens without a derivation: the vault key is known.
+    /// Opens a vault without a derivation, since the vault key is known.
     static func open(on disk: SimulatedDisk, vaultKey: Secret, environment: VaultEnvironment) throws(StorageError)
         -> VaultStore
     {
@@ -269,7 +269,7 @@ extension VaultStore {
 }
 
 extension VaultStore {
-    /// As a vault does it whose other threads go on.
+    /// Compacts like a vault whose other threads continue to write.
     func compactBeside() throws(StorageError) {
         let compactor = try makeCompactor()
         var failure: StorageError?
@@ -278,7 +278,7 @@ extension VaultStore {
         if let failure { throw failure }
     }
 
-    /// One transaction.
+    /// Runs a transaction.
     func change(_ body: (inout WriteSession) throws(StorageError) -> Void) throws(StorageError) {
         var failure: StorageError?
         try write { session in

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// What the library offers is in the documentation's lists, where people look for it.
+/// The library's public interface appears in the lists of the documentation.
 struct DocumentationTests {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(
         path: "../../Sources/Vault"
@@ -12,7 +12,7 @@ struct DocumentationTests {
         try String(contentsOf: sources.appending(path: "Vault.docc/\(name).md"), encoding: .utf8)
     }
 
-    /// Every line of the library's code, without its indentation.
+    /// Every line of the library's code, without indentation.
     private static var code: [(file: String, line: String)] {
         get throws {
             let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
@@ -46,14 +46,14 @@ struct DocumentationTests {
         atPath: sources.appending(path: "Vault.docc").path
     ).filter { $0.hasSuffix(".md") }.sorted()
 
-    /// What stands in the lines of a text, without indentation, empty lines, and imports, which begin a file.
+    /// Returns the lines of a text without indentation, empty lines, and the imports at the beginning of a file.
     private static func code(_ text: String) -> String {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter {
             !$0.isEmpty && !$0.hasPrefix("import ")
         }.joined(separator: "\n")
     }
 
-    /// The sources of the package of a user's own, which is built and run.
+    /// The sources of the dependent package, which are compiled and run.
     private static let compiled = Result {
         let directory = sources.appending(path: "../../Tests/Dependent/Sources").standardized
         let files = try #require(FileManager.default.enumerator(atPath: directory.path)).compactMap { $0 as? String }
@@ -68,12 +68,12 @@ struct DocumentationTests {
         let page = try String(contentsOf: Self.sources.appending(path: "Vault.docc/\(article)"), encoding: .utf8)
         for block in page.components(separatedBy: "```swift\n").dropFirst() {
             let text = try #require(block.components(separatedBy: "\n```").first)
-            // Parts of a manifest, which no program has.
+            // Parts of a manifest, which no program contains.
             if text.hasPrefix(".package(") || text.hasPrefix(".product(") || text.hasPrefix("swiftSettings:") {
                 continue
             }
             #expect(compiled.contains { $0.contains(Self.code(text)) }, "\(text)")
-            // And what is a whole function is called.
+            // Whole functions are also called.
             let names = text.matches(of: /func (\w+)\(vault/).map { String($0.1) }
             #expect(names.allSatisfy { name in compiled.contains { $0.contains("\(name)(vault: vault") } }, "\(names)")
         }
@@ -99,14 +99,14 @@ struct DocumentationTests {
 
     // MARK: Where features meet
 
-    /// The rows of the section, in their order: a feature, and what stands for each pair with another one.
+    /// The rows of the section, in their order: a feature, and the text for each pair with another feature.
     private static var meetings: [(feature: String, pairs: [(other: String, text: String)])] {
         get throws {
             let page = try Self.page("Architecture")
             let start = try #require(page.firstRange(of: "### Where features meet\n"))
             let section = page[start.upperBound...].components(separatedBy: "\n### ")[0]
             return section.components(separatedBy: "\n#### ").dropFirst().map { row in
-                // What is long goes on in the next line.
+                // A long line continues on the next.
                 let lines = row.replacing("\n  ", with: " ").split(separator: "\n").map(String.init)
                 let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
                     let parts = line.split(separator: ": ", maxSplits: 1)

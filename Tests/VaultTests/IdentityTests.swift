@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// Pairs of a certificate and a private key, which are found by one query and are no records of their own.
+/// Pairs of a certificate and a private key, found by a single query and not stored as records of their own.
 struct IdentityTests {
     private let vault: Vault
 
@@ -130,7 +130,7 @@ struct IdentityTests {
         ] {
             #expect(throws: flaw) { try vault.update(matching: all, with: change) }
         }
-        // The certificate is moved already when the key finds its new place taken.
+        // The certificate has already moved when the key finds its new place taken.
         try addKey([2], [.accessGroup: "B"])
         #expect(throws: VaultError.duplicateItem) {
             try vault.update(matching: all, with: ItemChanges(attributes: [.accessGroup: "B"]))

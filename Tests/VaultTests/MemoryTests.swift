@@ -16,7 +16,7 @@ struct MemoryTests {
                 SecretMarker(), SecretMarker(), SecretMarker(), SecretMarker()
             )
             let held = Secret(try heldMarker.secret())
-            // The controls: what is held is found, and what is written.
+            // The controls: the search finds a secret that is held, and one that is written.
             guard try heldMarker.occurrencesInMemory() == 1 else { exit(10) }
             try heldMarker.write(to: directory.path.appending("control").string)
             var environment = VaultEnvironment.system

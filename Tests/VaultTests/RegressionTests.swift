@@ -109,7 +109,7 @@ struct ForkTests {
         await #expect(processExitsWith: .exitCode(7)) {
             let test = try TestVault()
             try test.vault.add(Item.generic("s", "a"))
-            // Swift hides fork, for good reasons; a program may still do it.
+            // Swift marks fork as unavailable; a program can still call it.
             typealias Fork = @convention(c) () -> Int32
             let fork = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)
             let child = fork()
@@ -126,7 +126,7 @@ struct ForkTests {
     }
 }
 
-/// Each of these failed once.
+/// Regression tests for failures of earlier versions.
 struct RegressionTests {
     @Test func `a creation date of minus zero keeps the vault readable`() throws {
         let test = try TestVault()
@@ -224,7 +224,7 @@ struct RegressionTests {
         let test = try TestVault()
         for index in 0..<20 { try test.vault.add(Item.generic("s", "\(index)")) }
         try test.vault.compact()
-        // Blocks of 512 bytes: what the file has taken of the disk is more than its size.
+        // Blocks of 512 bytes: the file has allocated more of the disk than its size.
         let blocks = try #require(FileManager.default.attributesOfItem(atPath: test.path.string)[.size] as? Int)
         #expect(blocks > 0)
         #expect(try allocated(test.path) >= blocks + 60_000)

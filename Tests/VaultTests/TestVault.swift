@@ -5,7 +5,7 @@ import Vault
 import VaultCrypto
 import VaultStorage
 
-/// A vault in a directory of its own, with the weakest derivation and a clock that the test holds.
+/// A vault in a directory of its own, with the weakest derivation and a clock that the test controls.
 struct TestVault {
     let directory: TemporaryDirectory
     let clock = ManualClock()
@@ -16,7 +16,7 @@ struct TestVault {
 
     private let environment: VaultEnvironment
 
-    /// - Parameter waits: whether writers wait for each other in real time, as several at once must.
+    /// - Parameter waits: Whether writers wait for each other in real time, which concurrent writers need.
     init(groups: AccessGroups = AccessGroups(["A", "B"]), waits: Bool = false) throws {
         directory = try TemporaryDirectory()
         passphrase = try Passphrase.of("pass")
@@ -37,7 +37,7 @@ struct TestVault {
         try Vault.open(at: path, unlockingWith: passphrase, environment: environment, accessGroups: groups)
     }
 
-    /// Another machine that has a copy of the file.
+    /// Opens the file as another machine with a copy of it.
     func opened(onAnotherDevice state: FilePath) throws -> Vault {
         var environment = environment
         environment.stateDirectory = state

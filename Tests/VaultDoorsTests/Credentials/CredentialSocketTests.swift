@@ -116,7 +116,7 @@ private final class CredentialWorld: @unchecked Sendable {
     }
 }
 
-/// One byte more than a credential may have, so the unit fails.
+/// A byte more than a credential may have, so the unit fails.
 private let refusal = [UInt8](repeating: 0, count: (1 << 20) + 1)
 
 struct CredentialSocketTests {

@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Links that are put in the place of a vault, and those that its owner turns.
+/// Links that an attacker substitutes for a vault, and links that the owner redirects.
 struct AnchorLinkTests {
     private let home = Home("anchor links")
 
@@ -18,7 +18,7 @@ struct AnchorLinkTests {
         home.disk.put(old, as: "older")
         home.turn("v", to: "older")
         #expect(throws: StorageError.rolledBack) { try home.open(number: 3) }
-        // Nor once somebody has looked at the copy by its own name.
+        // Opening the copy by its own name does not change that.
         #expect(try Home.values(of: home.open("older", number: 4)).count == 2)
         #expect(throws: StorageError.rolledBack) { try home.open(number: 5) }
     }
@@ -41,7 +41,7 @@ struct AnchorLinkTests {
         home.disk.put(older, as: "x")
         home.turn("link", to: "x")
         #expect(throws: StorageError.rolledBack) { try home.open("link", number: 11) }
-        // A vault that this device has never seen, behind a name that it has.
+        // A vault unknown to this device, behind a known name.
         let strange = Home("strange")
         try strange.create().put("theirs")
         home.disk.put(try strange.bytes(), as: "y")
@@ -67,7 +67,7 @@ struct AnchorLinkTests {
         let other = Home("another vault", disk: home.disk)
         _ = try home.makeVault()
         home.turn("link", to: "v")
-        // This device knows the older one, by its own name.
+        // This device knows the older vault by its own name.
         _ = try home.open("link", number: 8).backUp(to: home.path("older"), replacing: false)
         try home.change(number: 9)
         _ = try home.open("link", number: 10)

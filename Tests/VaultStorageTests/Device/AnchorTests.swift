@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What a device remembers of a vault, and what it makes of a file that is older.
+/// A device's memory of a vault, and the treatment of an older file.
 struct AnchorTests {
     private let home = Home("anchor")
 
@@ -18,14 +18,14 @@ struct AnchorTests {
         let new = try home.bytes()
         home.disk.put(old, as: "v")
         #expect(throws: StorageError.rolledBack) { try home.open(number: 3) }
-        // The newer one put back is what it was.
+        // The newer file is accepted again.
         home.disk.put(new, as: "v")
         #expect(try Home.values(of: home.open(number: 4)) == ["more", "one", "two"])
         home.disk.put(old, as: "v")
         let accepted = try home.open(number: 5, acceptsOlderCopy: true)
         try accepted.acceptAsNewest()
         #expect(try Home.values(of: home.open(number: 6)) == ["one", "two"])
-        // Now the other one is of the past.
+        // Now the other file is the older one.
         home.disk.put(new, as: "v")
         #expect(throws: StorageError.rolledBack) { try home.open(number: 7) }
     }
@@ -65,7 +65,7 @@ struct AnchorTests {
     @Test func `a copy of the same generation that went another way is refused, though it is longer`() throws {
         let old = try home.makeVault()
         try home.change()
-        // The same vault on another device, which had not seen that change.
+        // The same vault on another device, which had not seen the change.
         let other = Home("elsewhere")
         other.disk.put(old, as: "v")
         let store = try other.open()
@@ -81,7 +81,7 @@ struct AnchorTests {
         let store = try home.create()
         for number in 0..<3 { try store.put(String(repeating: "\(number)", count: 3_000_000)) }
         _ = try store.backUp(to: home.path("backup"), replacing: false)
-        // The copy has as many frames as the vault has commits by now.
+        // The copy now has as many frames as the vault has commits.
         try store.put("later")
         try store.settleMarks()
         home.disk.put(try home.bytes("backup"), as: "v")
@@ -128,7 +128,7 @@ struct AnchorTests {
         try home.change()
         let reader = Home("reader")
         reader.disk.put(try home.bytes(), as: "v")
-        // The first is the vault's, the second the device's.
+        // The first lock is the vault's, the second the device's.
         reader.disk.judge.withLock { judge in
             judge = { [disk = reader.disk] step in
                 guard step == .lock else { return .done }
@@ -188,9 +188,9 @@ struct AnchorTests {
         }
     }
 
-    // MARK: Version 0.1, and what somebody planted
+    // MARK: Version 0.1, and planted anchors
 
-    /// As version 0.1 wrote it: for the resolved path alone, and without a checksum.
+    /// Writes an anchor of version 0.1: for the resolved path alone, and without a checksum.
     private func writeOldAnchor(from good: [UInt8], as name: String, keys: borrowing VaultKeys, isTrue: Bool) throws {
         var anchor = try Anchor(parsing: good.span)
         anchor.resolvedName = nil
@@ -235,14 +235,14 @@ struct AnchorTests {
         #expect(try Home.values(of: home.open(number: 5)).count == 2)
     }
 
-    // MARK: Whoever notices
+    // MARK: Detection by each handle
 
     @Test func `a handle that finds the file behind writes down what it knew, before it says so`() throws {
         let store = try home.create()
         try store.put("one")
         try store.settleMarks()
         let old = try home.bytes()
-        // Acknowledged, and not yet written down: that comes with a second of idleness.
+        // Acknowledged, but not yet in the anchor, which is written after a second of idleness.
         try store.put("two")
         home.disk.put(old, as: "v")
         #expect(throws: StorageError.rolledBack) { try store.refresh() }

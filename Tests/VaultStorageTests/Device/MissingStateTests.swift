@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What a salvaged or restored vault lacks that the device has seen.
+/// The state seen by the device that a salvaged or restored vault lacks.
 struct MissingStateTests {
     private let home = Home("missing")
 
@@ -93,7 +93,7 @@ struct MissingStateTests {
                 report: { _ in })
         }
         try store.settleMarks()
-        // It has all that there is.
+        // The vault has everything that exists.
         #expect(try restore { _ in false } == 1)
         let after = try home.open(number: 22)
         for number in 0..<2 { try after.put("later \(number)") }
@@ -108,7 +108,7 @@ struct MissingStateTests {
         }
         #expect(asked.count == 1 && asked[0].commits ?? 0 >= 2)
         #expect(try home.bytes() == newest)
-        // Where there is neither a vault nor an anchor nothing is missing.
+        // Without a vault and an anchor nothing is missing.
         let bare = Home("bare")
         bare.disk.put(try home.bytes("backup"), as: "backup")
         let backup = try LockedStore(bare.path("backup"), environment: bare.environment(20)).openAsBackup(
@@ -142,7 +142,8 @@ struct MissingStateTests {
         let settled = try home.bytes()
         try store.put(String(repeating: "torn", count: 3000))
         let torn = try home.bytes()
-        // The crash left the frame's metadata and half of its values; the next writer cut it off and used its number.
+        // The crash left the frame's metadata and half of its values; the next writer cut the frame off and reused its
+        // number.
         let other = Home("next")
         other.disk.put(Array(torn[..<(settled.count + 4000)]), as: "v")
         try other.open().put("two")

@@ -8,11 +8,12 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Who may go on from a vault that was rekeyed.
+/// The files accepted as successors of a rekeyed vault.
 struct SuccessionTests {
     private let home = Home("succession")
 
-    /// What an attacker makes of a copy that opens with an old credential: a file whose numbers are above the victim's.
+    /// Returns an attacker's successor of a copy that opens with an old credential: a file with higher numbers than the
+    /// victim's.
     private func raise(_ bytes: [UInt8], with secret: UnlockingSecret, times: Int = 12) throws -> [UInt8] {
         let attacker = Home("attacker")
         attacker.disk.put(bytes, as: "v")
@@ -35,11 +36,11 @@ struct SuccessionTests {
         let mine = try home.bytes()
         home.disk.put(try raise(leaked, with: code), as: "v")
         #expect(throws: StorageError.rolledBack) { try home.open(number: 3) }
-        // Not a second time either, and what was remembered is as it was.
+        // A second attempt is refused as well, and the anchor is unchanged.
         #expect(throws: StorageError.rolledBack) { try home.open(number: 4) }
         home.disk.put(mine, as: "v")
         #expect(try Home.values(of: home.open(number: 5)) == ["mine"])
-        // A handle that was open all the while neither.
+        // A handle that stayed open refuses the file too.
         home.disk.put(try raise(leaked, with: code), as: "v")
         #expect(throws: StorageError.self) { try store.refresh() }
         #expect(throws: StorageError.rolledBack) { try home.open(number: 6) }
@@ -54,7 +55,7 @@ struct SuccessionTests {
                 _ in
             }
             bytes = try other.bytes()
-            // This device sees every second one of them.
+            // This device sees every second file.
             guard number != 1 else { continue }
             home.disk.put(bytes, as: "v")
             #expect(try Home.values(of: home.open(number: 20 + number)) == ["one", "two"])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import VaultStorage
 
-/// A file gets its name once all of it is on the disk, or goes without a trace.
+/// A file that gets its name once its whole content is durable, or disappears without a trace.
 struct DurableFileTests {
     private let disk = SimulatedDisk()
 

@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultStorage
 
-/// What the storage counts on, of the real disk and of the one in memory.
+/// The file system properties that the storage relies on, checked on the real disk and on the disk in memory.
 struct FileSystemTests {
     private func onEach(_ body: (any VaultDirectory) throws -> Void) throws {
         let temporary = try TemporaryDirectory()

@@ -7,14 +7,14 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What a change and an opening may cost, counted and not timed.
+/// The cost of a change and of an opening, in counted operations rather than time.
 struct CostTests {
     private func steps(of change: (VaultStore) throws -> Void) throws -> [SimulatedDisk.Step] {
         let vault = try VaultBuilder()
         let disk = SimulatedDisk(tearsWrites: false)
         disk.put(vault.bytes, as: VaultBuilder.name)
         let store = try VaultStore.open(on: disk, vaultKey: vault.keys.vaultKey, environment: .seeded("cost", on: disk))
-        // The first change of a handle also reserves space and looks after the name.
+        // The first change through a handle also reserves space and checks the name.
         try VaultBuilder.add("first", to: store, account: "first")
         let seen = Mutex<[SimulatedDisk.Step]>([])
         disk.judge.withLock { judge in

@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Every key below a passphrase, against values that Python's hashlib, argon2-cffi and PyNaCl computed.
+/// Every key below a passphrase, compared with values computed by Python's hashlib, argon2-cffi and PyNaCl.
 struct KeyHierarchyTests {
     private let known: [String: String]
 
@@ -163,7 +163,7 @@ struct KeyHierarchyTests {
             vaultID: try bytes("vaultID"), generation: 7, sequence: 300, chainTag: Array(0..<32), resolvedName: name)
         let keys = try vaultKeys()
         #expect(try FoundAnchor.sealed(anchor, keys) == bytes("anchor"))
-        // As version 0.1 wrote it.
+        // An anchor as version 0.1 wrote it.
         let old = try #require(try FoundAnchor(bytes("oldAnchor") + bytes("oldAnchorMAC"), under: name))
         let isSigned = old.isSigned(by: keys.anchor)
         #expect(isSigned && old.anchor.sequence == 300 && old.anchor.resolvedName == nil)
@@ -171,7 +171,7 @@ struct KeyHierarchyTests {
 
     @Test func `a passphrase and a key file make one secret`() throws {
         let content = try bytes("keyFile")
-        // Shorter than a key file may be, so its digest is what counts here.
+        // Shorter than a key file may be, so the digest is computed here.
         var hash = KeyedHash(outputLength: 64)
         hash.update(content)
         let digest = Secret(try hash.secret(64))

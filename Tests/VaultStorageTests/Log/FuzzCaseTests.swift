@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultStorage
 
-/// Logs of any content end in an error or in a vault that is whole. `Scripts/fuzz` looks for more.
+/// Logs with arbitrary content give an error or a consistent vault. `Scripts/fuzz` searches for more inputs.
 struct LogFuzzCaseTests {
     @Test func `what the fuzzer once found holds`() throws {
         for input in try Vectors.fuzzCases("log") + FuzzedLog.seeds {

@@ -6,14 +6,14 @@ import VaultFormat
 @testable import Vault
 @testable import VaultStorage
 
-/// Vaults whose last frame, or all of them, are an input, in what only the holder of the key can write as well as in
-/// what anybody can.
+/// Vaults built from an input: the input is the last frame or the whole log, in parts that need the key and in parts
+/// that an attacker can write.
 ///
-/// Whatever is opened is searched, verified, added to and compacted, and holds the same records after that.
+/// An opened vault is searched, verified, extended and compacted, and holds the same records afterwards.
 enum FuzzedLog: UInt8, CaseIterable {
-    /// The bytes behind the header and the marks.
+    /// The bytes after the header and the marks.
     case frames
-    /// The operations of the last frame, sealed, chained and marked as they should be.
+    /// The operations of the last frame, correctly sealed, chained and marked.
     case operations
     /// The attributes of the last frame's operation.
     case attributes
@@ -21,7 +21,7 @@ enum FuzzedLog: UInt8, CaseIterable {
     private static let template = try? VaultBuilder()
     private static let headLength = 16
 
-    /// Inputs to begin with.
+    /// The initial inputs.
     static var seeds: [[UInt8]] {
         guard let template, let plain = try? template.lastMetadata() else { return [] }
         let operations = Array(plain.dropFirst(headLength))
@@ -31,10 +31,10 @@ enum FuzzedLog: UInt8, CaseIterable {
         ]
     }
 
-    /// Returns false when a vault that was opened is not the same afterwards.
+    /// Returns `false` if an opened vault differs afterwards.
     static func holds(_ input: [UInt8]) -> Bool { vault(input).map(isStable) ?? true }
 
-    /// Nil: no vault can be made of it.
+    /// Returns the vault built from an input; `nil` if no vault can be built.
     static func vault(_ input: [UInt8]) -> VaultBuilder? {
         guard let first = input.first, let template else { return nil }
         return try? allCases[Int(first) % allCases.count].vault(template, Array(input.dropFirst()))
@@ -62,7 +62,7 @@ enum FuzzedLog: UInt8, CaseIterable {
             let store = try open(disk, vault)
             let before = records(of: store)
             use(Vault(try open(disk, vault), .standard))
-            // Damage in what opening does not look at stops a rewrite.
+            // Damage that opening does not detect stops a rewrite.
             try store.compact()
             let after = try records(of: open(disk, vault))
             return records(of: store) == before && after == before
@@ -74,7 +74,7 @@ enum FuzzedLog: UInt8, CaseIterable {
         }
     }
 
-    /// What it finds or does not find is for the query to say; nothing may stop the process.
+    /// Runs queries on the vault. Their results are unspecified, but no query may stop the process.
     private static func use(_ vault: Vault) {
         for var query in [Query(.genericPassword), Query(.internetPassword), Query(.certificate), Query(.key)] {
             query.returnsSecrets = true
@@ -97,7 +97,7 @@ enum FuzzedLog: UInt8, CaseIterable {
 }
 
 extension VaultBuilder {
-    /// What the box of the last frame's metadata holds, without its padding.
+    /// The content of the box with the last frame's metadata, without its padding.
     fileprivate func lastMetadata() throws -> [UInt8] {
         var content: [UInt8] = []
         var copy = self
@@ -108,7 +108,7 @@ extension VaultBuilder {
         return content
     }
 
-    /// Puts other metadata into the last frame, padded; the value area grows or shrinks by the zeros at its end.
+    /// Replaces the last frame's metadata, padded; the value area grows or shrinks by the zeros at its end.
     fileprivate mutating func setLastMetadata(_ change: ([UInt8]) -> [UInt8]) throws {
         try rewriteLastFrame { plain, _, area in
             let content = change(Array(plain[try Padding.content(of: plain.span, minimum: Layout.metadataMinimum)]))

@@ -7,8 +7,8 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Every combination of what the marks name and how much of the log is there, against an independent model of the
-/// rules.
+/// Every combination of the commits that the marks name and the length of the log, compared with an independent model
+/// of the rules.
 struct RecoveryRuleTests {
     @Test func `the storage code and the model of the rules agree on every file`() throws {
         let text = String(decoding: try Vectors.bytes("recovery-rules.txt"), as: UTF8.self)
@@ -34,7 +34,7 @@ struct RecoveryRuleTests {
         #expect(checked == 324)
     }
 
-    /// The last commit that a reader finds, and the same that a writer leaves behind.
+    /// Returns the last commit that a reader finds, which equals the commit that a writer leaves behind.
     private static func verdict(_ builder: VaultBuilder) throws -> String {
         let disk = SimulatedDisk()
         disk.put(builder.bytes, as: VaultBuilder.name)

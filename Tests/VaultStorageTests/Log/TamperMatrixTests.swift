@@ -8,14 +8,14 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// A vault of twenty items under every change that can be listed: `Scripts/tamper` makes all of them, the tests a part.
+/// A vault of twenty items under every enumerable change: `Scripts/tamper` makes all of them, the tests a part.
 struct TamperMatrixTests {
-    /// Of the single bytes and truncations, each so-and-so-many-th is tried.
+    /// The interval between the single bytes and truncations that are tried.
     private static let stride = ProcessInfo.processInfo.environment["VAULT_TAMPER_STRIDE"].flatMap { Int($0) } ?? 97
 
     private static let values = (0..<20).map { "value number \($0)" }
 
-    /// What somebody with the key finds in a changed file.
+    /// The result of opening a changed file with the key.
     private enum Outcome: Equatable {
         case same
         case refused(StorageError)
@@ -48,7 +48,8 @@ struct TamperMatrixTests {
         }
     }
 
-    /// The classes of error that a changed byte may have. A changed version number is that of a newer program.
+    /// Whether the error is of a class that a changed byte may have. A changed version number is that of a newer
+    /// program.
     private func isFitting(_ error: StorageError) -> Bool {
         switch error {
         case .damaged, .unsupported: true
@@ -56,7 +57,7 @@ struct TamperMatrixTests {
         }
     }
 
-    /// The two marks: one of them alone may be lost.
+    /// The two marks, one of which may be lost.
     private static let marks = Layout.headerLength..<Layout.firstFrame
 
     @Test(arguments: 0..<10) func `a changed byte is refused or changes nothing`(kind: Int) {
@@ -83,7 +84,7 @@ struct TamperMatrixTests {
         await #expect(processExitsWith: .success) {
             let matrix = try TamperMatrixTests()
             let vault = matrix.vault
-            // A thousand looks at a whole file leave 1 MiB behind, which is the allocator's own.
+            // A thousand openings of a whole file leave 1 MiB behind, in the allocator's own memory.
             let most = 2 * vault.bytes.count + 4 << 20
             guard matrix.look(vault.bytes) == .same else { exit(10) }
             let before = try Self.resident(reset: true)
@@ -99,13 +100,13 @@ struct TamperMatrixTests {
                 }
             }
             guard try Self.resident(reset: false) - before <= most else { exit(11) }
-            // The control: what is taken is seen.
+            // The control: allocated memory is detected.
             guard [UInt8](repeating: 1, count: 32 << 20).last == 1, try Self.resident(reset: false) - before > most
             else { exit(12) }
         }
     }
 
-    /// The most memory that was resident since the last reset, in bytes.
+    /// Returns the peak of resident memory since the last reset, in bytes.
     private static func resident(reset: Bool) throws -> Int {
         if reset { try "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8) }
         let status = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/status")).readToEnd() ?? Data()
@@ -117,7 +118,7 @@ struct TamperMatrixTests {
         let (first, second) = (Layout.markOffsets[0], Layout.markOffsets[1])
         let areas = [first, second].map { Array(vault.bytes[$0..<$0 + Layout.markAreaLength]) }
         let zeros = [UInt8](repeating: 0, count: Layout.markAreaLength)
-        // Each mark as it is, gone, or the other's.
+        // Each mark unchanged, erased, or replaced by the other.
         for (a, b) in [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)] {
             var changed = vault
             changed.replace(first..<first + Layout.markAreaLength, with: [areas[0], zeros, areas[1]][a])
@@ -151,7 +152,7 @@ struct TamperMatrixTests {
                     ("swapped", Array(before + vault.bytes[other] + middle + own + vault.bytes[other.upperBound...])))
             }
             for (name, bytes) in changes {
-                // Behind the last commit that a mark names anything looks like one that was never finished.
+                // Bytes after the last commit that a mark names look like an unfinished commit.
                 let isTail = name == "doubled" && index == frames.count - 1
                 let outcome = look(bytes)
                 #expect(isTail ? outcome == .same : isRefused(outcome), "frame \(index) \(name): \(outcome)")
@@ -173,14 +174,14 @@ struct TamperMatrixTests {
                 var bytes = vault.bytes
                 bytes.replaceSubrange(
                     mark..<mark + Layout.markAreaLength, with: foreign.bytes[mark..<mark + Layout.markAreaLength])
-                // One mark that is not the vault's counts as torn.
+                // A mark of another vault counts as torn.
                 #expect(look(bytes) == .same || isRefused(look(bytes)), "mark of \(name)")
                 var both = foreign.bytes
                 both.replaceSubrange(Layout.firstFrame..., with: vault.bytes[Layout.firstFrame...])
                 #expect(isRefused(look(both)), "header and marks of \(name)")
             }
         }
-        // The slot of a passphrase that was changed opens the vault key; the header knows that it is not its own.
+        // The slot of a previous passphrase still seals the vault key, but the header's MAC excludes the slot.
         var replayed = try vault.withChangedPassphrase()
         replayed.replace(
             Layout.slotsOffset..<Layout.annexOffset, with: Array(vault.bytes[Layout.slotsOffset..<Layout.annexOffset]))
@@ -198,7 +199,7 @@ struct TamperMatrixTests {
             }
             var both = vault
             for index in 0..<2 { try both.mark(index, position) }
-            // Replayed together they name a prefix; what follows is whole, chained and is taken as committed.
+            // Both marks replayed name a prefix; the following frames are whole and chained, and count as committed.
             #expect(look(both.bytes) == .same, "both marks of commit \(position.sequence)")
         }
         let random = SeededRandom("garbage")

@@ -7,11 +7,11 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Whoever changes the file without the key gets an error or changes nothing.
+/// Changes to the file without the key: an error, or no effect.
 struct TamperTests {
     private static let content = ["one again", "two", "three"]
 
-    /// What somebody with the key reads. Nil: refused.
+    /// Reads the values with the key; `nil` if the file is refused.
     private static func read(_ bytes: [UInt8], _ builder: VaultBuilder) -> [String]? {
         let disk = SimulatedDisk()
         disk.put(bytes, as: VaultBuilder.name)
@@ -34,7 +34,7 @@ struct TamperTests {
         let builder = try VaultBuilder()
         let random = SeededRandom("bytes")
         var refused = 0
-        // Every byte of the log; of the header and the marks, which are mostly zeros, every third.
+        // Every byte of the log; every third byte of the header and the marks, which are mostly zeros.
         let offsets =
             Array(stride(from: 0, to: Layout.firstFrame, by: 3)) + Array(Layout.firstFrame..<builder.bytes.count)
         for offset in offsets {
@@ -44,7 +44,7 @@ struct TamperTests {
             #expect(found == nil || found == Self.content, "byte \(offset)")
             if found == nil { refused += 1 }
         }
-        // A mark alone may be destroyed: the other one holds. Nothing else may go unnoticed.
+        // A single mark may be destroyed, since the other holds. Every other change must be noticed.
         #expect(refused > offsets.count - (Layout.firstFrame - Layout.headerLength) / 3 - 1)
     }
 
@@ -81,8 +81,8 @@ struct TamperTests {
 }
 
 struct SlotBoxTests {
-    /// Only who knows the passphrase can make such a slot: a faulty program, or one that copies a slot from vault to
-    /// vault.
+    /// Such a slot needs the passphrase: the work of a faulty program, or of a program that copies a slot between
+    /// vaults.
     @Test(arguments: [32, 48]) func `a slot whose box names another vault or another slot is damaged`(offset: Int)
         throws
     {
@@ -106,7 +106,7 @@ struct SlotBoxTests {
 }
 
 struct FixtureTests {
-    /// Written by version 0.1.0; stays for ever.
+    /// The file was written by version 0.1.0 and is never regenerated.
     @Test func `a vault of every released version opens`() throws {
         let disk = SimulatedDisk()
         if Vectors.isWriting, Vectors.names("fixtures", suffix: "0.1.0.vault").isEmpty {

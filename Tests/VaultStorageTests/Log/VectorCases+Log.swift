@@ -114,15 +114,16 @@ extension VectorCase {
         VectorCase("frame-of-another-generation", "damaged missing commits 5 of 6") { builder in
             let old = builder
             builder = try builder.compacted()
-            // The last frame of the older generation behind the only one of the newer, where the mark wants a commit.
+            // The last frame of the older generation after the only frame of the newer, where the mark expects a
+            // commit.
             builder.replace(builder.bytes.count..<builder.bytes.count, with: Array(old.bytes[old.frames[3]]))
             var position = try builder.positions()[1]
             position.sequence += 1
             try builder.mark(0, position)
         },
         VectorCase("value-of-the-same-item-put-back", "damaged value") { builder in
-            // The older box of the first item in the place of the newer: both are sealed for this item, but not for
-            // this version.
+            // The older box of the first item in place of the newer: both are sealed for this item, but the older for
+            // another version.
             let (old, new) = (builder.frames[0].upperBound, builder.frames[3].upperBound)
             builder.replace(new - 104..<new, with: Array(builder.bytes[old - 104..<old]))
         },
@@ -209,7 +210,7 @@ extension VectorCase {
         operationCase("attribute-unknown-tag", good, 108, UInt16(0x0fff)),
     ]
 
-    /// The last operation's value is "one again": its main part is what the fields leave of it.
+    /// The last operation's value is "one again", without the part that the fields take.
     static let fields: [VectorCase] = [
         fieldsCase("fields", "success one again, two, three", [("otp", 2), ("pin", 3)]),
         fieldsCase("fields-all-of-the-value", "success one again, two, three", [("otp", 9)]),
@@ -240,7 +241,7 @@ extension VectorCase {
                 area = []
             }
         },
-        // Of this device only: sealed under the secret of a device that the reader is not.
+        // An item of this device only, sealed under the secret of a device other than the reader.
         VectorCase("fields-of-another-device", "noStateDirectory") { builder in
             try builder.appendToLastOperation(.fields, kind: 2, encoded([("otp", 2)]))
             try builder.rewriteLastOperation { plain, start in

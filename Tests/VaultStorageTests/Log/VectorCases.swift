@@ -167,8 +167,8 @@ extension VectorCase {
             builder.repairSum()
         },
         VectorCase("slot-two-key-box", "wrong passphrase") { builder in
-            // A box that opens under two keys, in a slot whose commitment belongs to neither: nothing is opened, and
-            // nobody learns which passphrase would have fitted.
+            // A box that opens under two keys, in a slot whose commitment belongs to neither key: the slot does not
+            // open, and an attacker does not learn which passphrase would have fitted.
             let box = try TwoKeyBox()
             builder.replace(slot + 80..<slot + 104, with: box.nonce)
             builder.replace(slot + 104..<slot + 184, with: box.box)

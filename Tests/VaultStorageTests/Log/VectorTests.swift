@@ -8,9 +8,10 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// One file, one failure: a text head (`expect`, `passphrase`, `comment`), an empty line, the bytes of a vault.
+/// A file with a single failure each: a text head (`expect`, `passphrase`, `comment`), an empty line, the bytes of a
+/// vault.
 ///
-/// `VAULT_WRITE_VECTORS=1 swift test --filter VectorTests` writes them anew; the same bytes come out each time.
+/// `VAULT_WRITE_VECTORS=1 swift test --filter VectorTests` regenerates them; the bytes are the same each time.
 struct VectorTests {
     @Test(arguments: VectorCase.all) func `every vector is what its recipe makes`(vector: VectorCase) throws {
         let expected = try vector.file()
@@ -32,14 +33,14 @@ struct VectorTests {
         disk.put(Array(file[(split + 2)...]), as: VaultBuilder.name)
         let outcome = VectorCase.open(disk, passphrase: try #require(fields["passphrase"]))
         #expect(outcome == fields["expect"])
-        // No reader changes a file.
+        // A reader never changes a file.
         #expect(disk.inode(VaultBuilder.name)?.bytes == Array(file[(split + 2)...]))
     }
 
     @Test func `there are enough of them`() { #expect(Vectors.names("vaults", suffix: ".vlt").count >= 60) }
 }
 
-/// A vector and how it is made.
+/// A vector and its recipe.
 struct VectorCase: Sendable, CustomTestStringConvertible {
     let name: String
     let expect: String
@@ -66,7 +67,7 @@ struct VectorCase: Sendable, CustomTestStringConvertible {
 
     func file() throws -> [UInt8] { try Array("expect: \(expect)\npassphrase: \(passphrase)\n\n".utf8) + vault() }
 
-    /// Opens, reads every value and verifies; says how that ends, in the words of the vectors.
+    /// Opens, reads every value and verifies; returns the result in the words of the vectors.
     static func open(_ disk: SimulatedDisk, passphrase: String) -> String {
         do throws(StorageError) {
             let locked = try LockedStore(

@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// The table of places finds what a dictionary would, and takes out what it is told to.
+/// The table of places, compared with a dictionary.
 struct PlaceTableTests {
     @Test func `whatever comes and goes, each identifier leads to its place and no other`() {
         let random = SeededRandom("places")

@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Backups, and what is done with them.
+/// Backups and restores.
 struct CopyTests {
     private let home = Home("copies")
 
@@ -18,7 +18,7 @@ struct CopyTests {
         return store
     }
 
-    /// - Parameter accepting: what is missing in the backup that may be; the default: anything.
+    /// - Parameter accepting: Decides whether the backup's missing state is acceptable; by default, all is.
     private func restore(
         _ name: String = "b", to target: String = "v", replacing: Bool = true, on home: Home, number: Int = 20,
         accepting: (MissingState) -> Bool = { _ in true }
@@ -41,7 +41,7 @@ struct CopyTests {
         #expect(copy.header.vaultID == store.header.vaultID && copy.header.slots == store.header.slots)
         #expect(try copy.verify(deep: true) == VaultStore.Verification(items: 2, values: 2, opened: 2, commits: 1))
         #expect(try home.isTidy)
-        // The vault itself was not touched.
+        // The vault itself is unchanged.
         #expect(try Home.values(of: home.open(number: 4)) == ["one", "two"])
     }
 
@@ -74,7 +74,7 @@ struct CopyTests {
             var bytes = good
             bytes[offset] ^= 4
             home.disk.put(bytes, as: "b")
-            // One mark is enough to open a vault, and the copy gets two.
+            // A single mark is enough to open a vault, and the copy gets two.
             let isMark = (Layout.markOffsets[0]..<Layout.firstFrame).contains(offset)
             if isMark {
                 _ = try restore(on: home, number: offset)
@@ -103,7 +103,7 @@ struct CopyTests {
         #expect(try Home.values(of: store) == ["one", "two"])
         try store.put("after")
         #expect(try Home.values(of: home.open(number: 7)) == ["after", "one", "two"])
-        // A second restore of the same file is as good as the first.
+        // A second restore of the same file works like the first.
         #expect(try restore(on: home, number: 40) == 2)
         #expect(try Home.values(of: home.open(number: 8)) == ["one", "two"])
     }
@@ -121,7 +121,7 @@ struct CopyTests {
         let store = try makeVault()
         for number in 0..<3 {
             _ = try store.backUp(to: home.path("b"), replacing: number > 0)
-            // A writer makes the lock file, and then this device remembers the copy.
+            // A writer creates the lock file, and then this device remembers the copy.
             let copy = try home.open("b", number: 30 + number)
             try copy.put("more")
             try copy.settleMarks()

@@ -7,22 +7,22 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What holes in the file of many items that came at once cost.
+/// The loss caused by holes in a file of many items imported together.
 struct HoleTests {
-    /// What a byte of the file belongs to.
+    /// The owner of a byte in the file.
     private enum Part: Hashable {
-        /// All by which a frame is known, without the tag that chains it to the one before.
+        /// The identifying part of a frame, without the tag that chains the frame to its predecessor.
         case metadata(UInt64)
         case value(ItemID)
     }
 
-    /// A vault of items that one transaction added, as an import does.
+    /// A vault of items that a single transaction added, as an import does.
     private struct Imported {
         let home: Home
-        /// So that no salvage waits for a derivation.
+        /// The vault key, which saves a derivation in each salvage.
         private let vaultKey: Secret
         let bytes: [UInt8]
-        /// The items of each frame by its number, of those that have any.
+        /// The items of each frame with items, by the frame's number.
         var frames: [UInt64: [ItemID]] = [:]
         private var parts: [(range: Range<Int>, part: Part)] = []
 
@@ -60,7 +60,7 @@ struct HoleTests {
             }
         }
 
-        /// The bytes with a hole in the metadata of a frame.
+        /// Returns the bytes with a hole in the metadata of a frame.
         func damaging(_ number: UInt64, _ bytes: [UInt8]) -> [UInt8]? {
             guard let range = parts.first(where: { $0.part == .metadata(number) })?.range else { return nil }
             var bytes = bytes
@@ -78,7 +78,7 @@ struct HoleTests {
                 slotID: store.header.slots[0].slotID)
         }
 
-        /// - Returns: what was saved, by item: whether its value was.
+        /// - Returns: The salvaged items, and for each whether its value was salvaged.
         func salvage(_ bytes: [UInt8]) throws -> (salvage: Salvage, items: [ItemID: Bool]) {
             home.disk.put(bytes, as: "v")
             if home.disk.inode("new") != nil { try home.disk.openDirectory(home.disk.root).remove("new") }
@@ -92,7 +92,7 @@ struct HoleTests {
             return (salvage, Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0.value != nil) }))
         }
 
-        /// Expects that nothing is lost but what the holes hit, and that the report says how much that is.
+        /// Expects that only the parts hit by holes are lost, and that the report states the extent.
         func expectOnlyHit(
             _ hit: Set<Part>, _ salvage: Salvage, _ items: [ItemID: Bool], isExact: Bool,
             sourceLocation: SourceLocation = #_sourceLocation
@@ -100,7 +100,7 @@ struct HoleTests {
             var (lost, emptied): (Set<ItemID>, Set<ItemID>) = ([], [])
             for case .metadata(let number) in hit { lost.formUnion(frames[number] ?? []) }
             for case .value(let id) in hit where !lost.contains(id) { emptied.insert(id) }
-            // Not all of a frame's head is needed.
+            // Not every byte of a frame's head is needed.
             let missing = Set(frames.values.joined()).subtracting(items.keys)
             let hollow = Set(items.filter { !$0.value }.keys)
             expect(missing.isSubset(of: lost) && hollow.subtracting(lost).subtracting(emptied).isEmpty)
@@ -108,7 +108,7 @@ struct HoleTests {
             expect(salvage.missingItems.contains(missing.count))
             if isExact { expect(salvage.missingItems == missing.count...missing.count) }
 
-            // Not of the sets: a failure would print all of them.
+            // No expectation on the sets themselves, since a failure would print them.
             func expect(_ holds: Bool, line: Int = #line) {
                 if !holds { Issue.record("not so: line \(line)", sourceLocation: sourceLocation) }
             }
@@ -132,7 +132,8 @@ struct HoleTests {
                 for place in start..<start + 4 { bytes[place] = ~bytes[place] }
                 let hit = imported.parts(hitBy: start..<start + 4)
                 let (salvage, items) = try imported.salvage(bytes)
-                // Nothing comes after the last frame that would tell how many items it had, nor before the first.
+                // The number of items is unknown for the last frame, without a successor, and for the first, without a
+                // predecessor.
                 let isExact = hit.allSatisfy {
                     guard case .metadata(let number) = $0 else { return true }
                     return !rewritten && number != numbers.first && number != numbers.last

@@ -9,7 +9,7 @@ import VaultFormat
 @testable import VaultStorage
 
 struct LargeRewriteTests {
-    /// Two handles on one disk; the first one copies without the lock, whatever the size.
+    /// Returns two handles on one disk; the first copies without the lock, regardless of the size.
     private static func stores() throws -> (VaultStore, VaultStore, SimulatedDisk, VaultBuilder) {
         let builder = try VaultBuilder()
         let disk = SimulatedDisk()
@@ -66,7 +66,7 @@ struct LargeRewriteTests {
     }
 
     private static func compact(_ copier: VaultStore, on disk: SimulatedDisk, meanwhile once: Once) throws {
-        // The first sync of the copy: the lock is free then.
+        // At the first sync of the copy, the lock is free.
         disk.judge.withLock {
             $0 = { [once] step in
                 if step == .dataSync { once.run() }

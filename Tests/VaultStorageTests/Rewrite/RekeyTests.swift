@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// A new vault key, and what else is written by way of a whole new file: killed and failing at every step.
+/// A new vault key and the other changes that rewrite the whole file: killed and failing at every step.
 struct RekeyTests {
     private static let values = ["bound", "one", "two"]
 
@@ -49,7 +49,7 @@ struct RekeyTests {
         #expect(throws: StorageError.noMatchingSlot) {
             try home.open(with: .recoveryCode(RecoveryCode(SeededRandom("code"))))
         }
-        // No box of before is in the file.
+        // The file contains no earlier box.
         let bytes = try home.bytes()
         for operation in store.records.sorted where operation.value != nil {
             guard let value = operation.value else { continue }
@@ -57,7 +57,7 @@ struct RekeyTests {
             #expect(!contains(before, box))
         }
         #expect(try after.verify(deep: true).opened == 4)
-        // The old file still opens with the old passphrase, on a device that has not seen the new one.
+        // The old file still opens with the old passphrase, on a device that has not seen the new file.
         let elsewhere = Home("copy")
         elsewhere.disk.put(before, as: "v")
         #expect(try Home.values(of: elsewhere.open()) == ["one", "two"])
@@ -131,7 +131,7 @@ struct RekeyTests {
 
     enum Fault: Sendable, CaseIterable { case killed, full, broken }
 
-    /// Whatever stops it, what is there opens with the old secret or with the new one, and has all of it.
+    /// After an interruption at any step, the file opens with the old secret or with the new one, and is complete.
     @Test(arguments: Change.allCases, Fault.allCases)
     func `what is stopped in the middle has happened, or has not`(change: Change, fault: Fault) throws {
         var number = 0
@@ -182,7 +182,7 @@ struct RekeyTests {
         #expect(try store.verify(deep: true).opened == 3 + store.records.past.values.joined().count, place)
         if failure == nil, change == .rekey { #expect(isNew, place) }
         if change == .backUp {
-            // The old copy, or the new one.
+            // The old copy, or the new copy.
             let copy = try LockedStore(home.path("b"), environment: home.environment(10))
             #expect(try Home.values(of: copy.openAsBackup(with: Home.secret())) == Self.values, place)
             if failure != nil, case .inputOutput = failure as? StorageError {

@@ -7,12 +7,12 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What is left of a damaged vault.
+/// The items recovered from a damaged vault.
 struct SalvageTests {
     private static let values = (0..<6).map { "value \($0)" }
 
-    /// A vault of six commits with an item each, and a seventh that replaces the first value; all of its frames are
-    /// still there.
+    /// Makes a vault of six commits with an item each, and a seventh that replaces the first value; all of its frames
+    /// are still in the file.
     private func makeVault(_ home: Home) throws -> VaultStore {
         let store = try home.create()
         for value in Self.values { try store.put(value) }
@@ -74,15 +74,15 @@ struct SalvageTests {
         for lost in 0..<7 {
             let home = Home("frame \(lost)")
             _ = try makeVault(home)
-            // Its length: nobody can tell where the next one begins.
+            // The frame's length: without it the start of the next frame is unknown.
             try damage(home) { bytes, frames in bytes[frames[lost].lowerBound] ^= 0xff }
             #expect(throws: StorageError.self) { try home.open() }
             let (salvage, values) = try salvage(home)
             #expect(salvage.missingFrames == 1 && salvage.frames == 6 && salvage.unreadableBytes > 0)
             switch lost {
-            // The item is known by the change that came later.
+            // The later change still contains the item.
             case 0: #expect(values == Self.current)
-            // It is as it was before that.
+            // The item has its state from before the lost change.
             case 6: #expect(values == Self.values)
             default: #expect(values == Self.current.enumerated().filter { $0.offset != lost }.map(\.element))
             }
@@ -167,7 +167,7 @@ struct SalvageTests {
         let code = try RecoveryCode(SeededRandom("code"))
         try store.addSlot(for: .recoveryCode(code))
         try store.settleMarks()
-        // The name of a slot: no key depends on it.
+        // The name of a slot, on which no key depends.
         try damage(home) { bytes, _ in bytes[Layout.slotsOffset + 186] ^= 1 }
         #expect(throws: StorageError.damaged(.headerChecksum)) { try home.open() }
         let (salvage, values) = try salvage(home, secret: .recoveryCode(code))
@@ -188,7 +188,7 @@ struct SalvageTests {
     @Test func `where nothing can be had no vault is made`() throws {
         let home = Home("nothing")
         _ = try makeVault(home)
-        // The salt of the file: the slots open all the same.
+        // The salt of the file: the slots still open.
         try damage(home) { bytes, _ in bytes[50] ^= 1 }
         let locked = try LockedStore(home.path(), environment: home.environment(30), isDamaged: true)
         #expect(throws: StorageError.damaged(.headerMAC)) {
@@ -234,7 +234,7 @@ struct SalvageTests {
     @Test func `a transaction that a mark names counts without its last frame's flag`() throws {
         let home = Home("flag")
         _ = try makeVault(home)
-        // The chain is broken, and the frame's own box is whole.
+        // The chain is broken, and the frame's own box is intact.
         try damage(home) { bytes, frames in bytes[frames[6].lowerBound + 4] = 0 }
         #expect(try salvage(home).1 == Self.current)
     }
@@ -246,7 +246,7 @@ struct SalvageTests {
             try store.change { (session: inout WriteSession) throws(StorageError) in
                 for _ in 0..<40 { try session.add("more") }
             }
-            // No mark names it until the handle goes.
+            // No mark names the frame until the handle is closed.
             try withExtendedLifetime(store) {
                 try damage(home) { bytes, frames in bytes.removeLast(bytes.count - frames[frame].upperBound) }
             }

@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// Ways to unlock a vault, without opening a value.
+/// Key slots of a vault, without opening a value.
 struct SlotTests {
     private let home = Home("slots")
 
@@ -121,8 +121,8 @@ struct SlotTests {
         }
     }
 
-    /// systemd-creds also opens what was sealed with a key that everybody knows: somebody else's vault could pass for
-    /// this machine's own.
+    /// systemd-creds also opens credentials sealed with a public key: a stranger's vault could pass for this machine's
+    /// own.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-creds")))
     func `what was sealed with no secret of this machine opens nothing`() throws {
         let store = try home.create()
@@ -170,7 +170,7 @@ struct SlotTests {
         try store.removeSlot(store.header.slots[0].slotID)
         try store.refresh()
         #expect(try Home.values(of: store) == ["stays"] && store.records.count == 1)
-        // A passphrase that comes later does not bring them back.
+        // A passphrase added later does not bring the items back.
         try store.addSlot(for: Home.secret(), cost: .weakest)
         #expect(try Home.values(of: home.open(number: 4)) == ["stays"])
         #expect(try home.open(number: 5).verify(deep: true).foreign == 0)
@@ -202,7 +202,7 @@ struct SlotTests {
         }
     }
 
-    /// The secret of each type as the format has it, computed from its parts.
+    /// The secret of each slot type as the format defines it, computed from its parts.
     @Test func `the secret of a passphrase with a key file is both, with the passphrase's length first`() throws {
         let file = try keyFile()
         let joined = try UnlockingSecret.passphraseAndKeyFile(.of("ab"), file).secret().exposed

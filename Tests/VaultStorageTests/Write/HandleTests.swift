@@ -8,7 +8,7 @@ import VaultFormat
 
 @testable import VaultStorage
 
-/// What a handle owes to the file and to the device, whatever happens between.
+/// A handle's duties to the file and the device, regardless of intermediate events.
 struct HandleTests {
     private let disk = SimulatedDisk()
 
@@ -38,7 +38,7 @@ struct HandleTests {
         _ = try store.verify(deep: false)
         try store.settleMarks()
         #expect(try bothMarksNameTheTip(of: store))
-        // Nobody cuts it off without a word.
+        // The remains are not cut off silently.
         let inode = try #require(disk.inode("v"))
         inode.overwrite(Array(inode.bytes[..<Layout.firstFrame]))
         #expect(throws: StorageError.self) {

@@ -10,11 +10,11 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Items of one primary key that devices added without having seen each other's.
+/// Items with the same primary key that devices added without seeing each other's.
 struct ShadowTests {
     private static let ada = Query(.genericPassword, service: "svc", account: "ada")
 
-    /// Each device adds an item, in their order; then all of them know all items.
+    /// Makes devices that each add an item, in order; afterwards every device knows every item.
     private static func fleet(_ names: [String]) throws -> [Home] {
         let homes = try Home.fleet(names)
         for home in homes {
@@ -93,7 +93,7 @@ struct ShadowTests {
         try Self.expectAll(homes, ["ada": index == 1 ? "of c" : "of b"])
     }
 
-    /// A fleet's item that an item of this device alone hides on this device.
+    /// Makes a fleet's item that a this-device item hides on this device.
     private static func hereOnly() throws -> [Home] {
         let homes = try Home.fleet(["a", "b"])
         try homes[0].vault.add(
@@ -223,7 +223,7 @@ struct ShadowTests {
     }
 }
 
-/// What a sync says of conflicts.
+/// The conflict counts that a sync reports.
 struct ConflictCountTests {
     @Test func `a sync that brings a conflict counts it`() throws {
         let homes = try Home.fleet(["a", "b"])

@@ -9,7 +9,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// What the library does as ever in a vault that belongs to a fleet.
+/// The library's ordinary functions in a vault that belongs to a fleet.
 struct EngineTests {
     private static let ada = Query(.genericPassword, service: "svc", account: "ada")
 
@@ -106,7 +106,7 @@ struct EngineTests {
         }
         _ = try homes[0].vault.rekey([SlotEntry(.passphrase(.of("correct horse")), name: "p", cost: .weakest)]) { _ in }
         #expect(try homes[0].vault.conflicts().first?.values.map(\.secret?.text) == ["ada by b", "ada by a"])
-        // What was deleted is still held for those who may have edited it.
+        // The deleted item is kept for devices that may have edited it.
         try homes[0].change("carl", "edited")
         try Self.expectEqual(homes, ["ada": "ada by b", "bob": "lives", "carl": "edited"])
     }
@@ -143,7 +143,7 @@ struct EngineTests {
         try homes[0].add("ada", "one")
         for home in homes { try home.sync() }
         _ = try homes[0].vault.backUp(to: "/a/copy.vault", replacing: false)
-        // The copy knows nothing of it, and its own writes have later stamps.
+        // The copy lacks this item, and its own writes have later stamps.
         try homes[0].add("later", "kept")
         let copy = try Vault.open(
             at: "/a/copy.vault", unlockingWith: .of("correct horse"), environment: homes[0].environment)
@@ -186,7 +186,7 @@ struct EngineTests {
         for home in [a, b] { try home.sync() }
         let query = Query(.genericPassword, service: "svc")
         #expect(try b.vault.copyMatching(query).map { $0.attributes[.account]?.text } == ["goes"])
-        // An item that is marked later goes then, and the others lose the one whose mark is taken away.
+        // An item that is marked later is sent then, and the others lose the item whose mark is removed.
         for (account, mark) in [("stays", true), ("goes", false)] {
             try a.vault.update(
                 matching: Query(.genericPassword, account: account),

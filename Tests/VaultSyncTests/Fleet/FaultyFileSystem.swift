@@ -4,15 +4,15 @@ import SystemPackage
 import TestSupport
 import VaultStorage
 
-/// A file system in memory whose directories fail when a test says so.
+/// A file system in memory whose directories fail on request.
 final class FaultyFileSystem: VaultFileSystem {
     private let memory = MemoryFileSystem()
-    /// Asked before each use of a directory: the error that it ends with.
+    /// Called before each use of a directory; returns the error to fail with.
     private let judge = Mutex<(@Sendable (FilePath) -> Errno?)?>(nil)
 
-    /// From the use with that number on, below a path, everything fails.
+    /// Makes every use below a path fail, from the use with that number on.
     ///
-    /// - Returns: how many uses there were until now, when it is called.
+    /// - Returns: A closure that returns the number of uses so far.
     func fail(from number: Int, below path: FilePath = "/", _ errno: Errno = .noSpace) -> @Sendable () -> Int {
         let count = Counter()
         judge.withLock { judge in
@@ -24,7 +24,7 @@ final class FaultyFileSystem: VaultFileSystem {
         return { count.value }
     }
 
-    /// Takes a folder away.
+    /// Hides a folder.
     func hide(_ path: FilePath) {
         judge.withLock { $0 = { $0.starts(with: path) ? .noSuchFileOrDirectory : nil } }
     }
@@ -56,7 +56,7 @@ private final class Counter: Sendable {
 
     var value: Int { count.load(ordering: .relaxed) }
 
-    /// From 1.
+    /// Returns the next number, from 1.
     func next() -> Int { count.add(1, ordering: .relaxed).newValue }
 }
 

@@ -9,7 +9,7 @@ import VaultStorage
 @testable import Vault
 @testable import VaultSync
 
-/// What else a vault has and does, once it belongs to a fleet.
+/// The other features of a vault, in a vault that belongs to a fleet.
 struct FleetFeatureTests {
     private static let ada = Query(.genericPassword, service: "svc", account: "ada")
     private static let day = 86_400.0
@@ -22,7 +22,7 @@ struct FleetFeatureTests {
         return try vault.copyMatching(query).map { $0.secret?.text }
     }
 
-    /// A device whose vault is another file on the same machine joins the fleet, and every device hears of it.
+    /// Joins a device whose vault is another file on the same machine, and syncs every device.
     private static func join(_ vault: Vault, of home: Home, to homes: [Home]) throws {
         let fleet = try Fleet(vault, environment: home.environment)
         #expect(throws: SyncError.notJoined) { try fleet.sync() }
@@ -117,7 +117,7 @@ struct FleetFeatureTests {
         for home in homes { #expect(try home.secrets() == ["ada": "one", "marked": "one"]) }
     }
 
-    // MARK: What protects an item
+    // MARK: Protection of items
 
     @Test func `an item that demands a person does so on every device, its older versions too`() throws {
         let homes = try Home.fleet(["a", "b"])
@@ -193,10 +193,10 @@ struct FleetFeatureTests {
 
     // MARK: Other files
 
-    /// The vault of a device, salvaged once a frame was lost.
+    /// Returns the vault of a device, salvaged after the loss of a frame.
     ///
-    /// - Parameter lost: the frame's place; nil: none is.
-    /// - Returns: nil: there are not so many.
+    /// - Parameter lost: The index of the lost frame; `nil` loses none.
+    /// - Returns: The vault; `nil` if there are fewer frames.
     private static func salvaged(_ home: Home, withoutFrame lost: Int?) throws -> Vault? {
         if let lost {
             let file = try home.environment.fileSystem.openDirectory("/b").open("v.vault", writable: true)

@@ -10,8 +10,8 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// What the folder of a fleet tells its operator: sizes, counts, times, epochs, and in its paths the random names of
-/// realm and logs. Nothing else.
+/// The information that a fleet's folder gives its operator: sizes, counts, times, epochs, and in its paths the random
+/// names of realm and logs. Nothing else.
 struct FolderSecrecyTests {
     private struct Found {
         var paths: [String] = []
@@ -34,7 +34,7 @@ struct FolderSecrecyTests {
         }
     }
 
-    /// The forms in which bytes could show.
+    /// The encodings in which bytes could appear.
     private static func forms(_ bytes: [UInt8]) -> [[UInt8]] {
         var forms = [bytes, Array(bytes.reversed())]
         if bytes.count == 16 { forms.append(Array(bytes[..<8].reversed()) + bytes[8...].reversed()) }
@@ -42,7 +42,7 @@ struct FolderSecrecyTests {
             let digits = hexadecimal(form)
             forms += [Array(digits.utf8), Array(digits.uppercased().utf8)]
         }
-        // At each of the three places that base64 can begin at, without what depends on the neighbours.
+        // At each of the three offsets of base64, without the characters that depend on neighbouring bytes.
         for skipped in 0..<3 where bytes.count >= 9 {
             let whole = Array(bytes[skipped...].prefix((bytes.count - skipped) / 3 * 3))
             let text = Data(whole).base64EncodedString()
@@ -101,7 +101,7 @@ struct FolderSecrecyTests {
         for device in devices {
             Self.expectAbsent(bytes(device), "a device's name", in: found.contents + paths)
         }
-        // Logs and the realm are known by their paths, and by nothing in a record.
+        // Paths name the logs and the realm; no record contains the names.
         for log in logs {
             Self.expectAbsent(bytes(log), "a log's name", in: found.contents)
             #expect(found.paths.contains("/vlt1/\(realm.text)/1/\(log.text)"))
@@ -116,7 +116,7 @@ struct FolderSecrecyTests {
                 Self.expectAbsent(key.exposed, "an epoch's key", in: found.contents + paths)
             }
         }
-        // Every path is of the four kinds' numbers, random names and sequence numbers.
+        // Every path consists of the numbers of the four kinds, random names and sequence numbers.
         let zeros = Bytes16.zero.text
         for path in found.paths {
             let parts = path.split(separator: "/").map(String.init)

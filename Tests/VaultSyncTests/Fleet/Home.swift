@@ -8,7 +8,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// The machine of one device: a vault, a state directory, and a folder that others see too.
+/// The machine of one device: a vault, a state directory, and a shared folder.
 struct Home {
     static let remote: FilePath = "/shared"
 
@@ -24,7 +24,7 @@ struct Home {
         try disk.createDirectories(Home.remote)
         var environment = VaultEnvironment(
             fileSystem: disk, clock: clock, random: SystemRandom(), stateDirectory: FilePath("/\(name)/state"))
-        // By the home's clock nobody waits for another thread that compacts the file.
+        // With the home's clock no thread waits for another that compacts the file.
         environment.background = LaterWork()
         self.environment = environment
         vault = try Vault.create(
@@ -36,7 +36,7 @@ struct Home {
     static var url: RemoteURL { RemoteURL(folder: remote) }
     static var access: RemoteAccess { RemoteAccess(url) }
 
-    /// A fleet of devices that joined one after the other.
+    /// Makes a fleet of devices that joined one after the other.
     static func fleet(_ names: [String], on disk: any VaultFileSystem = MemoryFileSystem()) throws -> [Home] {
         let clock = ManualClock()
         let homes = try names.map { try Home($0, on: disk, clock: clock) }
@@ -50,7 +50,7 @@ struct Home {
         return homes
     }
 
-    /// - Throws: what went wrong, alarms included.
+    /// - Throws: The error of the sync, or of an alarm.
     @discardableResult
     func sync() throws -> SyncOutcome {
         clock.advance(by: 1)
@@ -74,7 +74,7 @@ struct Home {
         try vault.delete(matching: Query(.genericPassword, service: service, account: account))
     }
 
-    /// By account: what the verbs show.
+    /// Returns the visible secrets by account.
     func secrets(service: String = "svc") throws -> [String: String] {
         try Home.secrets(of: vault, service: service)
     }

@@ -9,7 +9,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// What anybody can do to a folder who can write to it, and has no key.
+/// Attacks on a folder by a writer without a key.
 struct HostileFolderTests {
     private static func fleet() throws -> (homes: [Home], store: DirectoryRecordStore, realm: RealmID, log: LogID) {
         let homes = try Home.fleet(["a", "b"])
@@ -48,7 +48,7 @@ struct HostileFolderTests {
             let outcome = try home.fleet.sync()[0]
             #expect(outcome.error == nil && !outcome.report.newLog)
             if home.name == "a" {
-                // Names of numbers that no record has are the names of no records; the other device clears the rest.
+                // Numbers outside the range of records name no record; the other device removes the rest.
                 let isThere = RecordAddress.sequences.contains(number) && round < homes.count
                 #expect(outcome.alarms.map(\.kind) == (isThere ? [.damaged] : []))
                 #expect(outcome.alarms.map(\.sequence) == (isThere ? [number] : []))
@@ -86,7 +86,7 @@ struct HostileFolderTests {
         let stream = RecordStream(.roster, realm)
         let next = RecordAddress(stream, try #require(try store.sequences(of: stream).last) + 1)
         var bytes = Self.rubbish(epoch: epoch)
-        // A farewell of zeros.
+        // Adds a farewell of zeros.
         bytes[10] = 1
         try homes[0].add("bob", "two")
         _ = try store.append([StoredRecord(next, bytes)])
@@ -99,7 +99,7 @@ struct HostileFolderTests {
             #expect(try home.fleet.mirror(of: realm).bytes(at: next) == nil)
         }
         #expect(try homes[1].secrets() == ["ada": "one", "bob": "two"])
-        // The file may be another owner's change that was altered: nothing takes its place.
+        // The file may be an altered change of another owner, so no other record takes its place.
         #expect(try homes[0].fleet.remove(deviceNamed: "b").failure != nil)
         #expect(throws: SyncError.self) {
             try homes[0].fleet.renewRecoveryCode { _ throws(SyncError) in Issue.record("a code was shown") }

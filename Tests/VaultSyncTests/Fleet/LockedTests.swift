@@ -10,13 +10,13 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Syncs of a vault that is locked, is locked meanwhile, or is let go of.
+/// Syncs of a vault that is locked before or during the sync, or released.
 struct LockedTests {
     private static let second: FilePath = "/second"
 
     private static func unlock(_ home: Home) throws { try home.vault.unlock(with: .passphrase(.of("correct horse"))) }
 
-    /// Puts other bytes in the place of the last record that a device has put into the folder.
+    /// Replaces the bytes of the last record that a device put into the folder.
     private static func alterLast(of home: Home, _ change: (inout [UInt8]) -> Void) throws {
         let membership = try home.fleet.membership()
         let store = try home.fleet.store(at: Home.access, realm: membership.identity.realmID)
@@ -54,7 +54,7 @@ struct LockedTests {
         let outcome = try homes[1].fleet.sync()[0]
         #expect(outcome.alarms.map(\.kind) == [.damaged] && outcome.error == nil)
         #expect(outcome.report.waiting == 0)
-        // The device that has the true record puts it back.
+        // The device with the true record restores it.
         try homes[0].sync()
         #expect(try homes[1].fleet.sync()[0].report.waiting == 1)
         try Self.unlock(homes[1])
@@ -115,7 +115,7 @@ struct LockedTests {
         try homes[0].sync()
         try homes[2].add("large", large)
         try homes[2].sync()
-        // With a new key, which has to be kept.
+        // With a new key, which must be stored.
         _ = try homes[0].fleet.remove(deviceNamed: "c")
         try homes[0].add("late", "two")
         try homes[0].sync()
@@ -130,14 +130,14 @@ struct LockedTests {
         #expect(try homes[0].fleet.fingerprint() == homes[1].fleet.fingerprint())
     }
 
-    /// Counts how often a sync has asked whether it goes on.
+    /// Counts how often a sync asks whether to continue.
     private final class Steps: Sendable {
         private let count = Atomic(0)
 
         var next: Int { count.add(1, ordering: .relaxed).oldValue }
     }
 
-    /// Two devices with something to tell each other, and two folders between them.
+    /// Makes two devices with unsynced changes, and two folders between them.
     private static func pair() throws -> [Home] {
         let homes = try Home.fleet(["a", "b"])
         try homes[0].environment.fileSystem.createDirectories(second)
@@ -164,7 +164,7 @@ struct LockedTests {
         var remotes = 0
         let outcomes = try homes[1].fleet.sync { _ in
             remotes += 1
-            // The second remote finds it unlocked again.
+            // The vault is unlocked again for the second remote.
             if remotes == 2 { try? Self.unlock(homes[1]) }
         } goesOn: {
             if steps.next == step { try? vault.lock() }

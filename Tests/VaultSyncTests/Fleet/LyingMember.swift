@@ -8,7 +8,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// A device of a fleet whose program says what it likes, with its own keys.
+/// A malicious device of a fleet, with valid keys of its own.
 final class LyingMember {
     let identity: Identity
     let store: DirectoryRecordStore
@@ -17,10 +17,10 @@ final class LyingMember {
     private(set) var sequence: UInt64
     private(set) var previous: Bytes32
     private let state: ReplicaState
-    /// Of some item of the vault.
+    /// The primary key of an existing item of the vault.
     private let key: AttributeList
 
-    /// - Parameter newLog: whether it begins another log.
+    /// - Parameter newLog: Whether to begin another log.
     init(_ home: Home, newLog: Bool = false) throws {
         let membership = try home.fleet.membership()
         (identity, state) = (membership.identity, membership.state)
@@ -38,7 +38,7 @@ final class LyingMember {
         (sequence, previous) = newLog ? (0, .zero) : (state.sequence, state.hash)
     }
 
-    /// Puts the next entry into the folder, as the body changes it.
+    /// Puts the next entry, as changed by the body, into the folder.
     @discardableResult
     func tell(
         signedBy signer: Identity? = nil, epoch: UInt32? = nil, numbered number: UInt64? = nil,
@@ -57,7 +57,7 @@ final class LyingMember {
             var digits: [UInt8] = []
             digits.append(integer: number)
             bytes.replaceSubrange(56..<64, with: digits)
-            // Of the only trim, behind its log.
+            // The number of the only trim, after its log.
             if !entry.trims.isEmpty { bytes.replaceSubrange(204..<212, with: digits) }
             pieces[0] = .bytes(bytes)
         }
@@ -72,7 +72,7 @@ final class LyingMember {
         return address
     }
 
-    /// A new item of this log.
+    /// Returns a new item of this log.
     func item(_ account: String, stamp: UInt64? = nil) throws -> ItemState<Secret> {
         let dot = Dot(log: log, stamp: stamp ?? state.clock + 1)
         var key = key

@@ -9,9 +9,9 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// What a member can sign, and what becomes of it at the others: at most its own log stops.
+/// Valid signed lies of a member: the other devices at most stop reading the member's log.
 struct LyingMemberTests {
-    /// `a` and `b` go on with each other, whatever `c` said.
+    /// Expects that `a` and `b` continue to sync with each other, regardless of `c`'s records.
     private static func expectService(_ homes: [Home], _ where: String = "") throws {
         for (number, home) in homes.prefix(2).enumerated() {
             try home.add("after \(number)", "secret of \(number)")
@@ -96,7 +96,7 @@ struct LyingMemberTests {
         try homes[1].sync()
         let gone = try homes[1].fleet.membership().identity.deviceID
         try homes[0].sync()
-        // Two new logs, of which nobody has read anything.
+        // Two new logs that no device has read yet.
         let young = try LyingMember(homes[2], newLog: true)
         try young.tell { $0.items = [try young.item("young")] }
         _ = try homes[0].fleet.remove(deviceNamed: "b")

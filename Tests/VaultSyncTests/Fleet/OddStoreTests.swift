@@ -8,7 +8,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Remotes that lose acknowledgements, and that never come to an end.
+/// Remotes that lose acknowledgements, and remotes that never finish.
 struct OddStoreTests {
     private static func fleet(_ home: Home, _ oddity: Oddity) throws -> Fleet {
         let engine = OddEngine(FolderEngine(home.environment), oddity)

@@ -9,9 +9,9 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// The code of a fleet, which a person sees before it counts.
+/// The recovery code of a fleet, shown to a person before it takes effect.
 struct RecoveryCodeTests {
-    /// Where the records of a fleet would lie.
+    /// Returns the names in the folder of a fleet's records.
     private static func folder(_ disk: any VaultFileSystem) throws -> [String] {
         try disk.openDirectory(Home.remote).names()
     }
@@ -73,7 +73,7 @@ struct RecoveryCodeTests {
                 try home.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false) { code = $0 }
             } catch { #expect(error != .vault(.cancelled)) }
             disk.heal()
-            // As another process sees it.
+            // The view of another process.
             let vault = try Vault.open(
                 at: FilePath("/a/v.vault"), unlockingWith: .of("correct horse"), environment: home.environment)
             let fleet = try Fleet(vault, environment: home.environment)
@@ -100,7 +100,7 @@ struct RecoveryCodeTests {
                 try a.fleet.store(at: Home.access, realm: a.fleet.membership().identity.realmID).heads().first)
             let outcomes = try a.fleet.renewRecoveryCode { code throws(SyncError) in
                 codes.append(code)
-                // The new code counts for nothing yet.
+                // The new code has no effect yet.
                 let store = try a.fleet.store(at: Home.access, realm: roster.stream.name)
                 #expect((try? store.heads().first?.last) == roster.last)
             }
@@ -125,7 +125,7 @@ struct RecoveryCodeTests {
         let disk = MemoryFileSystem()
         let a = try Home("a", on: disk)
         let first = try a.fleet.found(Home.url, deviceName: "a", onlySynchronizable: false)
-        // An epoch in between, whose key the first code has as well.
+        // An intermediate epoch, whose key the first code has as well.
         let b = try Self.home("b", like: a)
         try b.fleet.join(Home.url, with: first, deviceName: "b", onlySynchronizable: false)
         try a.sync()

@@ -91,7 +91,7 @@ struct RemoteURLTests {
         #expect(known.access.credentials.key == "/key")
         let outcomes = try fleet.sync()
         #expect(outcomes.first { $0.url == url }?.error == .store(.unreachable("host")))
-        // The state of a remote is stored anew at each sync.
+        // Each sync stores the state of a remote anew.
         let after = try #require(try fleet.membership().remotes.first { $0.url == url })
         #expect(after.access.credentials.password?.withBytes { $0.array } == Array("s3cret".utf8))
         try fleet.removeRemote(url)
@@ -126,7 +126,7 @@ struct RemoteURLTests {
     }
 }
 
-/// A server that is not there.
+/// A server that does not exist.
 private struct AbsentEngine: RemoteEngine {
     func store(at remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) -> any RecordStore {
         throw .unreachable(remote.url.hosts[0].name)

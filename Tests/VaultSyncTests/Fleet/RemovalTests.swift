@@ -9,7 +9,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// A device is lost, and something else goes wrong.
+/// The removal of a lost device, combined with other failures.
 struct RemovalTests {
     private static let second = RemoteURL(folder: "/second")
 
@@ -27,7 +27,7 @@ struct RemovalTests {
         try home.fleet.store(at: Home.access, realm: try home.fleet.membership().identity.realmID)
     }
 
-    /// All records of the folder that open under a key of the removed device, as bytes.
+    /// Returns the content of every record in the folder that opens under a key of the removed device.
     private static func readable(by home: Home) throws -> [[UInt8]] {
         let identity = try home.fleet.membership().identity
         let store = try store(home)
@@ -160,7 +160,7 @@ struct RemovalTests {
                 _ = try a.fleet.remove(deviceNamed: "b")
             } catch { isWished = false }
             disk.heal()
-            // As another process sees it.
+            // The view of another process.
             let vault = try Vault.open(
                 at: FilePath("/a/v.vault"), unlockingWith: .of("correct horse"), environment: a.environment)
             let fleet = try Fleet(vault, environment: a.environment)
@@ -173,7 +173,7 @@ struct RemovalTests {
             a.clock.advance(by: 1)
             for outcome in try fleet.sync() { #expect(outcome.error == nil && outcome.alarms.isEmpty) }
             #expect(try fleet.status().devices.map(\.name) == ["a", "c"], "use \(number) of \(place)")
-            // The untold item is listed as well: its secret was written before the removal.
+            // The unpublished item is also listed, since its secret was written before the removal.
             #expect(try fleet.secrets(ofDeviceNamed: "b").readable.count == 2)
             #expect(throws: SyncError.removed) { try b.sync() }
             #expect(!Self.contains("untold", try Self.readable(by: b)))
@@ -187,7 +187,7 @@ struct RemovalTests {
         #expect(uses() > 20 && (waited > 1 || place != "/shared"))
     }
 
-    /// Removes a device, while another owner removes one between the look at the roster and the new record.
+    /// Removes a device while another owner removes one between the read of the roster and the new record.
     private static func remove(
         _ name: String, by home: Home, while other: Home, removes otherName: String
     ) throws -> SyncError? {
@@ -257,7 +257,7 @@ struct RemovalTests {
         let name = RecordName(3).text
         try folder.openOrCreate(name).writeAll([UInt8](repeating: 0, count: length).span, at: 0)
         let failure = try homes[0].fleet.remove(deviceNamed: "b").failure
-        // A file that another program has begun gives way.
+        // An empty file, which another program may have begun to write, is overwritten.
         #expect((failure == nil) == (length == 0))
         if failure != nil {
             #expect(try homes[0].fleet.status().removals == ["b"])
@@ -294,7 +294,7 @@ struct RemovalTests {
         try a.add("later", "new")
         for home in [a, c] {
             try home.sync()
-            // The field is the one that it was.
+            // The field is unchanged.
             #expect(try Self.names(home.fleet.secrets(ofDeviceNamed: "b").readable, home) == ["bob", "field"])
         }
         #expect(throws: SyncError.noSuchDevice) { try a.fleet.secrets(ofDeviceNamed: "nobody") }

@@ -8,7 +8,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Two owners change the roster out of each other's sight, or somebody without a key makes it look as if they had.
+/// Concurrent roster changes of two owners, unseen by each other, or their imitation by an attacker without a key.
 struct RosterForkTests {
     /// The folder of one realm, which can be split into two that know nothing of each other.
     private struct Folder {
@@ -28,7 +28,7 @@ struct RosterForkTests {
             _ = try store.append(records)
         }
 
-        /// Puts other bytes at the address of a record of the roster.
+        /// Replaces the bytes of a record of the roster.
         func alter(_ sequence: UInt64, _ body: (inout [UInt8]) -> Void) throws -> [UInt8] {
             let address = RecordAddress(roster, sequence)
             let honest = try #require(try store.record(at: address))
@@ -74,7 +74,7 @@ struct RosterForkTests {
             let folder = try Folder(a)
             let before = try folder.content()
             try mine.make(by: a, of: b)
-            // One chain may be longer than the other one.
+            // The chains may differ in length.
             if extra == 1 { try Change.renewsCode.make(by: a, of: b) }
             let ofA = try folder.content()
             try folder.replace(with: before)
@@ -85,7 +85,7 @@ struct RosterForkTests {
                 try folder.replace(with: records)
                 let alarm = try Self.alarm(at: home)
                 #expect(alarm?.kind == .forked && alarm?.log == nil && alarm?.sequence == 5, "\(home.name) \(extra)")
-                // Nothing was put into the place of the other chain.
+                // No record replaced the other chain.
                 #expect(try folder.store.all(folder.roster) == records.filter { $0.address.stream == folder.roster })
             }
         }
@@ -105,7 +105,7 @@ struct RosterForkTests {
         try folder.replace(with: ofA)
         try c.sync()
         #expect(try Self.alarm(at: b)?.kind == .forked)
-        // The list of a is the one that lies there: resolving changes nothing, and is no harm.
+        // The folder holds a's list: resolving changes nothing, and does no harm.
         try a.fleet.resolveRoster()
         for home in [a, c] { try home.sync() }
         #expect(try a.fleet.remove(deviceNamed: "b").failure == nil)
@@ -140,7 +140,7 @@ struct RosterForkTests {
         #expect(try Self.alarm(at: b)?.kind == .forked)
     }
 
-    /// Every place that tells a reader something, and one in each sealed part.
+    /// Each offset with information for a reader, and an offset in each sealed part.
     @Test(arguments: [0, 4, 8, 20, 170, -1], [1, 3, 4] as [UInt64])
     func `an altered record of the roster is put right by a device that has it, and stops nothing`(
         place: Int, sequence: UInt64
@@ -156,7 +156,7 @@ struct RosterForkTests {
             let outcome = try home.fleet.sync()[0]
             #expect(outcome.error == nil && outcome.alarms.allSatisfy { $0.kind == .damaged && $0.log == nil })
         }
-        // The last is read at each sync, an earlier one when a newcomer does.
+        // Each sync reads the last record; a newcomer reads an earlier one.
         if sequence == 4 {
             #expect(try folder.store.record(at: RecordAddress(folder.roster, sequence)) == honest)
         }
@@ -256,7 +256,7 @@ struct RosterForkTests {
         let kept = try folder.content()
         let mirror = try c.fleet.mirrorStore(of: c.fleet.membership().identity.realmID)
         for head in try mirror.heads() { try mirror.remove(head.stream, below: .max) }
-        // The operator shows the list that was not kept.
+        // The operator shows the discarded list.
         try folder.replace(with: losing)
         c.clock.advance(by: 1)
         #expect(throws: SyncError.self) { try c.sync() }

@@ -6,13 +6,13 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Trims of a device that may append to a remote and remove nothing.
+/// Trims of a device that may append to a remote and may not remove.
 struct TrimRightsTests {
     private static func log(of home: Home) throws -> RecordStream {
         RecordStream(.log, try home.fleet.membership().state.log)
     }
 
-    /// The first number of a device's log at the remote and in its mirror.
+    /// Returns the first number of a device's log at the remote and in its mirror.
     private static func firsts(of home: Home) throws -> (remote: UInt64?, mirror: UInt64?) {
         let (realm, log) = (try home.fleet.membership().identity.realmID, try log(of: home))
         let heads = try home.fleet.store(at: Home.access, realm: realm).heads()
@@ -38,7 +38,7 @@ struct TrimRightsTests {
             for outcome in try fleet.sync() { #expect(outcome.error == nil && outcome.alarms.isEmpty) }
             try homes[1].sync()
         }
-        // The device has said that the log begins later.
+        // The device has announced a later beginning of the log.
         #expect(try #require(homes[0].fleet.membership().state.logs[log(of: homes[0]).name]).base > 1)
         let waiting = try Self.firsts(of: homes[0])
         #expect(waiting.remote == 1 && waiting.mirror == 1)
@@ -52,7 +52,7 @@ struct TrimRightsTests {
     private func log(of home: Home) throws -> RecordStream { try Self.log(of: home) }
 }
 
-/// A folder that records are added to alone.
+/// A folder that only accepts new records.
 private struct AppendingEngine: RemoteEngine {
     private let base: FolderEngine
     private let refusal: RecordStoreError

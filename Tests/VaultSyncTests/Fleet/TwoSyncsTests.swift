@@ -27,7 +27,7 @@ struct TwoSyncsTests {
             #expect(throws: SyncError.busy) { try fleet.resolveRoster() }
         }
         #expect(refusals == 1 && outcomes.allSatisfy { $0.error == nil && $0.alarms.isEmpty })
-        // The verbs need not wait.
+        // The verbs do not wait.
         _ = try a.fleet.sync { _ in
             do {
                 try other.add(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultSync
 
-/// When a device syncs by itself, by a clock that the test moves.
+/// The times at which a device syncs by itself, with a clock that the test moves.
 struct SyncScheduleTests {
     private let folder = RemoteURL(folder: "/share")
     private let server: RemoteURL
@@ -12,7 +12,7 @@ struct SyncScheduleTests {
 
     init() throws { server = try RemoteURL("etcd://host") }
 
-    /// One that has looked, and has synced with its remotes at 0.
+    /// Returns a schedule that has read its remotes and has synced with them at 0.
     private func settled(_ urls: [RemoteURL]) -> SyncSchedule {
         var schedule = SyncSchedule(at: .zero)
         #expect(schedule.step(at: .zero) == .look)
@@ -129,7 +129,7 @@ struct SyncScheduleTests {
         #expect(schedule.noteEnd(of: server, .synced, at: now, chance: 0) == .back)
         #expect(schedule.times(of: server)?.heard == now)
         #expect(schedule.step(at: now) == .wait(.seconds(60)))
-        // From the beginning again.
+        // The delays start again from the beginning.
         #expect(schedule.noteEnd(of: server, .failed, at: now, chance: 0) == .lost)
         #expect(schedule.step(at: now) == .wait(.milliseconds(500)))
     }

@@ -7,19 +7,19 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Rules of a sync, each of which a negative control takes away: without it fleets must be found out.
+/// Rules of a sync. A negative control breaks a rule, and the checks must then detect faulty fleets.
 enum BrokenRule: CaseIterable {
-    /// No rule is broken: what the others find is not the fault of how they are broken.
+    /// No rule is broken: shows that the way of breaking rules causes no failure by itself.
     case none
-    /// The watermark is the newest stamp of the look at what is pending.
+    /// The watermark is the newest stamp of the query for pending changes.
     case watermark
-    /// An item that no record in hand names stays.
+    /// An item that no available record names stays.
     case unnamedItemsStay
-    /// A device whose own log is not whole tells everything again.
+    /// A device whose own log is incomplete publishes everything again.
     case wholeLog
-    /// The mirror takes only what was checked.
+    /// The mirror takes only verified records.
     case checkedMirror
-    /// Parts of large values come back to the remote.
+    /// Missing parts of large values are restored to the remote.
     case partsComeBack
 
     static var broken: [BrokenRule] { allCases.filter { $0 != .none } }
@@ -52,7 +52,7 @@ enum BrokenRule: CaseIterable {
     }
 }
 
-/// A vault's items without a rule.
+/// A vault's items with a rule broken.
 private final class BrokenItems: ReplicaItems {
     private let base: VaultItems
     private let rule: BrokenRule
@@ -94,7 +94,7 @@ private final class BrokenItems: ReplicaItems {
     func makeItemID() -> ItemID { base.makeItemID() }
 }
 
-/// A mirror that says it has what it has lost.
+/// A mirror that claims to have records that it lost.
 private final class BrokenMirror: RecordStore, @unchecked Sendable {
     private let base: any RecordStore
     private let state: ReplicaState?
@@ -126,7 +126,7 @@ private final class BrokenMirror: RecordStore, @unchecked Sendable {
     func remove(_ address: RecordAddress) throws(RecordStoreError) { try base.remove(address) }
 }
 
-/// A remote whose records go into the mirror unread, or that says it has all large values.
+/// A remote whose records enter the mirror unverified, or that claims to have all large values.
 private final class BrokenRemote: RecordStore, @unchecked Sendable {
     private let base: any RecordStore
     private let mirror: any RecordStore
@@ -148,7 +148,7 @@ private final class BrokenRemote: RecordStore, @unchecked Sendable {
         try base.read(starts) { record throws(RecordStoreError) in
             if rule == .checkedMirror, record.address.stream.kind == .log {
                 let there = try mirror.append([record])
-                // What is there already is what is believed.
+                // An existing record in the mirror is trusted.
                 if there != [.created], let mine = try mirror.record(at: record.address) {
                     return try take(StoredRecord(record.address, mine))
                 }

@@ -10,13 +10,13 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Two homes in step; something happens before each step of a sync in turn, and every item that was acknowledged is at
-/// both homes in the end. Every sixth step is tried, and with `VAULT_FLEETS` every step.
+/// Two synchronized homes and an event before each step of a sync in turn. In the end both homes have every
+/// acknowledged item. Every sixth step is tried; with `VAULT_FLEETS`, every step.
 struct EveryStepTests {
     private static let folder = InterleavedHome.folder
     private static let stride = ProcessInfo.processInfo.environment["VAULT_FLEETS"] == nil ? 6 : 1
 
-    /// What is left of a world when each test begins: eight items that both homes have.
+    /// The world in which each test begins: eight items that both homes have.
     private struct World {
         let disk: SharedDisk
         let homes: [InterleavedHome]
@@ -30,7 +30,7 @@ struct EveryStepTests {
             }
         }
 
-        /// Steps that the sync of a home takes, something before one of them.
+        /// Syncs a home with an event before one of its steps, and returns the number of steps.
         @discardableResult
         func sync(
             _ home: InterleavedHome, at moment: Int? = nil, _ body: (DiskProcess) -> Void = { _ in }
@@ -75,7 +75,7 @@ struct EveryStepTests {
             try home.view(home.openVerbs()).filter { !$0.isShadowed }.reduce(into: []) { $0.formUnion($1.values) }
         }
 
-        /// Syncs until both homes can have heard of everything, and compares what they have.
+        /// Syncs until both homes have received everything, and compares their items.
         func expect(_ accounts: [String], _ what: String) throws {
             for _ in 0..<3 { for home in homes { try sync(home) } }
             let wanted = Set(accounts.map { "secret of " + $0 })
@@ -101,7 +101,7 @@ struct EveryStepTests {
         while moment <= steps {
             let world = World(template)
             try world.add("pending", at: world.homes[0])
-            // While the sync is in a transaction a write is refused, and not acknowledged.
+            // While the sync is in a transaction, a write is refused and not acknowledged.
             var isAcknowledged = false
             steps = try world.sync(world.homes[0], at: moment) { _ in
                 isAcknowledged = (try? world.add("between", at: world.homes[0])) != nil
@@ -148,7 +148,7 @@ struct EveryStepTests {
         let template = try Self.template()
         for (first, second) in [(30, 10), (60, 25), (90, 40), (120, 60), (150, 90), (180, 120), (45, 160), (75, 200)] {
             let world = World(template)
-            // A copy of the file goes on elsewhere: this one's log is ahead of it.
+            // A copy of the file continues elsewhere: this home's log is ahead of the copy's.
             let copy = world.disk.node("/a/v.vault")?.bytes ?? []
             try world.add("told", at: world.homes[0])
             try world.sync(world.homes[0])
@@ -164,9 +164,9 @@ struct EveryStepTests {
         }
     }
 
-    // MARK: A folder that is altered
+    // MARK: Altered folders
 
-    /// The last record of a home's log.
+    /// Returns the path of the last record of a home's log.
     private static func lastRecord(of home: InterleavedHome, _ world: World) throws -> String {
         let log = try home.openVerbs().fleet.membership().state.log.text
         return try #require(world.disk.content(below: folder).keys.filter { $0.contains(log) }.max())
@@ -222,7 +222,7 @@ struct EveryStepTests {
         #expect(alarms.map(\.kind) == [.withheld] && alarms.first?.what.hasPrefix("part 2 of the large value") == true)
         for home in [a, b] { #expect(try home.openVerbs().fleet.sync()[0].alarms.isEmpty) }
         #expect(try world.secrets(b).contains(text))
-        // Also with the mirror of its author lost, from another that has it.
+        // The author's mirror is lost too; another home restores the record.
         world.disk.set(parts[0], nil)
         world.loseMirror(of: a)
         for home in [b, a] { #expect(try home.openVerbs().fleet.sync()[0].alarms.isEmpty) }

@@ -7,12 +7,11 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// How a fleet ends: everything is healed, everybody syncs, and every acknowledged write is looked for.
+/// The end of a fleet: all damage is healed, every home syncs, and every acknowledged write is checked.
 extension InterleavedFleet {
     func end() throws {
         for home in homes { home.close() }
-        // The folder is healed: everything is there that an honest device has put into it, but what was deleted, and
-        // nothing else.
+        // Heals the folder: it contains every record of an honest device, except the deleted records, and nothing else.
         if life.isHostile {
             disk.replaceContent(below: InterleavedHome.folder, with: honest.merging(irreplaceable) { mine, _ in mine })
         }
@@ -22,7 +21,7 @@ extension InterleavedFleet {
         for round in 1...9 {
             rounds = round
             for home in homes {
-                // Those that differ tell everything again after a random wait.
+                // Devices that differ publish everything again after a random wait.
                 home.clock.advance(by: round < 4 ? 120 : 90_000)
                 let handle = try home.openSyncing()
                 follow(handle.process)
@@ -35,7 +34,7 @@ extension InterleavedFleet {
             }
             if round >= 3, try differences().isEmpty { break }
         }
-        // A device that differs tells everything again after hours: no honest program needs that.
+        // A device that differs publishes everything again after hours: no honest run needs that.
         if rounds > 3 { problems.append("C: equal after \(rounds) rounds") }
         problems += try differences()
         try checkWrites()
@@ -43,7 +42,7 @@ extension InterleavedFleet {
         for home in homes { home.close() }
     }
 
-    /// Deleted parts of large values that no mirror has any more: what their entry tells, no device can make again.
+    /// Deleted parts of large values that are in no mirror: no device can reproduce them.
     private var irreplaceable: [String: [UInt8]] {
         let mirrored = homes.flatMap { home in
             disk.content(below: home.mirrorDirectory).keys.compactMap { name in
@@ -56,7 +55,7 @@ extension InterleavedFleet {
         }
     }
 
-    /// A device that joins gets everything, and nobody finds anything wrong.
+    /// Joins a device that must receive everything, without an alarm on any device.
     private func join(at now: Double) throws {
         let newcomer = InterleavedHome("newcomer", on: disk, random, clock: ManualClock(now: now, step: 0.001))
         try newcomer.create()

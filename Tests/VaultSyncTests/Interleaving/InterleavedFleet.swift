@@ -9,22 +9,22 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Homes that share a folder, and everything that can come between two steps of a sync: verbs, a second sync, kills,
-/// locks, lost mirrors, a folder that is put back or altered, clocks that jump.
+/// Homes that share a folder, and the events that can occur between two steps of a sync: verbs, a second sync, kills,
+/// locks, lost mirrors, a restored or altered folder, clock jumps.
 final class InterleavedFleet {
     /// A secret that a person gave an item.
     struct Write {
         let home: String
         let account: String
         let value: String
-        /// The values that the person saw there, which the write replaced.
+        /// The values that the person saw, which the write replaced.
         let seen: Set<String>
         let isAcknowledged: Bool
     }
 
     struct Life {
         var steps = 14
-        /// Whether the folder is altered and put back.
+        /// Whether the folder is altered and restored.
         var isHostile = false
         /// Whether another device joins in the end.
         var hasNewcomer = false
@@ -36,9 +36,9 @@ final class InterleavedFleet {
     let random: SeededRandom
     let life: Life
     var writes: [Write] = []
-    /// What honest devices have put into the folder and not trimmed, as they put it there.
+    /// The records that honest devices put into the folder and have not trimmed, with their original content.
     var honest: [String: [UInt8]] = [:]
-    /// What was deleted from the folder.
+    /// The records deleted from the folder.
     var deleted: [String: [UInt8]] = [:]
     private var copies: [String: [String: [UInt8]]] = [:]
     private var isInterfering = false
@@ -52,14 +52,14 @@ final class InterleavedFleet {
         (self.disk, self.life) = (disk, life)
         let names = SeededRandom("names \(seed)")
         homes = template.names.map { name in
-            // Some clocks are behind: stamps then follow those of others, and come close to each other.
+            // Some clocks are slow: their stamps follow those of other devices closely.
             let behind = Double(names.uniform(4) == 0 ? 1800 : 0)
             return InterleavedHome(name, on: disk, names, clock: ManualClock(now: 800_003_000 - behind, step: 0.001))
         }
         honest = disk.content(below: InterleavedHome.folder)
     }
 
-    /// Homes that have joined, as every life begins.
+    /// Joined homes, the beginning of every run.
     struct Template: @unchecked Sendable {
         let disk: SharedDisk
         let names: [String]
@@ -101,7 +101,7 @@ final class InterleavedFleet {
 
     private func trace(_ what: @autoclosure () -> String) { if Self.isTraced { print(what()) } }
 
-    // MARK: A life
+    // MARK: A run
 
     static func live(_ seed: Int, _ life: Life) throws -> InterleavedFleet {
         let fleet = InterleavedFleet(templates[seed % templates.count], seed, life)
@@ -121,13 +121,14 @@ final class InterleavedFleet {
         for home in homes { home.endKilled() }
     }
 
-    /// A sync with something between its steps.
+    /// Syncs a home with events between the steps.
     private func sync(_ home: InterleavedHome) throws {
         guard let handle = try open(home.openSyncing) else { return }
         var left = random.number(in: 0...3)
-        // Some syncs have many steps: what comes between is spread over all of them.
+        // Some syncs have many steps; these odds spread the events over all of them.
         let oddsPerMille = random.element(of: [3, 10, 40])
-        // Of others it comes at the vault's own file: between a look and the commit that follows there are few steps.
+        // In other syncs the events target the vault's own file, since few steps lie between a read and the commit that
+        // follows.
         let isAimed = random.chance(25)
         handle.process.beforeStep = { [unowned self] process, path in
             guard left > 0, !isInterfering, random.uniform(1000) < (isAimed ? 120 : oddsPerMille),
@@ -153,7 +154,8 @@ final class InterleavedFleet {
         }
     }
 
-    /// Whether an alarm is true of an honest folder: what is lost with mirrors is missing until others bring it back.
+    /// Whether an alarm is justified in an honest folder: records lost with mirrors are missing until other devices
+    /// restore them.
     private func isDue(_ alarm: Alarm) -> Bool { alarm.kind == .withheld || alarm.kind == .rolledBack }
 
     func run(_ home: InterleavedHome, _ handle: InterleavedHome.Handle) -> SyncOutcome? {
@@ -168,7 +170,7 @@ final class InterleavedFleet {
         }
     }
 
-    /// Learns what the process puts into the folder.
+    /// Records the files that the process puts into the folder.
     func follow(_ process: DiskProcess) {
         let prefix = InterleavedHome.folder + "/"
         process.onInstall = { [unowned self] path, bytes in
@@ -180,17 +182,17 @@ final class InterleavedFleet {
         _ body: () throws -> InterleavedHome.Handle
     ) throws -> InterleavedHome.Handle? {
         do { return try body() } catch let error as VaultError {
-            // Another handle is in the middle of a transaction.
+            // Another handle is in a transaction.
             guard error == .storage(.busy) else { throw error }
             return nil
         }
     }
 
-    // MARK: What comes between
+    // MARK: Events
 
     private func interfere(_ home: InterleavedHome, _ between: (process: DiskProcess, path: String)?) throws {
         trace("between, at \(home.name): \(between?.path ?? "nothing")")
-        // A process that holds the vault cannot be asked for anything else at the same moment.
+        // A process that holds the vault cannot serve another request at the same moment.
         let isAtVault = between.map { $0.path.hasPrefix("/\(home.name)/") && !$0.path.contains(".mirror") } ?? false
         let other = random.element(of: homes)
         switch random.uniform(life.isHostile ? 130 : 100) {
@@ -224,7 +226,7 @@ final class InterleavedFleet {
         }
     }
 
-    /// Work that was put off, and a compaction that nobody needs.
+    /// Runs deferred work and an unneeded compaction.
     private func tidy(_ home: InterleavedHome, isAtVault: Bool) {
         for handle in [home.verbs, isAtVault ? nil : home.syncing] {
             guard let handle, !handle.process.isDead else { continue }
@@ -234,7 +236,7 @@ final class InterleavedFleet {
         }
     }
 
-    /// What in the state directory is not the mirror: the device's secret, and what it has seen of its vault.
+    /// Returns the files of the state directory outside the mirror: the device's secret and its memory of its vault.
     private func withoutMirror(_ home: InterleavedHome) -> [String: [UInt8]] {
         disk.content(below: home.mirrorDirectory).filter { !$0.key.contains(".mirror/") }
     }
@@ -249,7 +251,7 @@ final class InterleavedFleet {
     private func alterFolder() {
         let files = disk.content(below: InterleavedHome.folder)
         let all = files.keys.sorted()
-        // Parts of large values are few, and each is needed.
+        // Parts of large values are rare, and each is needed.
         let parts = all.filter { $0.contains("/2/") }
         let names = parts.isEmpty || random.uniform(3) > 0 ? all : parts
         guard !names.isEmpty else { return }
@@ -260,14 +262,14 @@ final class InterleavedFleet {
         switch random.uniform(6) {
         case 0:
             disk.set(name, nil)
-            // Nobody heals that but the devices. A roster that is nowhere any more is nobody's to bring back.
+            // Only the devices heal this. A roster that no device has any more cannot be restored.
             if !name.contains("/0/") { deleted[name] = honest.removeValue(forKey: name) }
         case 1: disk.set(name, disk.makeNode(Array(bytes.prefix(random.number(in: 0...bytes.count - 1)))))
         case 2:
             bytes[random.number(in: 0...bytes.count - 1)] ^= 1 << UInt8(random.uniform(8))
             disk.set(name, disk.makeNode(bytes))
         case 3:
-            // What is in clear: the magic number, the epoch.
+            // The unencrypted part: the magic number and the epoch.
             bytes[random.number(in: 0...min(7, bytes.count - 1))] ^= 1 << UInt8(random.uniform(8))
             disk.set(name, disk.makeNode(bytes))
         case 4:

@@ -8,7 +8,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// The machine of one device, where several processes have the vault open: a person's commands, and one that syncs.
+/// The machine of one device, with the vault open in several processes: a person's commands, and a syncing process.
 final class InterleavedHome {
     static let folder = "/shared"
     static let passphrase = "correct horse"
@@ -65,7 +65,7 @@ final class InterleavedHome {
         return try Handle(process, vault, environment)
     }
 
-    /// A person's commands have the vault open when they are wanted.
+    /// Opens the vault for a person's commands, if it is not open already.
     func openVerbs() throws -> Handle {
         if let verbs, !verbs.process.isDead { return verbs }
         let handle = try open()
@@ -92,14 +92,14 @@ final class InterleavedHome {
         if syncing?.process.isDead == true { syncing = nil }
     }
 
-    // MARK: What a person sees
+    // MARK: Visible state
 
-    /// An item that is alive.
+    /// A live item.
     struct Seen {
         let id: ItemID
         let key: [UInt8]
         let isShadowed: Bool
-        /// Of the main secret, conflicts too.
+        /// The values of the main secret, including conflicts.
         let values: Set<String>
     }
 
@@ -122,7 +122,7 @@ final class InterleavedHome {
         }
     }
 
-    /// Everything that all devices must have alike: of live items, what the sums are made of and the values.
+    /// Returns the state that all devices must share: the inputs of the sums and the values of live items.
     func canonical(_ handle: Handle) throws -> [String] {
         try handle.vault.readReplica { table throws(VaultError) in
             let logs = try table.logs()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import VaultSync
 
-/// Fleets of real vaults in which anything comes between any two steps of a sync. `VAULT_FLEETS` asks for more of them,
-/// `VAULT_FLEET_SEED` for others, `VAULT_FLEET_TRACE` for what happens in them. One seed is one life where
+/// Fleets of real vaults with random events between any two steps of a sync. `VAULT_FLEETS` sets their number,
+/// `VAULT_FLEET_SEED` the first seed, and `VAULT_FLEET_TRACE` prints the events. A seed determines a run if
 /// `SWIFT_DETERMINISTIC_HASHING` is set.
 struct InterleavingTests {
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
@@ -37,12 +37,12 @@ struct InterleavingTests {
         }
     }
 
-    /// What a fleet without a rule is found to have done wrong, the first of 500 that does anything wrong.
+    /// Returns the first problem found in up to 500 fleets with a broken rule.
     private static func firstProblem(without rule: BrokenRule) throws -> String? {
         for seed in 0..<500 {
             var life = life(seed)
             life.broken = rule
-            // A newcomer and the device that lets it in sync by all rules.
+            // A newcomer and the device that admits it would sync by all rules.
             life.hasNewcomer = false
             let fleet = try InterleavedFleet.live(100_000 + seed, life)
             if let problem = fleet.problems.first { return "\(seed + 1) fleets: \(problem)" }
@@ -50,7 +50,7 @@ struct InterleavingTests {
         return nil
     }
 
-    /// In the long form alone: some rules are met by one fleet in a hundred.
+    /// Only in the long form: some rules matter in one fleet in a hundred.
     @Test(.enabled(if: number("VAULT_FLEETS") != nil), arguments: BrokenRule.broken)
     func `fleets without a rule are found out`(rule: BrokenRule) throws {
         let problem = try #require(try Self.firstProblem(without: rule))

@@ -4,15 +4,15 @@ import VaultCrypto
 import VaultFormat
 import VaultStorage
 
-/// Files that several processes of a simulation see, each through a ``DiskProcess`` that can be killed. What a process
-/// has written stays; its locks go.
+/// Files shared by several simulated processes, each of which accesses them through a ``DiskProcess`` that can be
+/// killed. A killed process's writes stay; its locks are released.
 ///
-/// Unchecked: a simulation has one thread.
+/// Unchecked, since a simulation has one thread.
 final class SharedDisk: @unchecked Sendable {
     final class Node: @unchecked Sendable {
         let number: UInt64
         var bytes: [UInt8]
-        /// Who has a lock on it, and whether that is exclusive.
+        /// The processes with a lock on the file, and whether each lock is exclusive.
         var holders: [ObjectIdentifier: Bool] = [:]
 
         init(_ number: UInt64, _ bytes: [UInt8] = []) { (self.number, self.bytes) = (number, bytes) }
@@ -50,9 +50,9 @@ final class SharedDisk: @unchecked Sendable {
             .map { $0.dropFirst(prefix.count) }.filter { !$0.contains("/") }.map(String.init).sorted()
     }
 
-    // MARK: What befalls a directory
+    // MARK: Changes to directories
 
-    /// The files below a directory.
+    /// Returns the files below a directory.
     func content(below directory: String) -> [String: [UInt8]] {
         files.filter { $0.key.hasPrefix(directory + "/") }.mapValues(\.bytes)
     }
@@ -63,15 +63,15 @@ final class SharedDisk: @unchecked Sendable {
     }
 }
 
-/// Work that a process puts off until the simulation lets it run.
+/// Deferred work of a process, which the simulation runs on request.
 ///
-/// Unchecked: a simulation has one thread.
+/// Unchecked, since a simulation has one thread.
 final class LaterWork: Background, @unchecked Sendable {
     private var waiting: [@Sendable () -> Void] = []
 
     func run(after delay: Duration, _ body: @escaping @Sendable () -> Void) { waiting.append(body) }
 
-    /// Runs what waits by now; what that puts off waits on.
+    /// Runs the waiting work; work deferred meanwhile keeps waiting.
     func runAll() {
         let bodies = waiting
         waiting = []
@@ -79,15 +79,15 @@ final class LaterWork: Background, @unchecked Sendable {
     }
 }
 
-/// One process's view of the disk.
+/// A process's view of the disk.
 final class DiskProcess: VaultFileSystem, @unchecked Sendable {
     let disk: SharedDisk
     let later = LaterWork()
-    /// Killed: nothing of what it still tries has an effect.
+    /// Whether the process was killed; a killed process's further operations have no effect.
     private(set) var isDead = false
-    /// Runs before each operation, with the path that it is about.
+    /// Called before each operation, with the path of the operation.
     var beforeStep: ((DiskProcess, String) -> Void)?
-    /// Hears what the process places in the disk.
+    /// Called with each file that the process installs.
     var onInstall: ((String, [UInt8]) -> Void)?
     var onRemove: ((String) -> Void)?
 

@@ -5,7 +5,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// A fleet of a vector as records that were sealed and signed, and a reader of them.
+/// A vector's fleet as sealed and signed records, and a reader of them.
 private struct SealedFleet {
     let vector: ReachVectors.Fleet
     let ids: VectorIDs
@@ -89,7 +89,7 @@ private struct SealedFleet {
             }
             let identity = try #require(identities[entry.device])
             let epoch = self.epoch(after: entry.rosterSeq)
-            // Sums are over other identifiers than the model's: they are compared by themselves.
+            // The sums cover other identifiers than the model's, so they are compared separately.
             let body = LogEntry<Secret>(
                 epoch: epoch, realmID: realm, logID: bytes16(entry.log), deviceID: identity.deviceID,
                 sequence: entry.seq, previous: entry.seq == 1 ? .zero : hash(entry.log, entry.seq - 1),
@@ -117,7 +117,7 @@ private struct SealedFleet {
         entries = vector.entries.indices.compactMap { records[$0] }
     }
 
-    /// A record cites others by their hashes, which are sealed before.
+    /// Returns an order in which cited records come first: a record cites others by the hashes of their sealed form.
     private func citedFirst() -> [Int] {
         var places: [String: Int] = [:]
         for (index, entry) in vector.entries.enumerated() { places["\(entry.log) \(entry.seq)"] = index }

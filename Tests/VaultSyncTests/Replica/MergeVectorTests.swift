@@ -48,7 +48,7 @@ func permutations<T>(_ items: [T]) -> [[T]] {
     }
 }
 
-/// A state as text that is the same for equal states.
+/// Returns a text that is equal for equal states.
 func describe(_ state: ItemState<Secret>) -> String {
     var lines = ["\(state.id.high) \(state.id.low)"]
     for (log, stamp) in state.context.sorted(by: { $0.key < $1.key }) { lines.append("seen \(log.text) \(stamp)") }
@@ -61,7 +61,7 @@ func describe(_ state: ItemState<Secret>) -> String {
     return lines.joined(separator: "\n")
 }
 
-/// As the model counts them: without the class of protection.
+/// Returns the sum as computed by the model: without the protection class.
 func sum(_ items: MemoryItems, _ ids: VectorIDs) -> UInt64 {
     let (alive, visible) = items.view
     var sum = ItemSum()

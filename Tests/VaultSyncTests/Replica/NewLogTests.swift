@@ -5,7 +5,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// What becomes of an item when its file goes on under another log.
+/// The treatment of an item when its file continues under another log.
 struct NewLogTests {
     private static let old = Bytes16([UInt8](repeating: 1, count: 16))
     private static let other = Bytes16([UInt8](repeating: 2, count: 16))
@@ -13,7 +13,7 @@ struct NewLogTests {
     private static let id = ItemID(random: [UInt8](repeating: 7, count: 16))
     private static let label = FieldID.attribute(Attribute.label.tag)
 
-    /// A state whose label has some values, and which other writes made or deleted.
+    /// Returns a state whose label has the given values, and which other writes made or deleted.
     private static func state(
         _ labels: [Dot: String], life: [Dot: Bool], seen: [Dot]
     ) -> ItemState<Secret> {
@@ -24,7 +24,7 @@ struct NewLogTests {
         return state
     }
 
-    /// A file that has told its writes up to 100.
+    /// Returns a new log for a file that has published its writes up to 100.
     private static func newLog(fleet: ItemState<Secret>?, base: UInt64 = 0) -> NewLog {
         var logs = ReplicaState(log: fresh)
         if base > 0 {
@@ -52,7 +52,7 @@ struct NewLogTests {
     private static let changedHere = Dot(log: old, stamp: 200)
 
     @Test func `of an item that was deleted elsewhere, what was changed here goes on, and not what the deletion saw`() {
-        // Changed there, then deleted there; changed here before that, and the clock here is behind.
+        // Changed and then deleted on another device; changed on this device before the deletion, with a slow clock.
         let deleted = Self.state(
             [Self.changedThere: "seen by the deletion"], life: [Self.deletedThere: false], seen: [Self.deletedThere])
         let item = Self.state(

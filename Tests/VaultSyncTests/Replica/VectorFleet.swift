@@ -7,7 +7,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// The vectors of replication: merges, and fleets with what a reader makes of them. They come from an executable model.
+/// The vectors of replication, from an executable model: merges, and fleets with a reader's expected results.
 struct ReachVectors: Decodable, Sendable {
     struct Value: Decodable, Sendable {
         let log: String
@@ -16,7 +16,7 @@ struct ReachVectors: Decodable, Sendable {
         var value: Content?
     }
 
-    /// What a field's value is in the model.
+    /// The value of a field in the model.
     enum Content: Decodable, Hashable, Sendable {
         case text(String)
         case life(Bool)
@@ -123,7 +123,7 @@ struct ReachVectors: Decodable, Sendable {
     }()
 }
 
-/// The identifiers of a vector as items of a vault can have them, in the same order.
+/// The identifiers of a vector as item identifiers of a vault, in the same order.
 struct VectorIDs {
     private var ids: [String: ItemID] = [:]
     private var names: [ItemID: String] = [:]
@@ -144,7 +144,7 @@ struct VectorIDs {
 func bytes16(_ hex: String) -> Bytes16 { Bytes16(text: hex) ?? .zero }
 
 extension FieldID {
-    /// From the vectors' form: four hexadecimal digits, and a name behind a colon.
+    /// Parses the vectors' form: four hexadecimal digits, and a name after a colon.
     init(vector text: String) {
         let id = UInt16(text.prefix(4), radix: 16) ?? 0
         let name = String(text.dropFirst(5))
@@ -173,7 +173,7 @@ extension ReachVectors.Content {
         }
     }
 
-    /// Back from what a replica has.
+    /// Converts a replica's field back to the model's.
     init(_ field: FieldID, _ value: FieldValue<Secret>) {
         switch value {
         case .secret(let secret): self = .text(secret.withBytes { String(decoding: $0.array, as: UTF8.self) })
@@ -196,7 +196,8 @@ extension Span<UInt8> {
 }
 
 extension ReachVectors.State {
-    /// - Parameter withProtection: the class of protection, which the model has not, goes with the primary key.
+    /// - Parameter withProtection: Whether to add the protection class, absent from the model, along with the primary
+    ///   key.
     func state(_ ids: VectorIDs, withProtection: Bool) throws -> ItemState<Secret> {
         var state = ItemState<Secret>(id: ids[item], itemClass: .genericPassword)
         for (log, stamp) in context { state.context[bytes16(log)] = stamp }

@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// With a rule taken away the simulation's checks must find out: else they would find nothing.
+/// Negative controls: with a rule removed, the simulation's checks must fail; otherwise they would detect nothing.
 struct ControlTests {
     private func life(_ seed: Int, without rules: Set<SimulatedWorld.Rule>) throws -> SimulatedFleet.End {
         var life = SimulatedFleet.Life()
@@ -24,7 +24,7 @@ struct ControlTests {
         Issue.record("60 fleets did well without \(rule)")
     }
 
-    /// One item, known to all.
+    /// Makes an item that every device knows.
     private func oneItem(_ enemy: EnemyStore) throws -> ItemID {
         try enemy.a.editForSure()
         for _ in 0..<2 { for device in enemy.fleet.devices { try device.sync(enemy.remote) } }
@@ -58,7 +58,7 @@ struct ControlTests {
         write(a, item, [.life: .plain([0])], enemy)
         try tell(a, enemy)
         for device in [c, a] { try device.sync(enemy.remote, isSilent: true) }
-        // Told before it hears of the others.
+        // Published before the device receives the others' changes.
         try tell(b, enemy)
         for _ in 0..<2 { for device in [a, c, b] { try device.sync(enemy.remote, isSilent: true) } }
         #expect(enemy.fleet.differ == !rules.isEmpty)
@@ -74,7 +74,7 @@ struct ControlTests {
         try tell(a, enemy)
         for _ in 0..<2 { try a.sync(enemy.remote, isSilent: true) }
         #expect((a.items.items[item] == nil) == !rules.isEmpty)
-        // Told again before it hears of the deletion, as before a trim.
+        // Published again before the device learns of the deletion, as before a trim.
         try tell(c, enemy, also: [item])
         for _ in 0..<2 { for device in [a, b, c] { try device.sync(enemy.remote, isSilent: true) } }
         #expect(enemy.fleet.differ == !rules.isEmpty)
@@ -93,7 +93,7 @@ struct ControlTests {
         }
     }
 
-    /// - Returns: whether devices ended with different items; whether none of them says so.
+    /// - Returns: Whether devices ended with different items, and whether no device raised an alarm.
     private func silence(_ seed: Int, without rules: Set<SimulatedWorld.Rule>) throws -> (differ: Bool, isSilent: Bool)
     {
         let fleet = try life(seed, without: rules).fleet

@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// A fleet in step, and a remote whose operator lies to one of its devices.
+/// A synchronized fleet, and a remote whose operator lies to one of its devices.
 final class EnemyStore {
     let fleet: SimulatedFleet
     var world: SimulatedWorld { fleet.world }
@@ -31,7 +31,7 @@ final class EnemyStore {
         }
     }
 
-    /// A new record of a device, at a remote.
+    /// Publishes a new record of a device at a remote.
     @discardableResult
     func oneMore(_ device: SimulatedDevice, at other: SimulatedRemote? = nil) throws -> RecordAddress {
         let remote = other ?? remote
@@ -42,7 +42,7 @@ final class EnemyStore {
         return RecordAddress(RecordStream(.log, device.log), device.items.saved.sequence)
     }
 
-    /// Two looks, with time enough between them for what is under way.
+    /// Syncs twice, with enough time in between for records in transit.
     func twice(_ device: SimulatedDevice) throws {
         for _ in 0..<2 {
             try device.sync(remote, isSilent: true)
@@ -50,7 +50,7 @@ final class EnemyStore {
         }
     }
 
-    /// Shows `b` something else than the others see.
+    /// Shows `b` other records than the other devices see.
     func show(_ lie: @escaping (Records) -> Records) throws {
         remote.lie = { [name = b.name] device, records in device == name ? lie(records) : records }
         try twice(b)
@@ -75,7 +75,7 @@ final class EnemyStore {
         }
     }
 
-    /// A record of a log that somebody makes by hand.
+    /// Returns a handmade record of a log.
     func seal(
         _ entry: LogEntry<Secret>, signedBy signer: Identity, epoch: UInt32, at address: RecordAddress? = nil
     ) throws -> StoredRecord {
@@ -89,7 +89,7 @@ final class EnemyStore {
             try sealer.seal(entry.pieces(\.count), at: address, epoch: epoch, key: key, signedBy: signer))
     }
 
-    /// What could follow a device's last record, telling a secret of an item.
+    /// Returns an entry that could follow a device's last record and publishes a secret of an item.
     func next(of device: SimulatedDevice, in log: LogID? = nil, telling secret: [UInt8]) throws -> LogEntry<Secret> {
         let known = device.items.saved
         var item = try #require(b.items.items.values.first { $0.state.isAlive }?.state)
@@ -103,7 +103,8 @@ final class EnemyStore {
             logset: 0, rosterSequence: known.rosterSequence, rosterHash: known.rosterHash, items: [item])
     }
 
-    /// The operator tells the truth from now on. Nothing of what was tried stays: all have the same.
+    /// Whether the fleet recovers once the operator tells the truth: no trace of the attack stays, and all devices
+    /// agree.
     func isHealed() throws -> Bool {
         remote.lie = nil
         for _ in 0..<4 {

@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// What the operator of a remote can try, with or without a device that was a member.
+/// Attacks by the operator of a remote, with or without the help of a former member device.
 struct EnemyStoreTests {
     enum Attack: String, CaseIterable {
         case flipAByte, moveARecord, replayAsTheNextRecord, spliceIntoAnotherLog
@@ -88,7 +88,7 @@ struct EnemyStoreTests {
         case .withholdWhatDidNotFit:
             try enemy.oneMore(a)
             let late = try enemy.oneMore(c)
-            // Each cites one.
+            // Each new record cites an earlier one.
             for _ in 0..<4 { try enemy.oneMore(enemy.fleet.devices[3]) }
             try enemy.show(enemy.hide(late, from: late.sequence))
         case .cutOutOfTheMiddle:
@@ -128,7 +128,7 @@ struct EnemyStoreTests {
             try enemy.oneMore(c, at: other)
             try b.sync(other, isSilent: true)
             let last = try enemy.oneMore(a)
-            // The newest record of one side is shown to the other, without the one between.
+            // Device b sees the newest record of the other side, without the record in between.
             try enemy.show { records in
                 var lie = other.records
                 lie[last] = records[last]
@@ -149,7 +149,7 @@ struct EnemyStoreTests {
             }
             return enemy.said(b, .withheld)
         default:
-            // A device that lies itself: what one got differs from what the other got.
+            // A device that lies itself: the two recipients got different records.
             try a.editForSure()
             let (twin, mirror) = (a.file.copy(), a.mirror.records)
             try enemy.oneMore(a)
@@ -175,7 +175,7 @@ struct EnemyStoreTests {
         guard try enemy.fleet.remove(c, by: a) else { return false }
         try b.sync(enemy.remote)
         let gone = attack == .aRemovedDeviceWritesOn
-        // It still has the old epoch's key, and the operator's help.
+        // The removed device still has the old epoch's key, and the operator's help.
         let forged = try enemy.seal(
             enemy.next(of: gone ? c : a, telling: poison), signedBy: c.file.identity, epoch: 1)
         enemy.remote.records[forged.address] = forged.bytes
@@ -192,7 +192,7 @@ struct EnemyStoreTests {
         let entry = try #require(enemy.world.entry(in: forged))
         let connection = enemy.b.connection(enemy.remote)
         try enemy.b.withReplica(enemy.remote) { replica, _ in
-            // As if it had been checked before.
+            // As if the record had been verified before.
             try replica.withRun(connection) { run throws(SyncError) in
                 run.checks.entries[forged.address] = CheckedEntry(
                     entry, hash: run.sealer.hash(forged.address, forged.bytes))
@@ -222,7 +222,7 @@ struct EnemyStoreTests {
                 (b.file, b.mirror.records, b.alarms, b.notes) = (file.copy(), mirror, [], [])
                 enemy.remote.records = records
                 try enemy.show { records in
-                    // Nothing else that is new, which could cite it.
+                    // No other new record, which could cite the altered one.
                     var lie = enemy.hide(roster, from: new.sequence + (address == log ? 0 : 1))(records)
                     for stream in lie.keys where stream.kind == .log {
                         let last = address == log && stream == log.stream ? log.sequence : mirror.last(stream)
@@ -231,7 +231,7 @@ struct EnemyStoreTests {
                     lie[address.stream]?[address.sequence]?[place] ^= 1 << UInt8(place % 8)
                     return lie
                 }
-                // A key of another epoch is waited for.
+                // A reader waits for the key of an unknown epoch.
                 let isEpoch = (4..<8).contains(place)
                 #expect(
                     enemy.said(b, .damaged, .forged) || isEpoch && enemy.said(b, .withheld),

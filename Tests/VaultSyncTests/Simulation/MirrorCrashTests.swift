@@ -59,7 +59,7 @@ struct MirrorCrashTests {
         #expect(end > 20 && states >= end - 1, "\(end) steps, \(states) states")
     }
 
-    /// - Returns: whether the sync came to its end before.
+    /// - Returns: Whether the sync finished before the kill.
     private func run(_ device: CrashingDevice, _ store: any RecordStore, killedAt end: Int) throws -> Bool {
         let steps = Mutex(0)
         let disk = try #require(device.mirrorDisk)

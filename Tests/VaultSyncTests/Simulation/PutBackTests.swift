@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Files of a device that are put back, at the worst of moments.
+/// Restored files of a device, at the worst moments.
 struct PutBackTests {
     @Test(arguments: 0..<6) func `one copy of a file can be put back twice`(seed: Int) throws {
         let enemy = try EnemyStore("twice \(seed)")
@@ -20,13 +20,13 @@ struct PutBackTests {
             try a.withReplica(remote) { replica, _ in try replica.publish() }
             try a.sync(remote, isSilent: true)
         }
-        // The log that was left is trimmed.
+        // Trims the abandoned log.
         try a.withReplica(remote) { replica, _ in
             #expect(!replica.leftLogs().isEmpty)
             try replica.trim(replica.leftLogs())
         }
         try a.sync(remote, isSilent: true)
-        // Again, without a mirror.
+        // Restored again, without a mirror.
         a.file = old
         a.mirror.records = [:]
         try a.editForSure()
@@ -62,7 +62,7 @@ struct PutBackTests {
         let old = a.file.copy()
         for _ in 0..<4 { try enemy.oneMore(a) }
         let count = enemy.fleet.devices[0].items.view.alive.count
-        // Made in the copy: of an item that the own log alone has told of.
+        // Changed in the restored copy: an item that only the device's own log has published.
         a.file = old
         let item = try #require(a.items.view.visible.sorted().first)
         a.setClock()
@@ -90,7 +90,7 @@ struct PutBackTests {
         try a.withReplica(remote) { replica, _ in try replica.trim(replica.leftLogs()) }
         try a.sync(remote, isSilent: true)
         #expect(remote.records[first]?.count == 1)
-        // A remote that has it all again, and a device that has only heard of the trim.
+        // A remote that has the whole log again, and a device that only knows of the trim.
         remote.records[first] = whole
         try b.sync(remote, isSilent: true)
         try b.sync(remote, isSilent: true)
@@ -124,13 +124,13 @@ struct PutBackTests {
         let (first, item, another) = (a.log, a.items.makeItemID(), a.items.makeItemID())
         try write(item, "told once", isNew: true)
         for _ in 0..<3 { try tell() }
-        // The file is put back, and leaves its log.
+        // The file is restored, and abandons its log.
         a.file = old
         try a.sync(remote, isSilent: true)
         try write(another, "another", isNew: true)
         try tell()
         #expect(a.items.items[item]?.state.context.keys.contains(first) == true && a.log != first)
-        // That log is trimmed here; but then this one, too, is closed by a twin.
+        // This file trims that log, but then a twin closes this file's log as well.
         let twin = (a.file.copy(), a.mirror.records)
         try a.withReplica(remote) { replica, _ in
             #expect(replica.leftLogs() == [first])

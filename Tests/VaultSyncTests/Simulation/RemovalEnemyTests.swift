@@ -6,9 +6,9 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// A removal that the operator of a remote has changed on its way.
+/// Removals altered in transit by the operator of a remote.
 struct RemovalEnemyTests {
-    /// A fleet that has just removed `c`, whose other devices have not heard of it.
+    /// Makes a fleet that has just removed `c`, unknown to its other devices.
     private static func removal(
         _ seed: String
     ) throws -> (enemy: EnemyStore, address: RecordAddress, record: [UInt8], before: Records) {
@@ -21,7 +21,7 @@ struct RemovalEnemyTests {
         return (enemy, address, try #require(enemy.remote.records[address]), before)
     }
 
-    /// Shows a device the remote as it was before the removal, with this record.
+    /// Shows a device the remote's state from before the removal, with this record added.
     private static func show(
         _ record: [UInt8], at address: RecordAddress, _ before: Records, to device: SimulatedDevice,
         _ enemy: EnemyStore
@@ -125,7 +125,7 @@ struct RemovalEnemyTests {
         try Self.show(record, at: next, whole, to: b, enemy)
         #expect(enemy.said(b, .damaged) && !b.isRemoved)
         #expect(b.mirror.records[next] == nil)
-        // The file is taken away.
+        // The altered file is removed.
         (b.alarms, b.notes) = ([], [])
         try enemy.oneMore(a)
         #expect(try enemy.isHealed())

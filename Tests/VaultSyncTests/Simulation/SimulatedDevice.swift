@@ -7,10 +7,10 @@ import VaultFormat
 
 /// A machine of a simulated fleet.
 final class SimulatedDevice {
-    /// What survives a crash, is copied, and is put back.
+    /// The state that survives a crash, can be copied and can be restored.
     struct File {
         var items: SimulatedItems
-        /// What it remembers of each remote, by its name.
+        /// The state of each remote, by the remote's number.
         var remotes: [Int: RemoteState] = [:]
         var identity: Identity
 
@@ -18,7 +18,7 @@ final class SimulatedDevice {
     }
 
     let name: String
-    /// How far the clock is ahead, in milliseconds.
+    /// The clock's lead, in milliseconds.
     let skew: Int64
     let world: SimulatedWorld
     var file: File
@@ -66,9 +66,9 @@ final class SimulatedDevice {
         Connection(remote, name, ownLog: log, world, cutPercent: cutPercent)
     }
 
-    /// Runs the body with a replica as a process would that opens the file, and keeps what comes of it.
+    /// Runs the body with a replica, like a process that opens the file, and keeps the results.
     ///
-    /// - Returns: nil when it could not be ended.
+    /// - Returns: The body's result; `nil` if a sync error ended it.
     @discardableResult
     func withReplica<R>(
         _ remote: SimulatedRemote, _ body: (Replica<SimulatedItems>, inout RemoteState) throws -> R
@@ -79,7 +79,7 @@ final class SimulatedDevice {
             items, items.saved, identity: file.identity, mirror: Mirror(mirror), policy: policy(of: remote),
             random: world.names, clock: { [items] in items.wallStamp })
         defer {
-            // Also when the rest failed, as a fleet's vault does.
+            // Saved even after an error, as a fleet's vault does.
             file.identity = replica.identity
             world.epochKeys.merge(replica.identity.epochKeys) { $1 }
             let findings = replica.takeFindings()
@@ -105,7 +105,7 @@ final class SimulatedDevice {
         }
     }
 
-    /// - Returns: whether it went through.
+    /// - Returns: Whether the sync finished.
     @discardableResult
     func sync(_ remote: SimulatedRemote, cutPercent: Int = 0, isSilent: Bool = false) throws -> Bool {
         let connection = connection(remote, cutPercent: cutPercent)
@@ -115,7 +115,7 @@ final class SimulatedDevice {
             try replica.sync(
                 with: connection, &known, acknowledgedElsewhere: elsewhere, tells: !isSilent && !isTidy)
             guard isTidy else { return }
-            // Of a log that began just now, others have nothing.
+            // Other remotes have nothing of a log that has just begun.
             if try !tidy(replica, known, acknowledgedElsewhere(than: remote, replica.state.log)) {
                 try replica.publish()
             }
@@ -123,7 +123,7 @@ final class SimulatedDevice {
         } != nil
     }
 
-    /// The last own entry that all other remotes have.
+    /// Returns the last own entry that all other remotes have.
     private func acknowledgedElsewhere(than remote: SimulatedRemote, _ log: LogID) -> UInt64? {
         (0..<world.remoteCount).filter { $0 != remote.number }.map { number in
             guard let known = file.remotes[number], known.log == log else { return 0 }
@@ -131,7 +131,7 @@ final class SimulatedDevice {
         }.min()
     }
 
-    /// Trims, whether that is worth it or not.
+    /// Trims, whether worthwhile or not.
     private func tidy(
         _ replica: Replica<SimulatedItems>, _ known: RemoteState, _ elsewhere: UInt64?
     ) throws -> Bool {
@@ -186,7 +186,7 @@ final class SimulatedDevice {
         return changes
     }
 
-    /// Adds, changes, moves or deletes something. It may come out that there is nothing to do.
+    /// Adds, changes, moves or deletes an item, or does nothing if there is nothing to change.
     func edit() throws {
         guard !isRemoved else { return }
         setClock()

@@ -6,13 +6,13 @@ import VaultFormat
 @testable import VaultSync
 
 extension SimulatedFleet {
-    /// What is wrong at the end. The letters are those of the promises: C, all have the same; L, nothing is lost; S,
-    /// nothing is a conflict that was overwritten; M, a primary key is one that was written as a whole; F, an honest
-    /// fleet raises no alarm; X, nothing fails that cannot.
+    /// Returns the broken promises at the end. The letters name the promises: C, all devices have the same items; L,
+    /// nothing is lost; S, no overwritten value is a conflict; M, a primary key was written as a whole; F, an honest
+    /// fleet raises no alarm; X, no infallible operation fails.
     func problems(_ life: Life, hasPutBack: Bool) -> [String] {
         let wasRestored = world.stats["remotes restored"] != nil
         let alarms = live.flatMap(\.alarms)
-        // A person decides. A second remote can be as far behind as one that was restored.
+        // A person must decide here. A second remote can lag as far behind as a restored one.
         if wasRestored || other != nil && hasPutBack,
             alarms.contains(where: { $0.kind == .forked && ($0.log == nil || hasPutBack) })
         {
@@ -21,17 +21,17 @@ extension SimulatedFleet {
         }
         var found = world.problems + differences() + losses(ignoresSpurious: hasPutBack)
         if life.hasBoth {
-            // What nobody has any more is lost; that must show, or all agree.
+            // A value that no device has any more is lost; either an alarm reports the loss, or all devices agree.
             return alarms.isEmpty ? found.filter { $0.hasPrefix("C") || $0.hasPrefix("X") } : world.problems
         }
         for device in live {
             let isWaiting = !device.items.saved.suspects.isEmpty
             if remote.isFolder, isWaiting { found.append("F: \(device.name) waits for \(device.items.saved.suspects)") }
             for alarm in device.alarms {
-                // While a remote lacked what others had seen, that was reported, rightly; a second one to which an
-                // upload did not end lacks it, too.
+                // While a restored remote lacked known records, devices rightly reported that; a second remote with an
+                // interrupted upload lacks them, too.
                 if wasRestored || other != nil, !isWaiting, alarm.kind == .withheld { continue }
-                // In a folder an entry can arrive before the parts that it names, which is said at once.
+                // In a folder an entry can arrive before the parts that it names, which is reported at once.
                 if remote.isFolder, !isWaiting, alarm.kind == .withheld, alarm.what.hasPrefix("part ") { continue }
                 found.append(
                     "F: \(device.name): \(alarm.kind) \(alarm.log?.text ?? "") \(alarm.sequence) \(alarm.what)")
@@ -48,7 +48,7 @@ extension SimulatedFleet {
         return views.dropFirst().filter { $0.1 != first.1 }.map { "C: \($0.0) and \(first.0) differ" }
     }
 
-    /// What a person sees: live items with all their values.
+    /// Returns the visible state: live items with all their values.
     func canonical(_ device: SimulatedDevice) -> [String] {
         let view = device.items.view
         return view.alive.sorted().map { id in
@@ -79,7 +79,7 @@ extension SimulatedFleet {
             for device in live {
                 let state = device.items.items[id]?.state
                 let lives = state.map(device.items.isAlive) ?? false
-                // A deletion in a copy that was put back may lose to an edit.
+                // A deletion in a restored copy may lose to an edit.
                 if lives, !shouldLive, world.restamped.contains(id) { continue }
                 guard lives == shouldLive else {
                     found.append("L: \(id) \(shouldLive ? "is lost" : "came back") at \(device.name)")
@@ -103,7 +103,7 @@ extension SimulatedFleet {
         return found
     }
 
-    /// The writes that count.
+    /// The writes that must survive.
     private func universe() -> [Write: [UInt8]] {
         let live = live
         let known = live.reduce(into: Set<Write>()) { $0.formUnion(world.seen($1.items.base)) }

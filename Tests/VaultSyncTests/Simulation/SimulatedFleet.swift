@@ -5,11 +5,11 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// Devices that share a remote, and what befalls them.
+/// Devices that share a remote, and the events of their run.
 final class SimulatedFleet {
     let world: SimulatedWorld
     var remote: SimulatedRemote
-    /// A second one, for all devices.
+    /// A second remote, for all devices.
     var other: SimulatedRemote?
     var devices: [SimulatedDevice] = []
 
@@ -47,7 +47,7 @@ final class SimulatedFleet {
         try device.sync(remote)
     }
 
-    /// - Returns: nil when it did not come to that.
+    /// - Returns: The new device; `nil` if the enrolment did not finish.
     func enrol(
         _ name: String, by approver: SimulatedDevice, role: DeviceRole = .owner, skew: Int64 = 0, syncs: Bool = true
     ) throws -> SimulatedDevice? {
@@ -79,7 +79,7 @@ final class SimulatedFleet {
         return device
     }
 
-    /// - Returns: whether the roster says so now.
+    /// - Returns: Whether the roster now contains the removal.
     func remove(_ gone: SimulatedDevice, by remover: SimulatedDevice, cutPercent: Int = 0) throws -> Bool {
         let others = live.filter { $0 !== remover }
         func meanwhile() throws {
@@ -95,7 +95,7 @@ final class SimulatedFleet {
         remover.items.isRemoving = true
         let isDone = try remover.withReplica(remote) { replica, _ in
             let isDone = try replica.remove(gone.id, at: connection)
-            // What was not committed is lost: as when the process ends here.
+            // Uncommitted state is lost, as if the process ended here.
             return isDone
         }
         remover.items.isRemoving = false
@@ -104,34 +104,34 @@ final class SimulatedFleet {
         return isDone == true
     }
 
-    /// With every remote, and without an alarm.
+    /// Syncs with every remote; returns whether that finished without an alarm.
     private func syncsFully(_ device: SimulatedDevice) throws -> Bool {
         let isDone = try other.map { try device.sync($0) } ?? true
         return try isDone && device.sync(remote) && device.alarms.isEmpty
     }
 
-    // MARK: A whole life
+    // MARK: A whole run
 
     struct Life {
         var size: Int?
         var steps = 60
-        /// Whether files and the remote's disk are put back, and devices come and go.
+        /// Whether files and the remote's disk are restored, and devices come and go.
         var hasChaos = true
         var isFolder = false
-        /// Whether files and the remote's disk are put back in the same run.
+        /// Whether files and the remote's disk are restored in the same run.
         var hasBoth = false
         var hasTwoRemotes = false
         var hasLargeValues = false
         var broken: Set<SimulatedWorld.Rule> = []
     }
 
-    /// How the fleet ended.
+    /// The end of a run.
     struct End {
         let fleet: SimulatedFleet
         let problems: [String]
     }
 
-    /// An honest remote, an unlucky fleet. At the end all devices sync.
+    /// Runs an unlucky fleet with an honest remote. At the end all devices sync.
     static func live(_ seed: Int, _ life: Life = Life()) throws -> End {
         let world = SimulatedWorld("fleet \(seed)")
         let random = world.random
@@ -160,7 +160,7 @@ final class SimulatedFleet {
         for _ in 0..<6 { try fleet.everybodySyncs() }
         let well = fleet.live.filter(\.alarms.isEmpty)
         if life.hasChaos, !life.isFolder, !well.isEmpty, random.chance(60) {
-            // Somebody new, who knows nothing but what is there.
+            // A new device, which knows only the remote's content.
             _ = try fleet.enrol("new", by: random.element(of: well))
             for _ in 0..<4 { try fleet.everybodySyncs() }
         }
@@ -181,9 +181,9 @@ final class SimulatedFleet {
         }
     }
 
-    /// What is left to happen in a life.
+    /// The remaining events of a run.
     private struct Fates {
-        /// One kind of disaster a run, unless both are asked for.
+        /// A single kind of disaster per run, unless both are requested.
         let restoresRemote: Bool
         let putsFilesBack: Bool
         var backup: Records?

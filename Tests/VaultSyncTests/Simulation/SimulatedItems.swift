@@ -5,17 +5,17 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// The items of a simulated device: with its edits, and what is true of them beside the protocol.
+/// The items of a simulated device: with its edits, and the ground truth that the protocol does not see.
 final class SimulatedItems: ReplicaItems {
     let world: SimulatedWorld
     let author: String
     private(set) var base: MemoryItems
-    /// Values that the device was ever told of, and those that it wrote.
+    /// The values that the device ever received, and those that it wrote.
     private(set) var ever: Set<Write>
     private(set) var mine: Set<Write>
-    /// The order in which items came to be here.
+    /// The order in which items arrived on the device.
     private(set) var arrivals: [ItemID: Int]
-    /// What the device is about to do, for the rules that are taken away.
+    /// The device's current operation, which removed rules depend on.
     var isTrimming = false
     var isRemoving = false
 
@@ -39,7 +39,7 @@ final class SimulatedItems: ReplicaItems {
     var saved: ReplicaState { base.saved }
     var items: [ItemID: MemoryItems.Entry] { base.items }
 
-    // MARK: As a replica needs them
+    // MARK: Requirements of a replica
 
     /// The device's clock.
     var wallStamp: UInt64 = 0
@@ -131,7 +131,7 @@ final class SimulatedItems: ReplicaItems {
 
     // MARK: Edits
 
-    /// Names the changed fields' values by one new dot, which replaces all that is seen.
+    /// Writes the changed fields under a single new dot, which replaces every visible value.
     func write(_ id: ItemID, _ changes: [FieldID: FieldValue<Secret>]) {
         var entry =
             base.items[id] ?? MemoryItems.Entry(state: ItemState<Secret>(id: id, itemClass: .genericPassword))
@@ -153,7 +153,7 @@ final class SimulatedItems: ReplicaItems {
         world.count("writes")
     }
 
-    // MARK: A file that begins anew
+    // MARK: A file with a new log
 
     func begin(_ newLog: inout NewLog) throws(SyncError) {
         let (before, old) = (base.items, saved.log)
@@ -187,14 +187,14 @@ final class SimulatedItems: ReplicaItems {
                 author: author, value: earlier.value, past: earlier.past.union([dot]))
             world.restamped.insert(write.item)
         } else {
-            // Goes on as an item of its own.
+            // The value continues as a separate item.
             world.writes[write] = SimulatedWorld.Written(author: author, value: value.exposed, past: [])
             world.count("moved values")
         }
         mine.insert(write)
     }
 
-    /// What was pending of an item that the fleet has deleted.
+    /// Records the pending changes of an item that the fleet has deleted.
     private func noteMoved(_ state: ItemState<Secret>, _ old: LogID) {
         let told = world.published.union(ever)
         for write in mine where write.item == state.id && write.dot.log == old && !told.contains(write) {

@@ -28,9 +28,9 @@ extension Records {
     func last(_ stream: RecordStream) -> UInt64 { self[stream]?.keys.max() ?? 0 }
 }
 
-/// Records that a test can copy and change: a mirror, or what lies at a remote.
+/// Records that a test can copy and change: a mirror, or a remote's content.
 final class OpenRecordStore: RecordStore, @unchecked Sendable {
-    // One thread at a time: a simulation has no other.
+    // Used by one thread at a time, since a simulation has no other.
     var records: Records
     let counts: Bool
 
@@ -79,24 +79,24 @@ final class OpenRecordStore: RecordStore, @unchecked Sendable {
     func remove(_ address: RecordAddress) throws(RecordStoreError) { records[address] = nil }
 }
 
-/// A remote: one place for all, or a folder of which each device has its own copy.
+/// A remote: a shared place, or a folder of which each device has its own copy.
 final class SimulatedRemote {
-    /// By which devices know it.
+    /// The remote's number, known to the devices.
     let number: Int
     let isFolder: Bool
-    /// Of a folder: everything that ever was in some copy of it.
+    /// For a folder, the union of all its copies over time.
     var records: Records
     private var copies: [String: Records] = [:]
     private(set) var born: [RecordAddress: UInt64] = [:]
     private(set) var trimmed: [RecordStream: UInt64] = [:]
     let counts: Bool
-    /// What an operator shows a device instead.
+    /// Returns the records that a malicious operator shows a device instead.
     var lie: ((_ device: String, Records) -> Records)?
-    /// What is shown behind a record, at the same address.
+    /// Returns the additional records shown at a record's address.
     var twins: ((StoredRecord) -> [StoredRecord])?
-    /// How many records still go up before the connection ends.
+    /// The number of records that are uploaded before the connection ends.
     var accepts: Int?
-    /// Runs before a record is put at the end of the roster: others are not idle meanwhile.
+    /// Runs before a record is appended to the roster, to simulate concurrent writers.
     var beforeRoster: (() throws -> Void)?
 
     init(_ records: Records = [:], number: Int = 0, isFolder: Bool = false, counts: Bool = true) {
@@ -124,7 +124,7 @@ final class SimulatedRemote {
         records.remove(stream, below: sequence)
     }
 
-    /// Files of a folder arrive one by one, in any order.
+    /// Copies files of a folder to the devices one by one, in any order.
     func travel(to devices: [String], percent: Int, _ random: SeededRandom) {
         for device in devices {
             for (stream, found) in records.sorted(by: { $0.key < $1.key }) {
@@ -142,14 +142,14 @@ final class SimulatedRemote {
     }
 }
 
-/// One device's connection to a remote. It may break at each operation, before or after that was done, and shows
-/// streams one after the other while others write.
+/// A device's connection to a remote. The connection may break at each operation, before or after its effect, and shows
+/// streams one after the other while other devices write.
 final class Connection: RecordStore, @unchecked Sendable {
     private let remote: SimulatedRemote
     private let device: String
     private let world: SimulatedWorld
     private let cutPercent: Int
-    /// Streams of which the newest records are not shown in the heads, and those of which they are not read either.
+    /// The streams whose newest records the heads omit, and those whose newest records cannot be read either.
     private let late: (heads: Set<RecordStream>, reads: Set<RecordStream>)
 
     init(_ remote: SimulatedRemote, _ device: String, ownLog: LogID, _ world: SimulatedWorld, cutPercent: Int = 0) {
@@ -158,7 +158,7 @@ final class Connection: RecordStore, @unchecked Sendable {
         if world.isTorn, !remote.isFolder, world.random.chance(20) {
             for stream in remote.records.keys.sorted()
             where stream.kind == .log && stream.name != ownLog && world.random.chance(40) {
-                // Who finds records gone finds the entry that says so: reads have no upper bound.
+                // A device that misses records also finds the entry that announces the trim: reads have no upper bound.
                 if let time = remote.trimmed[stream], time + world.minute > world.now { continue }
                 late.heads.insert(stream)
                 if world.random.chance(60) { late.reads.insert(stream) }

@@ -5,19 +5,19 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// One value that somebody gave a field of an item.
+/// A value given to a field of an item.
 struct Write: Hashable {
     let item: ItemID
     let field: FieldID
     let dot: Dot
 }
 
-/// What is true beside the protocol: who wrote what, and what the writer had seen then.
+/// The ground truth beside the protocol: the author of each write, and the writes that the author had seen.
 final class SimulatedWorld {
     struct Written {
         let author: String
         let value: [UInt8]
-        /// The writes that this one replaced, directly or not.
+        /// The writes that this write replaced, directly or indirectly.
         let past: Set<Dot>
     }
 
@@ -26,24 +26,24 @@ final class SimulatedWorld {
         let key: [UInt8]
     }
 
-    /// Rules that a negative control takes away.
+    /// Rules that a negative control removes.
     enum Rule: CaseIterable {
         case vouching, removalRetelling, retellingBeforeTrim, sums, orderOfCollisions, lateErasing, latePurging
         case conflicts, editsBeforeDeletions
 
-        /// Those that fleets without a plan of their own soon need.
+        /// The rules that fleets without a scripted scenario soon need.
         static let played: [Rule] = [
             .vouching, .retellingBeforeTrim, .orderOfCollisions, .conflicts, .editsBeforeDeletions,
         ]
     }
 
-    /// What happens.
+    /// The randomness of events.
     let random: SeededRandom
-    /// Keys, nonces and names.
+    /// The randomness of keys, nonces and names.
     let names: SeededRandom
     let realmID: RealmID
     var broken: Set<Rule> = []
-    /// In milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     var now: UInt64 = 1_800_000_000_000
     let unit: UInt64 = 15_000
     let minute: UInt64 = 60_000
@@ -51,19 +51,19 @@ final class SimulatedWorld {
     var mostTips = LogTip.limit
     var entryLength = 900
     var remoteCount = 1
-    /// Per cent of the secrets that are too large for an entry.
+    /// The percentage of secrets that are too large for an entry.
     var largePercent = 0
 
     var writes: [Write: Written] = [:]
     var published: Set<Write> = []
-    /// Of files that were put back: what only they knew, and what goes on as another item.
+    /// Effects of restored files: writes known only to them, and writes that continue as another item.
     var lostByRestore: Set<Write> = []
     var moved: Set<Write> = []
     var restamped: Set<ItemID> = []
     var keysWritten: Set<KeyWritten> = []
     var epochKeys: [UInt32: Secret] = [:]
     var stats: [String: Int] = [:]
-    /// What must not happen in any run.
+    /// Problems that must not occur in any run.
     var problems: [String] = []
     private var counter = 0
 
@@ -80,7 +80,7 @@ final class SimulatedWorld {
         return Array("v\(counter)".utf8)
     }
 
-    /// Looks into a record that reaches a remote.
+    /// Notes the content of a record that reaches a remote.
     func notePublished(_ record: StoredRecord) {
         guard record.address.stream.kind == .log, let entry = entry(in: record) else { return }
         for item in entry.items {
@@ -100,7 +100,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// The items of a record, with their secrets.
+    /// Returns the items of a record, with their secrets.
     func states(in record: StoredRecord) throws -> [ItemState<Secret>] {
         let sealer = RecordSealer(realmID: realmID, random: names)
         let sealed = try SealedRecord(parsing: record.bytes, .log)
@@ -109,7 +109,7 @@ final class SimulatedWorld {
         return try entry.items.map { try $0.map { Secret(try content.copy(of: $0)) } }
     }
 
-    /// All that the live values of a field know of, themselves included.
+    /// Returns every dot that the live values of a field know, including their own.
     func seen(_ state: ItemState<Secret>, _ field: FieldID) -> Set<Dot> {
         var seen: Set<Dot> = []
         for dot in state.fields[field]?.keys ?? [] {
@@ -131,7 +131,7 @@ final class SimulatedWorld {
 }
 
 extension FieldValue<Secret> {
-    /// The value as a test compares it.
+    /// The value in the form that tests compare.
     var exposed: [UInt8] {
         switch self {
         case .plain(let bytes): bytes

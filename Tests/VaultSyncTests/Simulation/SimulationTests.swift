@@ -6,8 +6,8 @@ import Testing
 
 @testable import VaultSync
 
-/// Fleets that live through what devices and remotes do. `VAULT_FLEETS` asks for more of them, `VAULT_FLEET_SEED` for
-/// others.
+/// Simulated fleets with random events of devices and remotes. `VAULT_FLEETS` sets their number, `VAULT_FLEET_SEED` the
+/// first seed.
 struct SimulationTests {
     private static func number(_ name: String) -> Int? { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } }
 
@@ -15,7 +15,7 @@ struct SimulationTests {
     private static let fleets = number("VAULT_FLEETS") ?? 120
     private static let first = number("VAULT_FLEET_SEED") ?? 0
 
-    /// The shape of a fleet's life follows from the seed.
+    /// Derives the parameters of a fleet's run from the seed.
     static func life(_ seed: Int) -> SimulatedFleet.Life {
         var life = SimulatedFleet.Life()
         life.hasChaos = seed % 5 != 0

@@ -11,7 +11,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// A machine with a real vault, whose process is killed or whose power fails while it syncs.
+/// A machine with a real vault whose process is killed, or whose power fails, during a sync.
 final class CrashingDevice {
     static let passphrase = "correct horse"
 
@@ -19,12 +19,12 @@ final class CrashingDevice {
     let identity: Identity
     var disk: SimulatedDisk
     var mirror = OpenRecordStore()
-    /// What the mirror is on instead.
+    /// A separate disk for the mirror.
     var mirrorDisk: SimulatedDisk?
     var remote = RemoteState()
     private let clock: ManualClock
 
-    /// - Parameter fleet: gets one device more.
+    /// - Parameter fleet: The fleet, to which this device is added.
     init(_ fleet: SimulatedFleet) throws {
         world = fleet.world
         disk = SimulatedDisk()
@@ -77,7 +77,7 @@ final class CrashingDevice {
         )
     }
 
-    /// - Returns: the alarms.
+    /// - Returns: The alarms.
     @discardableResult
     func sync(_ store: any RecordStore) throws -> [Alarm] {
         let (items, state) = try items(of: open())
@@ -92,7 +92,7 @@ final class CrashingDevice {
         return replica.takeFindings().alarms
     }
 
-    /// Every live item with all its values.
+    /// Returns every live item with all its values.
     func canonical() throws -> [String] {
         let (items, _) = try items(of: open())
         var found: [String] = []
@@ -116,7 +116,7 @@ struct SyncCrashTests {
         device.items.items.sorted { $0.key < $1.key }.filter(\.value.state.isAlive).map { canonical($0.value.state) }
     }
 
-    /// What became of the mirror meanwhile.
+    /// The fate of the mirror.
     enum Mirroring: CaseIterable { case kept, asBefore, lost }
 
     @Test func `a sync that ends anywhere loses nothing and tells nothing twice`() throws {
@@ -124,7 +124,7 @@ struct SyncCrashTests {
         let fleet = try SimulatedFleet(world, SimulatedRemote(), size: 2)
         let device = try CrashingDevice(fleet)
         let quiet = { (remote: SimulatedRemote) in Connection(remote, "vault", ownLog: .zero, world) }
-        // All that there is at first.
+        // The initial records of every device.
         for _ in 0..<2 {
             for other in fleet.devices {
                 for _ in 0..<3 { try other.editForSure() }
@@ -132,7 +132,7 @@ struct SyncCrashTests {
             }
             try device.sync(quiet(fleet.remote))
         }
-        // What the others tell, and what this device is to tell.
+        // New changes of the other devices, and of this device.
         for other in fleet.devices {
             for _ in 0..<4 { try other.editForSure() }
             try other.sync(fleet.remote)
@@ -155,7 +155,7 @@ struct SyncCrashTests {
             let reached = fleet.remote.records
             attempt.disk.bury()
             let random = SeededRandom("cut \(end)")
-            // The process alone was killed, or the power failed.
+            // A kill of the process alone, and power cuts.
             let remains = [attempt.disk] + attempt.disk.powerCuts(atMost: 2, else: 1, random)
             for (number, disk) in remains.enumerated() {
                 let mirroring = Mirroring.allCases[(number + end) % 3]
@@ -178,7 +178,7 @@ struct SyncCrashTests {
         #expect(end > 10 && states > 30, "\(end) steps, \(states) states")
     }
 
-    /// - Returns: whether the sync came to its end before.
+    /// - Returns: Whether the sync finished before the kill.
     private func run(_ device: CrashingDevice, _ store: any RecordStore, killedAt end: Int) throws -> Bool {
         let steps = Mutex(0)
         device.disk.judge.withLock { judge in
@@ -213,7 +213,7 @@ struct SyncCrashTests {
             let copies = secrets.split(separator: "\(Array("secret of \(name)".utf8))").count - 1
             #expect(copies == 1, "\(`where`): \(name)")
         }
-        // One dot, one value.
+        // Each dot has a single value.
         var values: [Write: [UInt8]] = [:]
         for (stream, records) in fleet.remote.records where stream.kind == .log {
             for (sequence, bytes) in records {

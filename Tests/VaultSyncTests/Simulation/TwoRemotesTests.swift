@@ -13,7 +13,7 @@ struct TwoRemotesTests {
         let first = try enemy.oneMore(a)
         try c.sync(enemy.remote)
         let second = try enemy.oneMore(c)
-        // Others write while b reads.
+        // Other devices write while b reads.
         enemy.remote.lie = { [hide = enemy.hide(first, from: first.sequence)] _, records in hide(records) }
         try b.sync(enemy.remote, isSilent: true)
         for _ in 0..<3 {
@@ -45,7 +45,7 @@ struct TwoRemotesTests {
         }
         a.file = old
         a.mirror.records = [:]
-        // This remote has less of the log than the other one: the log ends there.
+        // This remote has less of the log than the other: the log ends there.
         try a.sync(enemy.remote)
         for _ in 0..<4 {
             world.now += 2 * world.minute

@@ -8,11 +8,11 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// Disks that fail, are full or lose power under a folder of records.
+/// Failing disks, full disks and power cuts under a folder of records.
 struct DirectoryRecordStoreFaultTests {
     private static let log = RecordStream.logs[0]
     private static let acknowledged: [StoredRecord] = [.of(.roster, 1), .of(log, 1), .of(log, 2, count: 1400)]
-    /// A value's parts before the entry that names them.
+    /// A batch with a value's parts before the entry that names them.
     private static let batch: [StoredRecord] = [
         .of(.blob, 1, count: 1400), .of(.blob, 2), .of(log, 3), .of(log, 4, count: 1400), .of(.logs[1], 1),
     ]
@@ -26,7 +26,7 @@ struct DirectoryRecordStoreFaultTests {
         return try store.all(store.streams().map { StreamStart($0, from: 1) })
     }
 
-    /// Judges the steps that change something, from the one with that number.
+    /// Judges the modifying steps, from the step with that number.
     private static func judge(
         _ disk: SimulatedDisk, from number: Int, only wanted: SimulatedDisk.Step? = nil, _ fate: SimulatedDisk.Fate
     ) {
@@ -97,7 +97,8 @@ struct DirectoryRecordStoreFaultTests {
 
     private struct Violation: Error, CustomStringConvertible { let description: String }
 
-    /// - Parameter acknowledged: records that must be there; those of the batch may be, one stream after the other.
+    /// - Parameter acknowledged: The records that must be present. Those of the batch may be, one stream after the
+    ///   other.
     private static func check(_ disk: SimulatedDisk, _ acknowledged: [StoredRecord], _ when: String) throws {
         let found = try everything(on: disk)
         guard found.allSatisfy({ (acknowledged + batch).contains($0) }) else {
@@ -116,7 +117,7 @@ struct DirectoryRecordStoreFaultTests {
         }
     }
 
-    /// A writer that is killed before each of its steps, and the power that goes then; the number of states.
+    /// Kills a writer before each of its steps and cuts the power; returns the number of states.
     private static func crash(lies: Set<SimulatedDisk.Step> = [], namesTemporaries: Bool) throws -> Int {
         let random = SeededRandom("crash")
         var (number, states, isDone) = (0, 0, false)
@@ -141,7 +142,7 @@ struct DirectoryRecordStoreFaultTests {
                 }
                 try check(remains.afterPowerCut(random), acknowledged + batch, "after a second power cut")
             }
-            // Another process, which knows nothing of what was not yet synced.
+            // Another process, which knows nothing of un-synced changes.
             disk.judge.withLock { $0 = nil }
             disk.bury()
             _ = try store(on: disk).append(batch)
@@ -173,7 +174,7 @@ struct DirectoryRecordStoreFaultTests {
         }
     }
 
-    /// Controls: on these disks the promise cannot be kept.
+    /// Controls: these disks break the promise.
     @Test(arguments: [SimulatedDisk.Step.fileSync, .directorySync], [false, true])
     func `a disk that lies about a sync is found out`(step: SimulatedDisk.Step, namesTemporaries: Bool) {
         #expect(throws: Violation.self) { try Self.crash(lies: [step], namesTemporaries: namesTemporaries) }

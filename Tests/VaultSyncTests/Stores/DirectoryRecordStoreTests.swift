@@ -9,7 +9,7 @@ import VaultStorage
 
 @testable import VaultSync
 
-/// A folder that other programs write to as well, on the real disk.
+/// A folder on the real disk that other programs also write to.
 struct DirectoryRecordStoreTests {
     private static let log = RecordStream.logs[0]
     private static let hexadecimalLog = String(repeating: "01", count: 16)
@@ -18,7 +18,7 @@ struct DirectoryRecordStoreTests {
 
     private let directory: TemporaryDirectory
     private let store: DirectoryRecordStore
-    /// The log's folder, with its first record in it.
+    /// The log's folder, with its first record.
     private let folder: any VaultDirectory
 
     init() throws {
@@ -178,7 +178,7 @@ struct DirectoryRecordStoreTests {
         #expect(try folder.names() == [name(6) + suffix])
     }
 
-    // MARK: What is there afterwards
+    // MARK: The state afterwards
 
     @Test func `everything it makes is the user's alone, at the address's path`() throws {
         #expect(try directory.read("shared/\(Self.folder)/0000000000000001") == StoredRecord.of(Self.log, 1).bytes)

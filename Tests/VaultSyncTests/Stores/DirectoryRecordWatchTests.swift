@@ -9,11 +9,11 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// What a store of a folder, and one that is served, tell unasked.
+/// The hints of a folder's store and of a served store.
 struct DirectoryRecordWatchTests {
     private static let log = RecordStream.logs[0]
 
-    /// Hints as they come.
+    /// A collector of hints.
     private final class Listener: Sendable {
         private let heard = Mutex<[RecordHint]>([])
         private let bell = DispatchSemaphore(value: 0)
@@ -23,7 +23,7 @@ struct DirectoryRecordWatchTests {
             bell.signal()
         }
 
-        /// Whether there is such a hint within a minute.
+        /// Whether a wanted hint arrives within 60 s of the previous.
         func hears(_ isWanted: (RecordHint) -> Bool) -> Bool {
             while !heard.withLock({ $0.contains(where: isWanted) }) {
                 guard bell.wait(timeout: .now() + 60) == .success else { return false }

@@ -58,7 +58,7 @@ struct RecordNameTests {
             found += names
             next = last.sequence + 1
         }
-        // Which of very many at one address are shown is not fixed; the addresses and how many are.
+        // Among very many files at one address the choice is not fixed; the addresses and their number are.
         #expect(found.map(\.sequence) == expected.map(\.sequence))
     }
 }

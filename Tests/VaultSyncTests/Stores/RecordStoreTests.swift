@@ -4,7 +4,7 @@ import VaultFormat
 
 @testable import VaultSync
 
-/// What every store promises.
+/// The promises of every store.
 struct RecordStoreTests {
     private static let log = RecordStream.logs[0]
 

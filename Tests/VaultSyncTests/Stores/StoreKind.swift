@@ -9,7 +9,7 @@ import VaultStorage
 @testable import VaultSyncEtcd
 @testable import VaultSyncPostgres
 
-/// What promises to be a store, each with a place of its own.
+/// The kinds of store, each with a place of its own.
 enum StoreKind: CaseIterable {
     case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, postgres, etcd
 
@@ -44,7 +44,7 @@ enum StoreKind: CaseIterable {
     }
 }
 
-/// Where a store's records are, whatever reads and writes them.
+/// The place of a store's records, independent of the store that accesses them.
 struct StorePlace {
     /// Opens the store as another process would.
     let open: @Sendable () throws -> any RecordStore
@@ -57,13 +57,13 @@ struct StorePlace {
 }
 
 extension TemporaryDirectory {
-    /// A folder on the real disk; the store keeps the directory.
+    /// Returns a folder on the real disk; the store keeps the directory alive.
     func store(_ name: String = "shared", createsRoot: Bool = true) -> DirectoryRecordStore {
         DirectoryRecordStore(path.appending(name), realm: .of(0xab), createsRoot: createsRoot, on: KeptDisk(self))
     }
 }
 
-/// The real disk for as long as a test's directory is needed.
+/// The real disk, for the lifetime of a test's directory.
 private struct KeptDisk: VaultFileSystem {
     private let disk = LinuxFileSystem()
     private let directory: TemporaryDirectory

@@ -9,7 +9,7 @@ import VaultStorage
 
 @testable import Vault
 
-/// The verbs for tasks: the same answers, on threads of the vault's own.
+/// The asynchronous verbs: the same results, on threads of the vault's own.
 struct AsyncTests {
     private static let key = ItemKey.genericPassword(service: "s", account: "a")
 
@@ -129,7 +129,7 @@ struct AsyncTests {
                 group.addTask {
                     for index in 0..<10 {
                         do {
-                            // The first has a thread of the executor, which waits for its turn; the second leads.
+                            // The first holds an executor thread while it waits for its turn; the second leads.
                             try await vault.set(index, for: "\(task)")
                             try await vault.set(Item(.genericPassword(service: "s", account: "\(task)"), secret: "x"))
                         } catch { Issue.record("\(error)") }
@@ -180,7 +180,7 @@ struct AsyncTests {
 
     @Test func `many vaults that are opened at once derive two keys at a time, and hold up no other call`() async throws
     {
-        /// Holds what a derivation begins with until the gate is open, and counts who is there.
+        /// Blocks each derivation at its start until the gate opens, and counts the blocked ones.
         final class HeldRandom: RandomSource {
             let arrived = Gate()
             let goesOn = Gate()
@@ -232,7 +232,7 @@ struct AsyncTests {
             if done.add(1, ordering: .relaxed).newValue == 103 { last.open() }
         }
         let gates = (0..<3).map { _ in Gate() }
-        // Three that wait for each other, then many behind them.
+        // Three jobs that wait for each other, then many behind them.
         for (index, gate) in gates.enumerated() {
             executor.submit {
                 gate.open()
@@ -246,7 +246,7 @@ struct AsyncTests {
     }
 }
 
-/// Opened once; threads and tasks wait for it.
+/// A gate that opens once; threads and tasks wait for it.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// What readers of changes hear: all of it, in order, in bounded memory.
+/// The changes that readers receive: all of them, in order, in bounded memory.
 struct ChangeBufferTests {
     private let ids = (0..<1000).map { _ in UUID() }
 
@@ -81,7 +81,7 @@ struct ChangeBufferTests {
 struct ChangeSequenceTests {
     private static let groups = AccessGroups(["A", "B"])
 
-    /// What comes, as text, until the change of the item `end`.
+    /// Returns the changes as text, up to the change of the item `end`.
     private func read(_ changes: ChangeSequence, in vault: any ItemStore) async throws -> [String] {
         var names: [UUID: String] = [:]
         var heard: [String] = []
@@ -173,7 +173,7 @@ struct ChangeSequenceTests {
         #expect(await iterator.next()?.kind == .added)
         try await other.compact()
         try await other.add(Item.generic("s", "c"))
-        // The file was written anew: what was told one by one may also be told as many.
+        // The file was rewritten: single changes may also be reported as many.
         let after = await iterator.next()
         #expect(after?.kind == .many || after?.kind == .added)
     }
@@ -187,7 +187,7 @@ struct ChangeSequenceTests {
             for await change in changes {
                 switch change.kind {
                 case .added: if let id = change.id { seen.insert(id) }
-                // All there is now, and what comes later is told.
+                // The current items; later changes are reported.
                 case .many:
                     seen = Set(try await vaults[0].allMatching(Query(.genericPassword)).compactMap { $0.record?.id })
                 default: Issue.record("\(change)")
@@ -253,7 +253,7 @@ struct ChangeSequenceTests {
         await ready.wait()
         task.cancel()
         #expect(await task.value == 0)
-        // A thread of the vault's lets it go.
+        // A thread of the vault releases the reader.
         let end = Patience.end
         while vault.core.hasReaders, .now < end { await Task.yield() }
         #expect(!vault.core.hasReaders)

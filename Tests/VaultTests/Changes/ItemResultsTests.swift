@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// The items that match, as they are now: no addition is counted twice, and none is missed.
+/// The current items that match: no addition is counted twice, and none is missed.
 struct ItemResultsTests {
     private static let query = Query(.genericPassword, service: "dogs")
 
@@ -49,7 +49,7 @@ struct ItemResultsTests {
         try await vault.add(Item.generic("dogs", "b"))
         try await vault.add(Item.generic("dogs", "c"))
         try await vault.delete(matching: Query(.genericPassword, service: "dogs", account: "a"))
-        // One look sees them all.
+        // A single read returns them all.
         #expect(try await results.next()?.map(\.account) == ["b", "c"])
         try await vault.delete(matching: Self.query)
         #expect(try await results.next()?.isEmpty == true)

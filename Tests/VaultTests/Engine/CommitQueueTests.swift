@@ -6,9 +6,9 @@ import Testing
 
 @testable import Vault
 
-/// What waits in the queue is carried out once, in order, by one thread at a time, and whoever brought it learns of it.
+/// Queued work is carried out once, in order, by one thread at a time, and its submitter learns of the result.
 struct CommitQueueTests {
-    /// What the leaders carried out, batch by batch.
+    /// The batches that the leaders carried out.
     private final class Record: Sendable {
         let batches = Mutex<[[Int]]>([])
         let leaders = Atomic(0)
@@ -39,7 +39,7 @@ struct CommitQueueTests {
                 var isDone = true
                 for number in 0..<each {
                     queue.run(thread * each + number) { record.carryOut($0) }
-                    // Whoever returns knows that it was done.
+                    // A returning thread knows that its work was done.
                     let own = thread * each + number
                     isDone = isDone && record.batches.withLock { $0.contains { $0.contains(own) } }
                 }
@@ -68,7 +68,7 @@ struct CommitQueueTests {
         }
         isLeading.wait()
         let others = (1...8).map { number in Worker<Void> { queue.run(number) { record.carryOut($0) } } }
-        // They are in the queue, and none of them leads.
+        // The others are in the queue, and none of them leads.
         let end = Patience.end
         while queue.waitingCount < others.count, .now < end {}
         #expect(record.batches.withLock { $0 }.isEmpty)

@@ -9,15 +9,15 @@ import VaultCrypto
 @testable import Vault
 @testable import VaultStorage
 
-/// A vault on a simulated disk, whose steps call back into the same vault: what a compaction would keep waiting never
-/// returns.
+/// A vault on a simulated disk whose steps call back into the same vault: a call that a compaction blocks would never
+/// return.
 private final class Observed: Sendable {
     let disk = SimulatedDisk()
     let vault: Vault
 
     /// - Parameters:
-    ///   - copiesBeside: whether the file counts as a large one, which is copied without the lock.
-    ///   - waits: whether writers wait for each other in real time, as several at once must.
+    ///   - copiesBeside: Whether the file counts as large, and is copied without the lock.
+    ///   - waits: Whether writers wait for each other in real time, which concurrent writers need.
     init(copiesBeside: Bool, waits: Bool = false) throws {
         var environment = VaultEnvironment.seeded("compaction", on: disk)
         if waits { environment.clock = SystemClock() }
@@ -50,7 +50,7 @@ private final class Observed: Sendable {
         }
     }
 
-    /// The secrets by account, as this handle and as one that reads the file anew has them.
+    /// Returns the secrets by account, checked through this handle and through a handle that reads the file anew.
     func secrets() throws -> [String: String] {
         func read(_ vault: Vault) throws -> [String: String] {
             let items = try vault.copyMatching(Query(.genericPassword))
@@ -59,7 +59,7 @@ private final class Observed: Sendable {
         }
         var environment = VaultEnvironment.seeded("another", on: disk)
         environment.lockFreeCopyLength = 0
-        // A compaction may be under way, which takes real time.
+        // A compaction in progress takes real time.
         environment.clock = SystemClock()
         let other = try Vault.open(
             at: disk.root.appending("v"), unlockingWith: .of("p"), environment: environment, accessGroups: ["A"])
@@ -101,7 +101,7 @@ struct CompactionTests {
             try vault.update(
                 matching: Query(.genericPassword, account: "4"), with: ItemChanges(attributes: [.label: "l"]))
             try vault.delete(matching: Query(.genericPassword, account: "5"))
-            // Takes the place in the table that the deleted one had.
+            // The new item takes the deleted item's place in the table.
             try vault.add(.generic("s", "in its place", "another"))
         }
         try observed.vault.compact()
@@ -110,7 +110,7 @@ struct CompactionTests {
         #expect(secrets.removeValue(forKey: "in its place") == "another")
         #expect(secrets["3"] == "newer" && secrets["4"] == "new 4" && secrets["5"] == nil)
         #expect(secrets.count == 18)
-        // And life goes on.
+        // The vault continues to work.
         try observed.vault.update(matching: Query(.genericPassword, account: "4"), with: observed.changes("last"))
         try observed.vault.compact()
         #expect(try observed.secrets()["4"] == "last")
@@ -129,7 +129,7 @@ struct CompactionTests {
         }
         #expect(observed.secret("3") == "new 3")
         observed.disk.judge.withLock { $0 = nil }
-        // A look at the tip for each of the two calls, and the box.
+        // A read of the tip for each of the two calls, and a read of the box.
         #expect(reads.value.load(ordering: .relaxed) == 3)
     }
 
@@ -145,7 +145,7 @@ struct CompactionTests {
     @Test func `a compaction that is due runs beside the vault, and closing waits for it`() throws {
         let observed = try Observed(copiesBeside: false, waits: true)
         let before = observed.disk.inode("v")?.bytes.count ?? 0
-        // More than 256 KiB that is dead, and more than half of the file.
+        // More than 256 KiB of dead bytes, and more than half of the file.
         for _ in 0..<40 {
             let large = try Secret(bytes: [UInt8](repeating: 7, count: 20_000))
             try observed.vault.update(matching: Query(.genericPassword, account: "3"), with: ItemChanges(secret: large))
@@ -163,7 +163,7 @@ struct CompactionTests {
                 typealias Fork = @convention(c) () -> Int32
                 let child = unsafeBitCast(dlsym(nil, "fork"), to: Fork.self)()
                 if child == 0 {
-                    // Ends a wait without an end.
+                    // Ends a wait that would never end.
                     alarm(30)
                     observed.vault.close()
                     do { try observed.vault.compact() } catch {

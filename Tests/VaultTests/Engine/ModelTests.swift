@@ -6,9 +6,10 @@ import Vault
 import VaultCrypto
 import VaultStorage
 
-/// Random operations against a dictionary that does the same, over reopening, compaction and a second process.
+/// Random operations, compared with the same operations on a dictionary, across reopening, compaction and a second
+/// process.
 struct ModelTests {
-    /// An item as the dictionary has it.
+    /// An item in the dictionary.
     private struct Entry: Equatable {
         var account: String
         var label: String?

@@ -7,7 +7,7 @@ import VaultFormat
 @testable import Vault
 @testable import VaultStorage
 
-/// The engine's rules do not depend on where the records are: over a dictionary they are those of a vault.
+/// The engine's rules do not depend on the storage of records: with a dictionary they are those of a vault.
 struct RecordSourceTests {
     /// Records in memory, without a file, a key or a log. A value's handle is a number, where a file has an offset.
     private final class MemoryRecords: RecordSource {
@@ -50,7 +50,7 @@ struct RecordSourceTests {
         func requireKnownDevice() {}
         func value(of record: Record) -> Secret? { record.value.flatMap { state.values[$0.offset] } }
 
-        /// All of the body's changes, or none.
+        /// Makes all of the body's changes, or none.
         func write<R>(_ body: (inout MemorySession) throws(VaultError) -> R) throws(VaultError) -> R {
             let before = state
             var session = MemorySession(records: self)
@@ -100,7 +100,7 @@ struct RecordSourceTests {
         }
     }
 
-    /// Items name no source of secrets here: they are compared by what the query gave them.
+    /// A source without secrets: items are compared by the results of the query.
     private final class NoSource: SecretSource {
         func secret(of record: ItemRecord, field: String?) -> Secret? { nil }
     }

@@ -6,7 +6,7 @@ import Vault
 import VaultCrypto
 import VaultStorage
 
-/// Older versions of items: kept when the vault is told to, and gone when they should be.
+/// Older versions of items, kept as configured and removed when due.
 struct HistoryTests {
     private let test: TestVault
     private var vault: Vault { test.vault }
@@ -29,7 +29,7 @@ struct HistoryTests {
 
     private var only: ItemRecord { get throws { try #require(try vault.copyMatching(query).first?.record) } }
 
-    /// How many bytes of the file are neither head nor alive after everything that closes a vault.
+    /// Returns the secrets of all versions after the vault is closed and opened again.
     private func reopenedSecrets() throws -> [String?] {
         vault.close()
         return try secrets(in: try test.reopened())
@@ -55,7 +55,7 @@ struct HistoryTests {
         #expect(try secrets(in: test.reopened()) == ["four", "three", "two"])
         let result = try vault.verify(deep: true)
         #expect(result.items == 1 && result.versions == 2 && result.opened == 3)
-        // The verbs see the current one alone.
+        // The verbs see only the current version.
         #expect(vault.count(Query(.genericPassword)) == 1)
     }
 
@@ -146,7 +146,7 @@ struct HistoryTests {
         test.clock.advance(by: 2 * 86_400)
         #expect(throws: VaultError.itemNotFound) { try later.deletedItems(matching: query) }
         #expect(throws: VaultError.itemNotFound) { try later.restoreItem(record) }
-        // A handle that only reads writes nothing.
+        // A read-only handle writes nothing.
         later.close()
         #expect(try test.reopened().verify(deep: true).versions == 2)
         let writer = try test.reopened()

@@ -5,7 +5,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-/// The names in parentheses are those of Apple's `kSecAttr…` values.
+/// Additions of items. The names in parentheses are those of Apple's `kSecAttr…` values.
 struct AddTests {
     @Test
     func `an item that lacks its class's attribute name, or gives a wrong type, is refused and nothing is stored`()
@@ -83,7 +83,8 @@ struct AddTests {
         let ahead = try test.vault.add(
             Item.generic("s", "b", "x", [.creationDate: dates[2], .modificationDate: dates[2]]))
         #expect(ahead[.creationDate] != dates[2] && ahead[.creationDate] == ahead[.modificationDate])
-        // A change is of the day on which the vault hears of it, unless it says an earlier one that comes after.
+        // The modification date is the day of the change, unless the caller gives an earlier date that is later than
+        // the creation.
         let key = ItemKey.genericPassword(service: "s", account: "a")
         let third = AttributeValue.date(Date(timeIntervalSinceReferenceDate: 3))
         for (given, isKept) in [(third, true), (dates[1], false), (dates[2], false)] {

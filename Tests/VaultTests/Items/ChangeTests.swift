@@ -183,7 +183,7 @@ struct DeleteTests {
         #expect(throws: VaultError.duplicateItem) { try test.vault.add(Item.generic("s", "a", "y")) }
         #expect(try test.vault.set(Item.generic("s", "a", "y", [.label: "L"])).record?.id == item.record?.id)
         #expect(try test.vault.first(.genericPassword(service: "s", account: "a"))?[.synchronizable] == .number(1))
-        // An item that does say is another one, and comes first for those that do not.
+        // An item with an explicit value is a different item, and takes precedence for calls without one.
         try test.vault.set(Item.generic("s", "a", "other", [.synchronizable: false]))
         try test.vault.set(Item.generic("s", "a", "z"))
         var query = Query(.genericPassword)

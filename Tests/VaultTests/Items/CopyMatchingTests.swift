@@ -197,7 +197,7 @@ struct CopyMatchingTests {
         #expect(throws: VaultError.itemNotFound) {
             try test.vault.copyMatching(Query(.genericPassword, account: "none"))
         }
-        // Locked comes before duplicate.
+        // Locked takes precedence over duplicate.
         #expect(throws: VaultError.locked) { try test.vault.add(Item.generic("s", "unlocked")) }
         #expect(throws: VaultError.locked) {
             try test.vault.update(
@@ -219,7 +219,7 @@ struct CopyMatchingTests {
         #expect(throws: VaultError.locked) { try a.copyMatching(query) }
         #expect(try b.copyMatching(query).map { try $0.text } == ["B"])
         #expect(try a.lockedCount(matching: query) == 1 && b.lockedCount(matching: query) == 0)
-        // A locked vault moves nothing into a group whose class it has no key for, nor out of it.
+        // A locked vault moves no item into or out of a group whose class key it lacks.
         #expect(throws: VaultError.locked) {
             try test.vault.update(
                 matching: Query(.genericPassword, attributes: [.accessGroup: "A"]),

@@ -6,7 +6,7 @@ import Vault
 import VaultCrypto
 import VaultStorage
 
-/// A login has more than one secret, and they go together.
+/// A login with several secrets that are stored together.
 struct FieldTests {
     private let query = Query(.genericPassword, service: "s", account: "a")
 
@@ -22,7 +22,7 @@ struct FieldTests {
             fields: try fields.mapValues { try $0.map { try Secret(text: $0) } })
     }
 
-    /// The item as text: the main secret, then the fields.
+    /// Returns the item as text: the main secret, then the fields.
     private func look(_ store: any ItemStore, secrets: Bool = false) throws -> String {
         var query = query
         query.returnsSecrets = secrets

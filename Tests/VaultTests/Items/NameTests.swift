@@ -2,7 +2,7 @@
 import Testing
 import Vault
 
-// As a program has them that knows nothing of vaults.
+// Types of a program that knows nothing of vaults.
 private struct Item {}
 private struct Query {}
 private struct Transaction {}

@@ -6,7 +6,7 @@ import VaultFormat
 
 @testable import Vault
 
-/// Items that a person has to allow the reading of, in a vault that is open in this process, where nobody can be asked.
+/// Items that need a person's consent for reading, in a vault open in this process, where no person can be asked.
 struct PresenceTests {
     private static let (userPresence, biometryAny, currentSet): (UInt64, UInt64, UInt64) = (1 << 0, 1 << 1, 1 << 3)
     private static let (devicePasscode, companion): (UInt64, UInt64) = (1 << 4, 1 << 5)
@@ -91,7 +91,7 @@ struct PresenceTests {
         #expect(throws: VaultError.presenceRequired) { try vault.secret(of: StoredItem.Key(record), field: nil) }
         #expect(throws: VaultError.presenceRequired) { try vault.undo(record) }
         #expect(throws: VaultError.presenceRequired) { try vault.set(item(.genericPassword, nil)) }
-        // Not even so that it demands nobody any more.
+        // A change that would drop the access control is refused as well.
         for changes in [ItemChanges(attributes: [.label: "l"]), ItemChanges(attributes: [.accessible: "ak"])] {
             #expect(throws: VaultError.presenceRequired) {
                 try vault.update(matching: Query(.genericPassword), with: changes)
@@ -106,7 +106,7 @@ struct PresenceTests {
         #expect(throws: VaultError.presenceRequired) {
             try vault.withAccessGroups(["*"]).copyMatching(Query(.genericPassword))
         }
-        // What is deleted is not read.
+        // A deleted item is not readable.
         #expect(try vault.delete(matching: Query(.genericPassword)) == 1)
         #expect(throws: VaultError.presenceRequired) { try vault.deletedItems(matching: Query(.genericPassword)) }
         #expect(throws: VaultError.presenceRequired) { try vault.restoreItem(record) }
@@ -129,7 +129,7 @@ struct PresenceTests {
         #expect(try vault.attended().copyMatching(Query(.genericPassword)).count == 3)
         query.attributes[.service] = "a"
         #expect(throws: VaultError.itemNotFound) { try vault.copyMatching(query) }
-        // Deleting is no reading.
+        // Deleting is not reading.
         #expect(try vault.delete(matching: Query(.genericPassword)) == 3)
     }
 
@@ -181,7 +181,7 @@ struct PresenceTests {
         #expect(throws: VaultError.presenceRequired) { try vault.versions(matching: versions) }
         versions.presence = .leftOut
         #expect(try vault.versions(matching: versions).allSatisfy { $0.item.secret == nil })
-        // Nor by an item that comes back under the same identifier.
+        // An item that is added again under the same identifier does not allow reading either.
         try vault.add(item(.genericPassword, nil))
         let record = try #require(added.record)
         #expect(throws: VaultError.presenceRequired) { try vault.undo(record, to: 1) }
@@ -237,7 +237,7 @@ struct PresenceTests {
         #expect(try test.vault.attended().copyMatching(boot).map { try $0.text } == ["boot"])
         #expect(throws: VaultError.locked) { try test.vault.attended().copyMatching(mail) }
         try test.vault.unlock(with: .passphrase(test.passphrase))
-        // Another class without the access control takes both away.
+        // A change to another class without the access control removes both.
         try test.vault.attended().update(matching: mail, with: ItemChanges(attributes: [.accessible: "ck"]))
         try test.vault.lock()
         #expect(try test.vault.copyMatching(mail).map { try $0.text } == ["mail"])

@@ -7,7 +7,7 @@ import VaultStorage
 
 @testable import Vault
 
-/// What an item has beside its secret, once its vault's file was damaged and salvaged.
+/// The data that an item has besides its secret, after its vault's file was damaged and salvaged.
 struct SalvagedItemTests {
     private let test: TestVault
     private let query = Query(.genericPassword, service: "s")
@@ -15,10 +15,10 @@ struct SalvagedItemTests {
 
     init() throws { test = try TestVault() }
 
-    /// - Parameter losesLastValue: whether the value at the end of the file is changed before.
+    /// - Parameter losesLastValue: Whether to damage the value at the end of the file first.
     private func salvaged(losesLastValue: Bool = false) throws -> Vault {
         var bytes = try test.directory.read("test.vault")
-        // The marks.
+        // Erases the marks.
         bytes.replaceSubrange(4096..<12_288, with: [UInt8](repeating: 0, count: 8192))
         if losesLastValue {
             var (end, next) = (12_288, 12_288)

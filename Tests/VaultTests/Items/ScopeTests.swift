@@ -7,7 +7,7 @@ import VaultStorage
 
 @testable import Vault
 
-/// What a transaction, a handle and a default reach, and no longer.
+/// The scope and lifetime of a transaction, a handle and a default vault.
 struct ScopeTests {
     private let vault: Vault
     private let query = Query(.genericPassword)

@@ -4,7 +4,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-/// What the verbs are most often used for, in a word.
+/// The short forms of the most common verbs.
 struct ShorthandTests {
     @Test func `first and contains say nothing of what is not there, and throw what is wrong`() throws {
         let test = try TestVault()
@@ -72,7 +72,7 @@ struct ShorthandTests {
         }
         let again = try test.reopened()
         #expect(try !again.contains(Query(.genericPassword)))
-        // A closure of one line says nothing of its errors.
+        // A single-expression closure needs no error type.
         try again.transaction { try $0.add(Item(.genericPassword(service: "s"))) }
         #expect(try again.contains(Query(.genericPassword)))
     }

@@ -7,13 +7,13 @@ import Vault
 import VaultCrypto
 import VaultStorage
 
-/// What survives what: a test for each row of the table in `WhatSurvives.md`.
+/// The survival of items through events: a test for each row of the table in `WhatSurvives.md`.
 struct SurvivalTests {
     private let machine: Machine
 
     init() throws { machine = try Machine() }
 
-    /// A home directory, and a state directory beside it, with a vault.
+    /// A home directory with a vault, and a state directory beside it.
     private final class Machine {
         let directory: TemporaryDirectory
         let path: FilePath
@@ -44,7 +44,7 @@ struct SurvivalTests {
         func wipe(_ path: FilePath) throws { try FileManager.default.removeItem(atPath: path.string) }
     }
 
-    /// An application that asks for both of its identifiers.
+    /// Returns both identifiers that an application asks for.
     private func identifiers(_ vault: Vault, _ name: String = "com.example.player") throws -> (kept: UUID, bound: UUID)
     {
         (try vault.deviceIdentifier(for: name), try vault.deviceIdentifier(for: name, thisDeviceOnly: true))
@@ -52,7 +52,7 @@ struct SurvivalTests {
 
     @Test func `the application is upgraded, or uninstalled and installed again`() throws {
         let before = try identifiers(machine.create())
-        // It has no files of its own in the vault's place, and none that the vault needs.
+        // The application has no files of its own in the vault's directory, and none that the vault needs.
         let after = try identifiers(machine.open())
         #expect(before == after && before.kept != before.bound)
     }
@@ -65,7 +65,7 @@ struct SurvivalTests {
                 atPath: machine.directory.path.appending(name).string,
                 toPath: other.directory.path.appending(name).string)
         }
-        // The device secret is found by the vault's identifier, the anchor by its path, which is another one here.
+        // The vault's identifier locates the device secret; the anchor is located by the path, which differs here.
         #expect(try identifiers(other.open()) == before)
     }
 
@@ -109,7 +109,7 @@ struct SurvivalTests {
             with: .passphrase(Machine.passphrase()), to: other.path)
         let there = try identifiers(other.open())
         #expect(there.kept == before.kept && there.bound != before.bound)
-        // And the one that was made there is absent here, without having changed this one.
+        // The item made on the other machine is absent here, and did not change this machine's.
         #expect(try identifiers(machine.open()) == before)
     }
 
@@ -126,7 +126,7 @@ struct SurvivalTests {
     @Test func `a damaged vault is salvaged`() throws {
         let before = try identifiers(machine.create())
         let file = try FileHandle(forUpdating: URL(filePath: machine.path.string))
-        // The marks.
+        // Erases the marks.
         try file.seek(toOffset: 4096)
         try file.write(contentsOf: Data(count: 8192))
         try file.close()
@@ -172,7 +172,7 @@ struct SurvivalTests {
         #expect(throws: VaultError.itemNotFound) { try vault.delete(matching: Query(.genericPassword)) }
         let named = Query(.genericPassword, attributes: [.accessGroup: "device-identifiers"])
         #expect(throws: VaultError.accessGroupDenied) { try vault.delete(matching: named) }
-        // Whoever names the group may look.
+        // A caller that names the group may read its items.
         #expect(try vault.copyMatching(named).count == names.count)
     }
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// Fields of accounts, saved when they are set: nothing is forgotten, and nothing swallowed.
+/// Fields of accounts, saved when set: no change is lost, and no error is swallowed.
 struct AccountStoreTests {
     struct Profile: StoredFields {
         @Stored("email") var email: String?
@@ -41,7 +41,7 @@ struct AccountStoreTests {
         try ada.save { profile in
             profile.email = "a"
             profile.visits = 5
-            // It reads what it has set.
+            // The body reads its own write.
             profile.visits += 1
         }
         #expect(try test.vault.sequence == before + 1 && ada.visits == 6)
@@ -92,7 +92,7 @@ struct AccountStoreTests {
         account.account = "ada"
         #expect(account.email == "ada@example.com")
         #expect(try account.remove() && !account.remove() && account.accounts() == ["bob"])
-        // Taking away what is not there makes no account.
+        // Removing an absent field creates no account.
         account.email = nil
         #expect(try account.accounts() == ["bob"])
     }
@@ -142,7 +142,7 @@ struct AccountStoreTests {
         #expect(mine.visits == 11 && runs == 2)
         try meanwhile { () throws(VaultError) in try other.remove() }
         #expect(mine.visits == 1 && runs == 2)
-        // Without a look at what is there nothing can be out of date.
+        // A body that reads nothing cannot be outdated.
         runs = 0
         struct Own: Error {}
         try mine.save { profile in

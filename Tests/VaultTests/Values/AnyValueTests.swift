@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// Objects of any type, as untyped code hands them around.
+/// Objects of any type, as untyped code passes them.
 struct AnyValueTests {
     @Test func `objects of Swift's types and of Foundation's classes become the values that they are`() throws {
         let date = Date(timeIntervalSinceReferenceDate: 5.25)

@@ -3,8 +3,7 @@ import FoundationEssentials
 
 @testable import Vault
 
-/// Property lists and archives of anybody: what is read as a value is written, and read again as the same; what is
-/// written is not taken for what the encoder of Foundation writes.
+/// Untrusted property lists and archives: no input traps, and a parsed value that can be written reads back equal.
 enum FuzzedValue {
     static var seeds: [[UInt8]] {
         let values: [SecretValue] = [
@@ -25,7 +24,7 @@ enum FuzzedValue {
         _ = BinaryPropertyListReader.isOfFoundation(input)
         _ = try? SecretValue(archive: input)
         guard let value = try? SecretValue(propertyList: input) else { return true }
-        // A null has no form in a list that others read, and a number that is none equals nothing.
+        // A null has no form in a standard property list, and NaN equals nothing.
         guard let written = try? value.propertyList(), let again = try? SecretValue(propertyList: written) else {
             return true
         }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Vault
 
-/// Property lists of anybody: what is hostile is refused, and what is one comes back as it was.
+/// Untrusted property lists: hostile input is refused, and a valid list survives a round trip.
 struct PropertyListTests {
-    /// A binary property list of objects that lie behind each other.
+    /// Returns a binary property list of consecutive objects.
     private func list(
         _ objects: [[UInt8]], root: UInt64 = 0, count: UInt64? = nil, table: UInt64? = nil, sizes: [UInt8] = [1, 1]
     ) -> [UInt8] {
@@ -48,7 +48,7 @@ struct PropertyListTests {
     }
 
     @Test func `few bytes do not unfold to very many objects, nor to very many bytes`() {
-        // Each level names the one below fifteen times.
+        // Each level refers to the level below fifteen times.
         let levels = (0..<10).map { level in [0xAE] + [UInt8](repeating: UInt8(level + 1), count: 14) } + [[0x09]]
         #expect(flaw(list(levels)) == .tooLarge)
         let long = [0x5F, 0x11, 0x20, 0x00] + [UInt8](repeating: 0x61, count: 0x2000)

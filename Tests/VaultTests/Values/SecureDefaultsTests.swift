@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// Settings by key: what `UserDefaults` answers, and an error where it would be silent.
+/// Settings by key: the answers of `UserDefaults`, and an error where that class is silent.
 struct SecureDefaultsTests {
     @Test func `what cannot be read is an error and no default`() throws {
         let test = try TestVault()
@@ -77,7 +77,7 @@ struct SecureDefaultsTests {
         try defaults.removeValue(forKey: "a")
         defaults.removeSuite(named: "second")
         #expect(try values() == [3, 3, 3, 0] && defaults.ownValues().isEmpty)
-        // What is registered is stored nowhere.
+        // Registered defaults are not stored.
         #expect(try vault.copyMatching(Query(.genericPassword)).count == 5)
         try second.removeAll()
         #expect(try second.ownValues().isEmpty && third.ownValues().count == 3)

@@ -5,7 +5,7 @@ import Testing
 import Vault
 import VaultCrypto
 
-/// Values of any Codable type: absent, of another shape and locked are three different things.
+/// Values of any Codable type: an absent value, a value of another shape and a locked value are distinguished.
 struct TypedValueTests {
     private struct Settings: Codable, Equatable, Sendable {
         struct Server: Codable, Equatable { var host: String, port: Int, tags: [String]? }

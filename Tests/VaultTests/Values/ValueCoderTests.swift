@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Vault
 
-/// What a value of any Codable type becomes, and what it was: nothing turns into nil, and nil into nothing else.
+/// The encoding and decoding of values of any Codable type: no value becomes nil, and nil becomes nothing else.
 struct ValueCoderTests {
     private struct Names: Codable, Equatable, Sendable {
         var names: [String?]
@@ -92,7 +92,7 @@ struct ValueCoderTests {
             try super.encode(to: container.superEncoder())
             var rows = container.nestedUnkeyedContainer(forKey: .points)
             for row in points { try rows.encode(row) }
-            // Filled when the container that it lies in has gone on.
+            // Filled after the enclosing container was used further.
             var inner = container.nestedContainer(keyedBy: DogKeys.self, forKey: .inner)
             try container.encodeNil(forKey: .points)
             rows = container.nestedUnkeyedContainer(forKey: .points)
