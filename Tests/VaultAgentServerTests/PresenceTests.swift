@@ -220,7 +220,7 @@ struct PresenceTests {
         #expect(throws: VaultError.agent(.refused)) { try questions.check(id, from: 1) }
     }
 
-    // MARK: What a person allows
+    // MARK: Consent
 
     @Test func `a door is told who asks and what they say, cut short`() throws {
         let agent = try agent()

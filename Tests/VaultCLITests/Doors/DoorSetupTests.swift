@@ -116,7 +116,7 @@ struct DoorStart: Sendable, CustomTestStringConvertible {
 
 /// The files that `vault doors enable` and `disable` write, change and restore.
 struct DoorSetupTests {
-    // MARK: What is in the way
+    // MARK: Obstacles
 
     @Test(arguments: DoorStart.closed.indices)
     func `what is in the way stays, and nothing is changed`(index: Int) throws {
@@ -290,7 +290,7 @@ struct DoorSetupTests {
                 """)
     }
 
-    // MARK: What was changed since
+    // MARK: Later changes
 
     @Test func `a key is taken back from settings that other programs have written since`() throws {
         let home = try DoorHome()

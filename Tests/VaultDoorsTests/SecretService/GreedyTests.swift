@@ -62,7 +62,7 @@ extension SecretService {
             #expect(try !other.plainSession().isEmpty)
             #expect(try client.secret(path).text == "s3cret")
             #expect(try client.secret(path, session: client.plainSession()).text == "s3cret")
-            // A single session beyond the limit: the sessions of this test's two clients took places of the greedy clients.
+            // Each further session of this program evicted a single session of a greedy one.
             #expect(try world.look { await $0.counts }[0] == Self.all + 1)
         }
     }

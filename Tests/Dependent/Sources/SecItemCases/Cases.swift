@@ -124,7 +124,7 @@ extension Case {
             .copy(genp(["r_Attributes": true]), gives: .dictionary(["invi": 1, "nega": 0]))),
     ]
 
-    // MARK: B. What adding gives
+    // MARK: B. Results of adding
 
     private static let addingResults: [Case] = [
         Case(
