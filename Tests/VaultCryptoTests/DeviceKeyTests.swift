@@ -75,7 +75,7 @@ struct DeviceKeyTests {
         }
     }
 
-    /// Under a public key of small order, an all-zero signature would verify for a large share of messages.
+    /// Under a public key of small order, a signature of zeros would verify any number of messages.
     @Test func `a public key of small order verifies nothing`() {
         for first: UInt8 in [0, 1] {
             let key = [first] + [UInt8](repeating: 0, count: 31)
