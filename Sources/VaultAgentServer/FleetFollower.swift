@@ -28,7 +28,7 @@ package final class SeenCommit: Sendable {
 
     package init() {}
 
-    /// - Parameter sequence: of the file now; nil: it cannot be read at this moment, and is looked at with the next commit.
+    /// - Parameter sequence: The file's sequence now; `nil` if unreadable at this moment: the next commit shows it.
     package func isNew(_ sequence: UInt64?) -> Bool {
         last.withLock { last in
             defer { last = sequence }
