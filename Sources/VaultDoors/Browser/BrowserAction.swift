@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an extension can ask for.
+/// The actions that an extension can request.
 enum BrowserAction: String, CaseIterable {
     case changePublicKeys = "change-public-keys"
     case getDatabaseHash = "get-databasehash"
@@ -13,9 +13,9 @@ enum BrowserAction: String, CaseIterable {
     case createNewGroup = "create-new-group"
     case getTOTP = "get-totp"
     case lockDatabase = "lock-database"
-    /// It would have the host type into other programs.
+    /// Auto-type: the host would have to type into other programs.
     case requestAutotype = "request-autotype"
 
-    /// As the answer names it in its box.
+    /// The name of the action inside the box of the answer.
     var answerName: String { self == .getDatabaseHash ? "hash" : rawValue }
 }

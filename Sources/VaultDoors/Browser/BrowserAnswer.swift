@@ -3,12 +3,13 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What goes into the box of an answer.
+/// The plaintext of an answer, before it is sealed in a box.
 struct BrowserAnswer: ~Copyable {
-    /// The version of KeePassXC whose protocol this is; the extension asks for some things by it.
+    /// The version of KeePassXC whose protocol this is; the extension enables some requests by version.
     static let version = "2.7.9"
 
-    /// The most that the content may have, in bytes: in a box and in base64 it still is a frame.
+    /// The maximum length of the content, in bytes, such that the boxed and base64-encoded answer still fits into a
+    /// frame.
     static let limit = (NativeFrames.limit - 4096) / 4 * 3
 
     private var json: JSONWriter
@@ -29,10 +30,10 @@ struct BrowserAnswer: ~Copyable {
         } catch { throw .failed }
     }
 
-    /// How many bytes there are by now.
+    /// The number of bytes written so far.
     var count: Int { json.count }
 
-    /// Writes more of it.
+    /// Appends members to the answer.
     mutating func write(_ body: (inout JSONWriter) throws(CryptoError) -> Void) throws(BrowserError) {
         do throws(CryptoError) { try body(&json) } catch { throw .failed }
     }
@@ -45,7 +46,7 @@ struct BrowserAnswer: ~Copyable {
         try write { json throws(CryptoError) in try json.member(name, secret) }
     }
 
-    /// The whole of it.
+    /// Closes the object and returns the complete content.
     mutating func content() throws(BrowserError) -> SecretBytes {
         guard count < BrowserAnswer.limit else { throw .failed }
         do throws(CryptoError) {
@@ -54,9 +55,9 @@ struct BrowserAnswer: ~Copyable {
         } catch { throw .failed }
     }
 
-    // MARK: In clear
+    // MARK: In clear text
 
-    /// An answer that is no secret.
+    /// An answer without secrets, sent in clear text.
     private static func message(_ members: [(name: String, value: String)]) -> [UInt8] {
         do throws(CryptoError) {
             var json = try JSONWriter(capacity: 1024)
@@ -65,7 +66,7 @@ struct BrowserAnswer: ~Copyable {
             try json.end("}")
             return try json.take().withBytes { $0.array($0.indices) }
         } catch {
-            // Without memory for an answer there is still one.
+            // Out of memory: an empty object is still an answer.
             return Array("{}".utf8)
         }
     }
@@ -91,7 +92,7 @@ struct BrowserAnswer: ~Copyable {
                 + (requestID.map { [("requestID", $0)] } ?? []))
     }
 
-    /// What an extension is told unasked.
+    /// The unsolicited notice that the vault was locked or unlocked.
     static func signal(isUnlocked: Bool) -> [UInt8] {
         message([("action", isUnlocked ? "database-unlocked" : "database-locked")])
     }

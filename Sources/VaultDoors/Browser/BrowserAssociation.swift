@@ -3,20 +3,20 @@ package import FoundationEssentials
 package import Vault
 internal import VaultCrypto
 
-/// A browser that a person has let in: a generic password `vault.browser`/ID, whose secret is the id key in base64, and
-/// whose attributes say which browser it was, and for which hosts it may have logins.
+/// A browser that the user has approved: a generic password `vault.browser`/ID, whose secret is the id key in base64,
+/// and whose attributes record the browser's program and the hosts for which the browser may have logins.
 package struct BrowserAssociation: Sendable {
     package static let service = "vault.browser"
     private static let programAttribute = "vault.program"
-    /// Behind it stands the host, and its value is `yes` or `no`: an attribute for each, so that two browsers that are
-    /// answered at once do not undo each other.
+    /// The prefix of an attribute named after a host; the value is `yes` or `no`. Each host has an attribute of its
+    /// own, so that two concurrent answers do not overwrite each other.
     private static let siteAttribute = "vault.site:"
 
     package let id: String
-    /// What the browser's program was called.
+    /// The name of the browser's program.
     package let program: String
     package let created: Date
-    /// The answers by hosts.
+    /// The user's answers, by host.
     package let sites: [String: Bool]
     private let item: Item
 
@@ -27,29 +27,30 @@ package struct BrowserAssociation: Sendable {
         var sites: [String: Bool] = [:]
         for (name, value) in item.userAttributes where name.hasPrefix(BrowserAssociation.siteAttribute) {
             let host = String(name.dropFirst(BrowserAssociation.siteAttribute.count))
-            // Anything else than the one word is no.
+            // Every value other than `yes` means no.
             sites[host] = value == "yes"
         }
         self.sites = sites
     }
 
-    /// In the one group in which they are made: a sandbox has its own to write to.
+    /// Restricted to the one group in which associations are created: a sandboxed program can write to a group of its
+    /// own.
     private static func query(_ id: String?) -> Query {
         Query(.genericPassword, service: service, account: id, attributes: [.accessGroup: "default"])
     }
 
-    /// All of a vault, in the order in which they were made.
+    /// Returns all associations of a vault, in the order of their creation.
     package static func all(in store: any ItemStore) throws(VaultError) -> [BrowserAssociation] {
         try store.allMatching(query(nil)).compactMap { BrowserAssociation($0) }
     }
 
-    /// Nil: there is none.
+    /// Returns the association with an identifier; `nil` if there is none.
     package static func find(_ id: String, in store: any ItemStore) throws(VaultError) -> BrowserAssociation? {
         guard (1...255).contains(id.utf8.count) else { return nil }
         return try store.first(query(id)).flatMap { BrowserAssociation($0) }
     }
 
-    /// Keeps a new one.
+    /// Stores a new association.
     ///
     /// - Parameter key: 32 bytes.
     static func add(
@@ -62,7 +63,7 @@ package struct BrowserAssociation: Sendable {
         let secret = try Secret(copying: Data(key).base64EncodedString())
         var tries = 0
         while true {
-            // Devices of a fleet do not hear of each other in time, and their browsers have the same name.
+            // The devices of a fleet sync with a delay, and their browsers have the same name.
             let letters = random.bytes(4).map { Character(Unicode.Scalar(UInt8(ascii: "a") + $0 % 26)) }
             let id = "\(name)-\(String(letters))"
             do throws(VaultError) {
@@ -80,18 +81,20 @@ package struct BrowserAssociation: Sendable {
         }
     }
 
-    /// Whether a key, in base64, is the one that came with the association.
+    /// Returns whether a key, in base64, is the one that came with the association.
     func isKey(_ text: String) throws(VaultError) -> Bool {
-        // It may be written with other bits at its end.
+        // Base64 has several spellings of the same bytes (unused trailing bits), so the key is decoded and encoded
+        // anew.
         guard let data = Data(base64Encoded: text), data.count == 32 else { return false }
         let given = Array(data.base64EncodedString().utf8)
         return try item.withSecret { isEqualInConstantTime($0, given.span) } ?? false
     }
 
-    /// What a person said of a host; nil: nothing was asked.
+    /// The user's answer for a host; `nil` if the user was not asked.
     func answer(for host: WebHost) -> Bool? { sites[host.text] }
 
-    /// Whether it may have what goes with a login that is named without a page: it saved it, or got it for a page.
+    /// Whether the browser may have the other data of a login that is named without a page: the browser saved the login
+    /// itself, or was allowed to have it for a page.
     func mayHave(_ login: SavedLogin, _ suffixes: PublicSuffixes) -> Bool {
         if login.item.userAttributes[SavedLogin.ownerAttribute] == id { return true }
         return sites.contains { host, isAllowed in
@@ -104,9 +107,9 @@ package struct BrowserAssociation: Sendable {
         try change([BrowserAssociation.siteAttribute + host.text: isAllowed ? "yes" : "no"], in: store)
     }
 
-    /// Takes an answer back, so that it is asked for again.
+    /// Removes an answer, so that the user is asked again.
     ///
-    /// - Returns: false when there is none for the host.
+    /// - Returns: `false` if there is no answer for the host.
     package func forget(_ host: String, in store: any ItemStore) throws(VaultError) -> Bool {
         let name = WebHost(host)?.text ?? host
         guard sites[name] != nil else { return false }
@@ -120,6 +123,6 @@ package struct BrowserAssociation: Sendable {
             matching: Query(persistentReference: record.persistentReference), with: ItemChanges(userAttributes: user))
     }
 
-    /// Takes it out of the vault: the browser has to ask to be let in again.
+    /// Deletes the association from the vault: the browser has to ask for approval again.
     package func delete(from store: any ItemStore) throws(VaultError) { try store.delete(item) }
 }

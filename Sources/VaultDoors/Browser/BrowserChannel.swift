@@ -3,12 +3,12 @@ internal import FoundationEssentials
 internal import Synchronization
 internal import VaultCrypto
 
-/// What an extension and this process have agreed on: a key, which numbers were used with it, and who the extension
-/// has shown to be.
+/// The state that an extension and this process share: a key, the nonces used with it, and the association whose key
+/// the extension has shown.
 final class BrowserChannel: Sendable {
     private struct State {
         var used: Set<BoxNonce> = []
-        /// The identifier of an association whose key was shown.
+        /// The identifier of the association whose key was shown.
         var association: String?
     }
 
@@ -17,25 +17,26 @@ final class BrowserChannel: Sendable {
     private let box: PeerBox
     private let state = Mutex(State())
 
-    /// How many numbers are remembered, some 40 MB: those of half a million messages. A browser that has used them up
-    /// makes new keys.
+    /// The maximum number of remembered nonces: some 40 MB, enough for half a million messages. A browser that has used
+    /// them up exchanges new keys.
     static let nonceLimit = 1 << 20
 
-    /// - Throws: `.authenticationFailed` for a key of another length, or one that everyone would share a secret with.
+    /// - Throws: `.authenticationFailed` for a key of another length, or a low-order key, whose shared secret everyone
+    ///   knows.
     init(_ clientKey: [UInt8], _ random: any RandomSource) throws(CryptoError) {
         let pair = try BoxKeyPair(seed: try random.secret(BoxKeyPair.seedLength))
         box = try pair.box(with: clientKey.span)
         (publicKey, self.clientKey) = (pair.publicKey, clientKey)
     }
 
-    /// Whether a key is the one with which the extension opened the channel.
+    /// Returns whether a key is the one with which the extension opened the channel.
     func isClientKey(_ key: [UInt8]) -> Bool { key == clientKey }
 
-    /// Opens a message whose number was not used before, by either side.
+    /// Opens a message whose nonce neither side has used before.
     func open(_ message: [UInt8], nonce: BoxNonce) throws(BrowserError) -> BrowserMessage {
         let plain: SecretBytes
         do throws(CryptoError) { plain = try box.open(message.span, nonce: nonce) } catch { throw .cannotDecrypt }
-        // Only what has the key can use a number up.
+        // The nonce is recorded after decryption: only the holder of the key can use one up.
         let answer = nonce.next
         let error: BrowserError? = state.withLock { state in
             guard !state.used.contains(nonce), !state.used.contains(answer) else { return .cannotDecrypt }
@@ -46,7 +47,7 @@ final class BrowserChannel: Sendable {
         }
         if let error { throw error }
         guard let message = BrowserMessage(Secret(plain)) else { throw .cannotDecrypt }
-        // Where the number stands inside as well, it is the same.
+        // A nonce repeated inside the message must equal the outer one.
         guard message.data("nonce").map({ $0 == nonce.bytes }) ?? true else { throw .cannotDecrypt }
         return message
     }

@@ -3,12 +3,12 @@ internal import Vault
 internal import VaultCrypto
 
 extension BrowserDoor {
-    /// Of logins in no folder.
+    /// The group of logins without a folder.
     static let rootGroup = "vault"
     private static let mostGroups = 1000
 
-    /// What extensions call groups are the folders of logins, as an import has made them, below one that has no name
-    /// in the vault.
+    /// Writes the groups of the extension: the folders of logins, as made by an import, below a root group that has no
+    /// name in the vault.
     func writeGroups(_ context: BrowserContext, _ answer: inout BrowserAnswer) throws(BrowserError) {
         let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins() }
         let folders = Set(logins.map(\.folder)).filter { BrowserDoor.isName($0) }.sorted()
@@ -38,7 +38,8 @@ extension BrowserDoor {
         }
     }
 
-    /// A folder is there when a login is in it: the name is checked, and comes back with the next login.
+    /// Answers a request for a new group. A folder exists once a login is in it: the name is only checked, and comes
+    /// back with the next login.
     func writeNewGroup(
         _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
     ) throws(BrowserError) {
@@ -47,7 +48,7 @@ extension BrowserDoor {
         try answer.member("uuid", context.groupID(name))
     }
 
-    /// The folder of a login that is saved; nil: none.
+    /// Returns the folder of a login to be saved; `nil` if there is none.
     static func folder(_ name: String?, _ id: String?, _ context: BrowserContext) -> String? {
         guard let name, isName(name), id == context.groupID(name) else { return nil }
         return name

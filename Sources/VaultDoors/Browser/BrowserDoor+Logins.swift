@@ -5,10 +5,10 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension BrowserDoor {
-    /// A password that no form takes, in bytes.
+    /// The maximum length of a password, in bytes; no form takes a longer one.
     private static let longestPassword = 64 << 10
 
-    /// A login that goes to a page, and the place by which it is one for it.
+    /// A login that matches a page, and the place by which it matches.
     private struct Match {
         let login: SavedLogin
         let place: WebPlace
@@ -24,7 +24,7 @@ extension BrowserDoor {
         let found = try matches(page, context)
         guard !found.isEmpty else { throw .noLogins }
         let own = found.filter { $0.login.isOwn(of: association.id, on: page) }
-        // What it saved itself it need not ask for; for the rest a person is asked once.
+        // Logins that this association saved need no approval; for the rest the user is asked once.
         var given = own
         if own.count < found.count, try mayHave(page, found, association, context) { given = found }
         guard !given.isEmpty else { throw .denied }
@@ -36,14 +36,14 @@ extension BrowserDoor {
         return page
     }
 
-    /// Those of the page, first those of its very host.
+    /// Returns the logins that match the page, those of exactly its host first.
     private func matches(_ page: WebPage, _ context: BrowserContext) throws(BrowserError) -> [Match] {
         let logins = try BrowserDoor.stored { () throws(VaultError) in try context.store.logins() }
         let found = logins.compactMap { login -> Match? in
             let places = login.places(for: page, suffixes)
             return places.max { $0.host.labelCount < $1.host.labelCount }.map { Match(login: login, place: $0) }
         }
-        // The order of their creation stays among those of one host.
+        // Logins of the same host stay in the order of their creation.
         return found.enumerated().sorted { first, second in
             let (a, b) = (first.element.place.host.labelCount, second.element.place.host.labelCount)
             return a == b ? first.offset < second.offset : a > b
@@ -62,7 +62,7 @@ extension BrowserDoor {
         for login in logins {
             guard let password = try secret(of: login, field: nil) else { continue }
             let code = try login.item.fieldNames.contains(SavedLogin.codeField) ? code(of: login) : nil
-            // A character may take six in JSON.
+            // A character may take six bytes in JSON.
             let size = 6 * (login.account.utf8.count + login.name.utf8.count + login.folder.utf8.count + password.count)
             guard answer.count + size + 1024 < BrowserAnswer.limit else { continue }
             try answer.write { json throws(CryptoError) in
@@ -73,7 +73,7 @@ extension BrowserDoor {
                 try json.member("uuid", login.uuid)
                 try json.member("group", login.folder.isEmpty ? BrowserDoor.rootGroup : login.folder)
                 if let code { try json.member("totp", code) }
-                // Other fields are nobody's but those that name them.
+                // Other fields are disclosed only to requests that name them.
                 try json.member("stringFields", raw: "[]")
                 try json.end("}")
             }
@@ -86,7 +86,7 @@ extension BrowserDoor {
         }
     }
 
-    /// Nil: there is none, or it is none that a form takes.
+    /// Returns the secret of a login or of its field; `nil` if there is none, or a form cannot take it.
     private func secret(of login: SavedLogin, field: String?) throws(BrowserError) -> Secret? {
         do throws(VaultError) {
             guard let secret = try login.item.openedSecret(field: field),
@@ -95,7 +95,7 @@ extension BrowserDoor {
             else { return nil }
             return secret
         } catch {
-            // It has gone, or was changed, since it was found.
+            // The item was deleted or changed since it was found.
             guard error != .itemNotFound, error != .itemChanged else { return nil }
             return try BrowserDoor.stored { () throws(VaultError) in throw error }
         }
@@ -103,7 +103,7 @@ extension BrowserDoor {
 
     // MARK: Asking
 
-    /// Whether an association may have the logins of a page: as a person has answered, or answers now.
+    /// Returns whether an association may have the logins of a page: by the stored answer, or by asking the user now.
     private func mayHave(
         _ page: WebPage, _ found: [Match], _ association: BrowserAssociation, _ context: BrowserContext
     ) throws(BrowserError) -> Bool {
@@ -124,7 +124,7 @@ extension BrowserDoor {
             } catch { isDenied = true }
             return outcome
         }
-        // A yes that could not be kept counts for nothing: the vault was locked, or the association forgotten.
+        // A yes that could not be stored is not valid: the vault was locked, or the association deleted.
         return outcome == .done && !isDenied
     }
 
@@ -194,7 +194,7 @@ extension BrowserDoor {
             guard error == .duplicateItem else {
                 return try BrowserDoor.stored { () throws(VaultError) in throw error }
             }
-            // There is one already, which is changed as if the extension had named it.
+            // The login exists already, and is changed as if the extension had named it.
             var query = Query(key)
             query.attributes[.accessGroup] = .string("default")
             let found = try BrowserDoor.stored { () throws(VaultError) in
@@ -205,7 +205,8 @@ extension BrowserDoor {
         }
     }
 
-    /// Only a login of the page, and one that the association may have: what it could not read it does not change.
+    /// Changes a login only if it matches the page and the association may have it: no login is changed that the
+    /// association could not read.
     private func change(
         _ login: SavedLogin, _ page: WebPage, _ account: String, _ password: Secret,
         _ association: BrowserAssociation, _ context: BrowserContext
@@ -229,13 +230,13 @@ extension BrowserDoor {
         guard let uuid = request.message.text("uuid") else { throw .noUUID }
         let login = try BrowserDoor.stored { () throws(VaultError) in try context.store.login(uuid) }
         guard let login else { throw .noUUID }
-        // What it is made of is not even decrypted for an association that may not have it.
+        // The seed is not even decrypted for an association that may not have the login.
         guard association.mayHave(login, suffixes) else { throw .denied }
         guard let code = try code(of: login) else { throw .noUUID }
         try answer.member("totp", code)
     }
 
-    /// The password of now; nil: the login has none, or what it is made of is of no use.
+    /// Returns the current one-time password; `nil` if the login has no seed, or an invalid one.
     private func code(of login: SavedLogin) throws(BrowserError) -> String? {
         guard let seed = try secret(of: login, field: SavedLogin.codeField) else { return nil }
         return seed.withBytes { text in

@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Answers what an extension asks for. Threads may share it: each request waits for its person alone.
+/// Answers the requests of an extension. Threads may share a door: a request that waits for the user blocks no other.
 final class BrowserDoor: Sendable {
     let house: any BrowserHouse
     let random: any RandomSource
@@ -21,7 +21,7 @@ final class BrowserDoor: Sendable {
         (self.house, self.random, self.suffixes, self.now) = (house, random, suffixes, now)
     }
 
-    /// The message that goes back.
+    /// Returns the answer to a request, as the message to be sent.
     func answer(_ request: BrowserRequest) -> [UInt8] {
         do throws(BrowserError) {
             let content = try answerContent(request)
@@ -59,7 +59,7 @@ final class BrowserDoor: Sendable {
         return try answer.content()
     }
 
-    /// What the vault says, in the extension's words.
+    /// Runs an operation on the vault and converts its errors into the extension's.
     static func stored<R>(_ body: () throws(VaultError) -> R) throws(BrowserError) -> R {
         do throws(VaultError) { return try body() } catch {
             switch error {
@@ -84,7 +84,7 @@ final class BrowserDoor: Sendable {
         _ request: BrowserRequest, _ context: BrowserContext, _ answer: inout BrowserAnswer
     ) throws(BrowserError) {
         let message = request.message
-        // The key that the box is made with: what is passed on from another channel has another.
+        // The key must be the one of this channel: a message relayed from another channel has another key.
         guard let key = message.data("key"), request.channel.isClientKey(key) else { throw .notAssociated }
         let idKey = message.text("idKey") == nil ? key : message.data("idKey")
         guard let idKey, idKey.count == BoxKeyPair.publicKeyLength else { throw .notAssociated }
@@ -125,7 +125,7 @@ final class BrowserDoor: Sendable {
         }
     }
 
-    /// The association that the channel has shown, as it is now: it may have been forgotten since.
+    /// The current state of the association that the channel has shown; it may have been deleted since.
     private func association(
         of request: BrowserRequest, _ context: BrowserContext
     ) throws(BrowserError) -> BrowserAssociation {
@@ -143,7 +143,7 @@ final class BrowserDoor: Sendable {
         return found
     }
 
-    // MARK: What is made
+    // MARK: Generated passwords
 
     private static let passwordLength = 24
 
@@ -155,15 +155,15 @@ final class BrowserDoor: Sendable {
     }
 }
 
-/// The open vault that a request is answered from.
+/// The open vault from which a request is answered.
 struct BrowserContext {
     let store: any ItemStore
     let vaultID: [UInt8]
 
-    /// What the extension tells vaults apart by: always the same for one, and no more than that.
+    /// The identifier by which the extension distinguishes vaults: constant for each vault, and without other meaning.
     var hash: String { digest("vault.browser.hash", length: 32) }
 
-    /// The identifier of a group, made of its name.
+    /// Returns the identifier of a group, derived from its name.
     func groupID(_ name: String) -> String { digest("vault.browser.group " + name, length: 16) }
 
     private func digest(_ label: String, length: Int) -> String {

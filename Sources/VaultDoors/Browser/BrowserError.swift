@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an extension is told in the place of an answer, by KeePassXC's numbers.
+/// The errors that an extension receives instead of an answer, with KeePassXC's codes.
 enum BrowserError: Int, Error {
     case failed = 0
     case notOpen = 1
@@ -17,7 +17,7 @@ enum BrowserError: Int, Error {
     case noNewGroup = 17
     case noUUID = 18
 
-    /// The extension shows it.
+    /// The message that the extension shows.
     var text: String {
         switch self {
         case .failed: "The vault could not do that"

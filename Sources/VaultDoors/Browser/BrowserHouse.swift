@@ -4,27 +4,27 @@ package import VaultAgent
 internal import VaultCrypto
 internal import Synchronization
 
-/// What the browser's door has of the process that it is in.
+/// The services that the browser's door uses from its process.
 package protocol BrowserHouse: Sendable {
-    /// What the browser calls itself, for a person.
+    /// The name of the browser, for display.
     var browser: String { get }
 
-    /// The identifier of the vault, 16 bytes; nil: there is none.
+    /// The identifier of the vault, 16 bytes; `nil` if there is no vault.
     var vaultID: [UInt8]? { get }
 
-    /// The vault, if it is unlocked.
+    /// Returns the vault if it is unlocked.
     func openStore() -> (any ItemStore)?
 
-    /// Asks for the passphrase and unlocks. Waits for a person.
+    /// Asks the user for the passphrase and unlocks the vault. Blocks until the user answers.
     func unlock() -> PromptOutcome
 
     func lock()
 
-    /// Asks whether something may be done. Waits for a person.
+    /// Asks the user for a confirmation. Blocks until the user answers.
     func confirm(_ question: PromptQuestion) -> PromptOutcome
 }
 
-/// The agent's vault, for a browser that has started this process: rights are those of both.
+/// The agent's vault, for the browser that started this process: the rights are the intersection of both.
 package final class AgentBrowserHouse: BrowserHouse {
     private let house: any DoorHouse
     private let client: DoorClient
@@ -34,8 +34,8 @@ package final class AgentBrowserHouse: BrowserHouse {
 
     /// - Parameters:
     ///   - client: the browser.
-    ///   - vaultID: looks for the vault's identifier.
-    ///   - stop: ends what is being asked.
+    ///   - vaultID: returns the vault's identifier.
+    ///   - stop: cancels a pending question.
     package init(
         _ house: any DoorHouse, client: DoorClient, until stop: PromptStop,
         vaultID: @escaping @Sendable () -> [UInt8]?
@@ -52,7 +52,7 @@ package final class AgentBrowserHouse: BrowserHouse {
         return agent
     }
 
-    /// The agent, and what it says of itself now. Nil: none runs, or it lets the browser do nothing.
+    /// Returns the agent and its current status; `nil` if no agent runs, or the browser has no rights.
     package func agent() -> (agent: AgentClient, status: AgentStatus)? {
         if let agent = held.withLock({ $0 }), let status = try? agent.status() { return (agent, status) }
         let agent = try? house.agent(for: client)

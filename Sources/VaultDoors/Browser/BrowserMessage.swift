@@ -3,13 +3,13 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-/// An object of JSON that has come, in locked memory: Foundation's decoder would make a `String` of each password, and
-/// follows any depth.
+/// A received JSON object, in locked memory: Foundation's decoder would make a `String` of each password, and recurses
+/// to any depth.
 final class BrowserMessage: Sendable {
     private let bytes: Secret
     private let root: JSONNode
 
-    /// Nil for what is no UTF-8, or no object.
+    /// Fails for bytes that are not UTF-8, or not a JSON object.
     init?(_ bytes: Secret) {
         let root = bytes.withBytes { text -> JSONNode? in
             guard (try? UTF8Span(validating: text)) != nil else { return nil }
@@ -19,7 +19,7 @@ final class BrowserMessage: Sendable {
         (self.bytes, self.root) = (bytes, root)
     }
 
-    /// A string that is no secret; nil for what is none.
+    /// Returns a non-secret string; `nil` if the value is not a string.
     func text(_ key: String) -> String? { text(root[key]) }
 
     private func text(_ node: JSONNode?) -> String? {
@@ -27,7 +27,7 @@ final class BrowserMessage: Sendable {
         return bytes.withBytes { node.unescaped($0) }
     }
 
-    /// A string, as a secret.
+    /// Returns a string, as a secret.
     func secret(_ key: String) throws(CryptoError) -> Secret? {
         guard let node = root[key], node.isString else { return nil }
         var buffer = try SecretBuffer(capacity: node.range.count)
@@ -37,10 +37,10 @@ final class BrowserMessage: Sendable {
         return Secret(try buffer.take())
     }
 
-    /// What a string says in base64, which is no secret; nil for what is none.
+    /// Returns the decoded bytes of a non-secret base64 string; `nil` for any other value.
     func data(_ key: String) -> [UInt8]? { text(key).flatMap { Data(base64Encoded: $0) }.map { Array($0) } }
 
-    /// The strings of an array of objects; what is none is passed over.
+    /// Returns the named strings of each object of an array; skips elements that lack one.
     func texts(_ key: String, _ names: String...) -> [[String]] {
         (root[key]?.elements ?? []).compactMap { element in
             let texts = names.compactMap { text(element[$0]) }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 
-/// Questions to the person at a browser: one at a time, and none again for a while that was not answered.
+/// Asks the user at a browser one question at a time; a question that was not answered is not repeated for a while.
 final class BrowserQuestions: Sendable {
     private let turn = Mutex<[String: ContinuousClock.Instant]>([:])
 
-    /// After a question that was dismissed, or not answered.
+    /// The pause after a question that was dismissed or not answered.
     private static let rest = Duration.seconds(30)
 
-    /// Asks, unless that was just done in vain. Waits for its turn.
+    /// Asks, unless the same question recently went unanswered. Waits for earlier questions to end.
     ///
     /// - Parameters:
-    ///   - subject: what is asked, as it is compared.
-    ///   - isAnswered: looks whether another thread has got the answer meanwhile.
+    ///   - subject: the question's key for comparison.
+    ///   - isAnswered: returns the answer if another thread has got it meanwhile.
     func ask(
         _ subject: String, unless isAnswered: () -> PromptOutcome?, _ ask: () -> PromptOutcome
     ) -> PromptOutcome {
@@ -29,7 +29,7 @@ final class BrowserQuestions: Sendable {
 }
 
 extension BrowserQuestions {
-    /// A host in lines that no window cuts: its end says whose it is.
+    /// Splits a host into lines that no window truncates: the end of the name identifies its owner.
     static func lines(_ text: String) -> [String] {
         var lines: [String] = []
         var rest = Array(text)[...]

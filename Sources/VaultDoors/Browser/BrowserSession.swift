@@ -2,23 +2,23 @@
 internal import FoundationEssentials
 internal import VaultCrypto
 
-/// What an extension asks for, read and checked as far as that takes no vault.
+/// A request of an extension, parsed and checked as far as possible without a vault.
 struct BrowserRequest: Sendable {
     let action: BrowserAction
     let message: BrowserMessage
     let channel: BrowserChannel
-    /// Of the answer.
+    /// The nonce of the answer.
     let nonce: BoxNonce
-    /// Whether a person may be asked to unlock the vault.
+    /// Whether the user may be asked to unlock the vault.
     let triggersUnlock: Bool
     let requestID: String?
 }
 
-/// The messages of one extension, in the order in which they come.
+/// The messages of one extension, in the order of their arrival.
 struct BrowserSession {
     enum Step {
         case answer([UInt8])
-        /// It may have to wait for a person; others are answered meanwhile.
+        /// A request that may have to wait for the user; other requests are answered meanwhile.
         case request(BrowserRequest)
     }
 
@@ -27,7 +27,7 @@ struct BrowserSession {
 
     init(_ random: any RandomSource) { self.random = random }
 
-    /// - Parameter bytes: a message, as it came.
+    /// - Parameter bytes: a message, as received.
     mutating func take(_ bytes: [UInt8]) -> Step {
         guard !bytes.isEmpty else { return .answer(BrowserAnswer.failure(.emptyMessage, "")) }
         guard let secret = try? Secret(SecretBytes(copying: bytes.span)), let message = BrowserMessage(secret) else {
@@ -51,7 +51,7 @@ struct BrowserSession {
         } catch { return .answer(BrowserAnswer.failure(error, name, requestID: requestID)) }
     }
 
-    /// What was agreed on before counts for nothing any more.
+    /// Exchanges keys; the new channel replaces the previous one.
     private mutating func exchangeKeys(_ message: BrowserMessage) throws(BrowserError) -> [UInt8] {
         guard let key = message.data("publicKey"), let nonce = message.data("nonce").flatMap({ BoxNonce($0) }) else {
             throw .keyChangeFailed

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// Why a stream of frames cannot go on.
+/// The reason why a stream of frames ends with an error.
 package enum NativeFrameError: Error, Equatable {
-    /// A frame says that it is longer than frames can be.
+    /// The declared length of a frame exceeds the limit.
     case tooLong(UInt32)
     /// The stream ends within a frame.
     case truncated
-    /// The browser does not read, or has gone.
+    /// The browser does not read, or has exited.
     case unwritable
 }
 
-/// Native messaging as browsers speak it: a length of four bytes in the machine's order, and that much JSON.
+/// Native-messaging frames: a length of four bytes in native byte order, followed by that many bytes of JSON.
 struct NativeFrames {
-    /// The longest message of either side, in bytes. A browser takes no more, and sends no more to this host.
+    /// The maximum length of a message in either direction, in bytes. A browser accepts no longer one, and sends no
+    /// longer one to this host.
     static let limit = 1 << 20
 
     private var received: [UInt8] = []
@@ -21,11 +22,11 @@ struct NativeFrames {
 
     mutating func append(_ bytes: ArraySlice<UInt8>) { received += bytes }
 
-    /// The next message; nil: its end has yet to come.
+    /// Returns the next message; `nil` if it is incomplete.
     mutating func next() throws(NativeFrameError) -> [UInt8]? {
         let count = received.count - start
         guard count >= 4 else { return nil }
-        // What is read as little-endian is the machine's own number in that order.
+        // The integer is read as little-endian; `littleEndian` converts it to native byte order.
         let length = received.span.integer(at: start, as: UInt32.self).littleEndian
         guard length <= NativeFrames.limit else { throw .tooLong(length) }
         let end = start + 4 + Int(length)
@@ -39,12 +40,12 @@ struct NativeFrames {
         return message
     }
 
-    /// - Throws: `.truncated` when a message has begun.
+    /// - Throws: `.truncated` if a message is incomplete.
     func end() throws(NativeFrameError) {
         guard start == received.count else { throw .truncated }
     }
 
-    /// A message behind its length; nil for one that no browser would take.
+    /// Returns a message with its length in front; `nil` if the message is too long for a browser.
     static func frame(_ message: [UInt8]) -> [UInt8]? {
         guard message.count <= limit else { return nil }
         var frame: [UInt8] = []

@@ -5,12 +5,12 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// A native-messaging host for the extension KeePassXC-Browser, as a browser starts it: frames in, frames out.
+/// A native-messaging host for the extension KeePassXC-Browser, as started by a browser: reads and writes frames.
 package final class NativeHost: Sendable {
-    /// The name by which the extension calls it, which is the one of KeePassXC's host.
+    /// The name by which the extension calls the host, the same as that of KeePassXC's host.
     package static let name = "org.keepassxc.keepassxc_browser"
     package static let firefoxExtensions = ["keepassxc-browser@keepassxc.org"]
-    /// Of the Chrome Web Store, and of Edge's.
+    /// The identifiers in the Chrome Web Store and in Edge's store.
     package static let chromiumExtensions = [
         "oboonakemofpalcgghocfoadofidjkkk", "pdffhmdngciaglkoonimfcmckehcpafo",
     ]
@@ -18,16 +18,16 @@ package final class NativeHost: Sendable {
     private let door: BrowserDoor
     private let stream: NativeStream
     private let stop: PromptStop
-    /// One for each action: extensions up to 1.8 take an answer for that of the oldest request of its action.
+    /// A queue for each action: extensions up to 1.8 match an answer to the oldest pending request of its action.
     private let queues = Dictionary(
         uniqueKeysWithValues: BrowserAction.allCases.map {
             ($0, DispatchQueue(label: "vault.browser.\($0.rawValue)"))
         })
-    /// Requests that wait for a person, or for the vault, at once; the next wait in the pipe.
+    /// Limits the requests that wait for the user or the vault at once; further ones wait in the pipe.
     private let places = DispatchSemaphore(value: mostRequests)
     private static let mostRequests = 16
 
-    /// Whether a browser's arguments say that an extension calls that this host is for: Firefox gives the manifest's
+    /// Returns whether a browser's arguments name an extension that this host serves: Firefox passes the manifest's
     /// path and the extension, Chromium an origin, which other arguments may follow.
     package static func isMeant(for arguments: [String]) -> Bool {
         guard let first = arguments.first else { return false }
@@ -36,8 +36,8 @@ package final class NativeHost: Sendable {
     }
 
     /// - Parameters:
-    ///   - input: of frames; the other is where answers go.
-    ///   - stop: ends what is being asked.
+    ///   - input: the descriptor from which frames are read; `output` is the one to which answers are written.
+    ///   - stop: cancels a pending question.
     package init(_ house: any BrowserHouse, input: Int32, output: Int32, until stop: PromptStop) {
         door = BrowserDoor(house)
         stream = NativeStream(input: input, output: output)
@@ -65,7 +65,7 @@ package final class NativeHost: Sendable {
     private func perform(_ request: BrowserRequest) {
         places.wait()
         queues[request.action]?.async { [self] in
-            // A browser that does not listen any more has closed the other end as well.
+            // A browser that no longer reads has closed the other end as well.
             try? send(door.answer(request))
             places.signal()
         }
@@ -76,19 +76,19 @@ package final class NativeHost: Sendable {
         try stream.write(frame)
     }
 
-    /// A window that asks does not outlive the browser.
+    /// Cancels pending questions: a prompt does not outlive the browser.
     private func finish() {
         stop.stop()
         let deadline = DispatchTime.now() + 5
         var free = 0
         while free < NativeHost.mostRequests, places.wait(timeout: deadline) == .success { free += 1 }
-        // A semaphore does not go with less than it came with.
+        // A semaphore must not be released with a value lower than its initial one.
         for _ in 0..<free { places.signal() }
     }
 
     // MARK: Signals
 
-    /// Tells the extension when the vault is locked or unlocked after this, by any process.
+    /// Notifies the extension when the vault is locked or unlocked from now on, by any process.
     package func follow(_ house: AgentBrowserHouse) {
         let isUnlocked = house.openStore() != nil
         DispatchQueue(label: "vault.browser.watch").async { [self] in
@@ -98,7 +98,7 @@ package final class NativeHost: Sendable {
             while !stop.isStopped {
                 if let (agent, _) = house.agent() {
                     let changes = agent.changes(matching: nil, from: nil)
-                    // What happened before the watch began is not told by it.
+                    // The watch does not report changes made before it began.
                     state.note(house.openStore() != nil)
                     NativeHost.read(changes) { kind in
                         switch kind {
@@ -109,7 +109,7 @@ package final class NativeHost: Sendable {
                     }
                 }
                 state.note(house.openStore() != nil)
-                // An agent that is not there yet, or has never been unlocked, tells nothing: it is looked for.
+                // An agent that is not running yet, or was never unlocked, reports nothing: look again later.
                 guard !stop.waits(milliseconds: NativeHost.lookAgain) else { return }
             }
         }
@@ -117,7 +117,7 @@ package final class NativeHost: Sendable {
 
     private static let lookAgain: Int32 = 2000
 
-    /// Waits for changes until there are none any more.
+    /// Reads changes until the sequence ends.
     private static func read(_ changes: ChangeSequence, _ heard: @escaping @Sendable (ItemChange.Kind) -> Void) {
         let end = DispatchSemaphore(value: 0)
         Task {
@@ -128,7 +128,7 @@ package final class NativeHost: Sendable {
     }
 }
 
-/// Whether the vault is unlocked, as the extension was told last.
+/// The lock state that the extension was last notified of.
 private final class SignalledState: Sendable {
     private let last: Mutex<Bool>
     private let tell: @Sendable (Bool) -> Void

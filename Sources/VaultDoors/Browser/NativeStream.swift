@@ -5,7 +5,7 @@ internal import Synchronization
 /// The two pipes to the browser.
 final class NativeStream: Sendable {
     private let input: Int32
-    /// Threads write one whole frame after the other.
+    /// The descriptor for output. The lock makes threads write one whole frame after the other.
     private let output: Mutex<Int32>
 
     init(input: Int32, output: Int32) {
@@ -13,7 +13,7 @@ final class NativeStream: Sendable {
         self.output = Mutex(output)
     }
 
-    /// What has come, at least a byte; empty: the browser has closed its end.
+    /// Returns the bytes received, at least one; empty if the browser has closed its end.
     func read() -> ArraySlice<UInt8> {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -23,12 +23,12 @@ final class NativeStream: Sendable {
         }
     }
 
-    /// - Throws: `.unwritable` when the browser has gone.
+    /// - Throws: `.unwritable` if the browser has exited.
     func write(_ frame: [UInt8]) throws(NativeFrameError) {
         let isWritten = output.withLock { output in
             var written = 0
             while written < frame.count {
-                // The rest lies within the array.
+                // The remaining bytes lie within the array.
                 let count = unsafe frame.withUnsafeBytes { bytes in
                     unsafe Glibc.write(output, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
                 }

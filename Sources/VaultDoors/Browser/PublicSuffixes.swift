@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// The names under which strangers have names of their own, such as `co.uk` and `github.io`: a login for one of them is
-/// for no page below it.
+/// The names below which unrelated owners register names, such as `co.uk` and `github.io`: a login for one of them
+/// matches no page below it.
 struct PublicSuffixes: Sendable {
     private var rules: Set<String> = []
     private var exceptions: Set<String> = []
 
-    /// What counts without a list, below a country's own domain of two letters.
+    /// The second-level labels that count as suffixes without a list, below a two-letter country domain.
     private static let secondLevels: Set<String> = [
         "ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "govt", "gv", "ltd", "mil", "ne", "net", "nom", "or",
         "org", "plc", "sch",
     ]
 
-    /// - Parameter list: in the format of publicsuffix.org; empty: there is none.
+    /// - Parameter list: in the format of publicsuffix.org; empty if there is none.
     init(_ list: String = "") {
         for line in list.split(whereSeparator: \.isNewline) where !line.hasPrefix("//") {
             guard let rule = line.split(whereSeparator: \.isWhitespace).first else { continue }
@@ -34,7 +34,7 @@ struct PublicSuffixes: Sendable {
             String(validating: $0, as: UTF8.self)
         } ?? "")
 
-    /// - Parameter labels: of a host, the most general last.
+    /// - Parameter labels: the labels of a host, the top-level one last.
     func contains(_ labels: [String]) -> Bool {
         let name = labels.joined(separator: ".")
         if exceptions.contains(name) { return false }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names of hosts in characters beyond ASCII, as DNS and browsers write them (RFC 3492).
+/// Encodes host names with characters beyond ASCII, as DNS and browsers write them (RFC 3492).
 enum Punycode {
     private static let (base, least, most, skew, damp): (Int, Int, Int, Int, Int) = (36, 1, 26, 38, 700)
 
-    /// The label in ASCII, without `xn--`.
+    /// Returns the label in ASCII, without `xn--`.
     ///
     /// - Parameter label: at most 63 characters, so that no number overflows.
     static func encoded(_ label: [Unicode.Scalar]) -> String {
@@ -54,7 +54,7 @@ enum Punycode {
         return k + (base - least + 1) * delta / (delta + skew)
     }
 
-    /// a to z, then 0 to 9.
+    /// Returns the digit of a value: a to z for 0 to 25, then 0 to 9.
     private static func digit(_ value: Int) -> Character {
         Character(Unicode.Scalar(UInt8(truncatingIfNeeded: value < 26 ? value + 0x61 : value - 26 + 0x30)))
     }

@@ -4,7 +4,7 @@ internal import Vault
 
 /// An item that may be a login for pages: an internet password, or a generic one whose service is a host or a URL.
 struct SavedLogin: Sendable {
-    /// The association that has saved it.
+    /// The attribute with the identifier of the association that saved the login.
     static let ownerAttribute = "vault.browser"
     static let folderAttribute = "folder"
     static let codeField = "otp"
@@ -13,7 +13,7 @@ struct SavedLogin: Sendable {
     let record: ItemRecord
     let places: [WebPlace]
 
-    /// Nil: it is none.
+    /// Fails if the item is not a login.
     init?(_ item: Item) {
         guard let record = item.record, ServedItem.isServed(group: item[.accessGroup]?.text ?? "") else { return nil }
         let user = item.userAttributes
@@ -23,14 +23,14 @@ struct SavedLogin: Sendable {
         case .genericPassword:
             let service = item[.service]?.text ?? ""
             guard service != BrowserAssociation.service, service != CollectionRecord.service else { return nil }
-            // A word alone may be anything, and a host of two labels or more is what people call a page.
+            // A single word may mean anything; a host of two or more labels is likely a web page.
             if let place = WebPlace(service), place.scheme != nil || place.host.labelCount != 1 || place.host.isLoopback
             {
                 places.append(place)
             }
         default: return nil
         }
-        // What an import has kept of further URLs.
+        // Further URLs kept by an import.
         for (name, value) in user where name == "url" || name.hasPrefix("url.") {
             if let place = WebPlace(value), place.scheme != nil { places.append(place) }
         }
@@ -46,7 +46,7 @@ struct SavedLogin: Sendable {
         return WebPlace(scheme: name.isEmpty ? nil : ProtocolNames.name(name), host: host, port: port)
     }
 
-    /// People write an IPv6 address without its brackets where it stands alone.
+    /// Adds the brackets to an IPv6 address: users omit them where the address stands alone.
     private static func bracketed(_ server: String) -> String {
         server.contains(":") && !server.hasPrefix("[") ? "[\(server)]" : server
     }
@@ -60,17 +60,17 @@ struct SavedLogin: Sendable {
 
     var folder: String { item.userAttributes[SavedLogin.folderAttribute] ?? "" }
 
-    /// 32 hexadecimal digits, as KeePassXC writes them.
+    /// The identifier as 32 hexadecimal digits, as KeePassXC writes it.
     var uuid: String { SavedLogin.hexadecimal(record.id) }
 
     static func hexadecimal(_ id: UUID) -> String { id.uuidString.lowercased().replacing("-", with: "") }
 
-    /// The places for which it is a login of the page.
+    /// Returns the places by which the login matches the page.
     func places(for page: WebPage, _ suffixes: PublicSuffixes) -> [WebPlace] {
         places.filter { page.matches($0, suffixes) }
     }
 
-    /// Whether an association saved it for just this host.
+    /// Returns whether an association saved the login for exactly this host.
     func isOwn(of association: String, on page: WebPage) -> Bool {
         item.userAttributes[SavedLogin.ownerAttribute] == association
             && places.contains { $0.host == page.host && page.matches($0, PublicSuffixes()) }
@@ -78,7 +78,7 @@ struct SavedLogin: Sendable {
 }
 
 extension ItemStore {
-    /// The logins among the items.
+    /// Returns the logins among the items.
     func logins() throws(VaultError) -> [SavedLogin] {
         var found: [SavedLogin] = []
         for itemClass in [ItemClass.internetPassword, .genericPassword] {
@@ -89,7 +89,8 @@ extension ItemStore {
         return found
     }
 
-    /// The login with a UUID, as an extension says it. Nil: no text of one, or none is there.
+    /// Returns the login with a UUID in the extension's format; `nil` if the text is invalid, or there is no such
+    /// login.
     func login(_ uuid: String) throws(VaultError) -> SavedLogin? {
         guard let id = UUID(hexadecimal: uuid) else { return nil }
         for itemClass in [ItemClass.internetPassword, .genericPassword] {

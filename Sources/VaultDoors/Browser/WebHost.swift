@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A host as it stands in a URL: a name, or an address, which no other is below. Two that browsers take for the same
-/// are equal.
+/// The host of a URL: a name, or an address, below which there are no other hosts. Two spellings that browsers treat as
+/// the same host are equal.
 struct WebHost: Hashable, Sendable {
-    /// In ASCII and lower case; an IPv6 address in brackets, its eight groups without leading zeros.
+    /// The host in ASCII and lower case; an IPv6 address in brackets, its eight groups without leading zeros.
     let text: String
-    /// Of a name, the most general last; none of an address.
+    /// The labels of a name, the top-level one last; empty for an address.
     private let labels: [String]
 
-    /// The longest that is taken, in bytes: DNS has 253, and an attribute's name a word before it.
+    /// The maximum length, in bytes: DNS allows 253, and the name of an attribute has a prefix in front of the host.
     static let longest = 240
 
-    /// Nil for what no browser would ask a server by: an empty label, a blank, a number that is no address.
+    /// Fails for a text that no browser would resolve: an empty label, a blank, a number that is not an address.
     init?(_ text: some StringProtocol) {
         if text.hasPrefix("[") {
             guard text.hasSuffix("]"), let groups = WebHost.groups(text.dropFirst().dropLast()) else { return nil }
@@ -19,13 +19,13 @@ struct WebHost: Hashable, Sendable {
             labels = []
             return
         }
-        // More would be no name, however it is written.
+        // A longer text cannot be a name, in any spelling.
         guard text.utf8.count <= 1024 else { return nil }
         var parts = text.lowercased().unicodeScalars.split(omittingEmptySubsequences: false) { scalar in
-            // IDNA's other full stops.
+            // The other full stops of IDNA.
             [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"].contains(scalar)
         }
-        // The name of the root, which may be said.
+        // The trailing dot of the DNS root is allowed.
         if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
         var labels: [String] = []
         for part in parts {
@@ -42,8 +42,8 @@ struct WebHost: Hashable, Sendable {
         }
     }
 
-    /// Whether the host is the other one or below it. Below an address there is nothing, nor below a name of one label
-    /// or a suffix under which strangers have names.
+    /// Returns whether the host is the other one or below it. No host is below an address, a name of one label, or a
+    /// public suffix.
     func isAtOrBelow(_ other: WebHost, _ suffixes: PublicSuffixes) -> Bool {
         guard self != other else { return true }
         return other.labels.count >= 2 && labels.count > other.labels.count
@@ -54,14 +54,14 @@ struct WebHost: Hashable, Sendable {
 
     var labelCount: Int { labels.count }
 
-    /// Whether it is this machine, which no network is between.
+    /// Whether the host is this machine, reached without a network.
     var isLoopback: Bool {
         labels.last == "localhost" || isAddress && (text.hasPrefix("127.") || text == "[0:0:0:0:0:0:0:1]")
     }
 
     // MARK: Names
 
-    /// In ASCII.
+    /// Returns a label in ASCII; `nil` if it is invalid.
     private static func label(_ scalars: [Unicode.Scalar]) -> String? {
         guard (1...63).contains(scalars.count), scalars.allSatisfy(isOfLabel) else { return nil }
         let isASCII = scalars.allSatisfy(\.isASCII)
@@ -83,7 +83,7 @@ struct WebHost: Hashable, Sendable {
 
     // MARK: Addresses
 
-    /// As the URL standard decides that a host is an IPv4 address, or none at all.
+    /// Returns whether the URL standard treats a host that ends in this label as an IPv4 address, valid or not.
     private static func isNumber(_ label: String) -> Bool {
         label.utf8.allSatisfy { (0x30...0x39).contains($0) }
             || label.hasPrefix("0x")
@@ -92,7 +92,8 @@ struct WebHost: Hashable, Sendable {
 
     private static func isByte(_ label: String) -> Bool { UInt8(label).map { String($0) == label } ?? false }
 
-    /// The eight groups of an IPv6 address without a zone; one that ends as IPv4 browsers write in groups.
+    /// Returns the eight groups of an IPv6 address without a zone. An address that ends in dotted IPv4 notation is not
+    /// accepted: browsers write it in groups.
     private static func groups(_ text: some StringProtocol) -> [UInt16]? {
         guard (2...39).contains(text.utf8.count) else { return nil }
         let sides = String(text).split(separator: "::", omittingEmptySubsequences: false)

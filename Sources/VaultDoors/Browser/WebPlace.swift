@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 
-/// What of a URL (RFC 3986, as browsers read it) says who is asked: a scheme, a host and a port.
+/// The parts of a URL (RFC 3986, as browsers read it) that identify the server: a scheme, a host and a port.
 struct WebPlace: Hashable, Sendable {
-    /// In lower case; nil: the text has none.
+    /// The scheme in lower case; `nil` if the text has none.
     let scheme: String?
     let host: WebHost
-    /// Nil: that of the scheme.
+    /// The port; `nil` for the default one of the scheme.
     let port: Int?
 
     static let ports = ["http": 80, "https": 443]
 
     init(scheme: String?, host: WebHost, port: Int?) { (self.scheme, self.host, self.port) = (scheme, host, port) }
 
-    /// Nil for what names no host.
+    /// Fails for a text that does not name a host.
     init?(_ text: String) {
-        // By bytes: a character may be a slash with a mark on it. What follows the host says nothing.
+        // Split by bytes: a `Character` may be a slash with a combining mark. The part after the host is irrelevant.
         var rest = Array(text.utf8.prefix(4096))[...]
         if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
             guard let scheme = WebPlace.scheme(rest[..<colon]) else { return nil }
@@ -24,11 +24,11 @@ struct WebPlace: Hashable, Sendable {
         } else {
             scheme = nil
         }
-        // A backslash is a slash to browsers.
+        // Browsers treat a backslash as a slash.
         let authority = rest.prefix { !"/?#\\".utf8.contains($0) }
         var place = authority
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-            // Without a scheme it is an address of mail.
+            // Without a scheme, the text is a mail address.
             guard scheme != nil else { return nil }
             place = authority[(at + 1)...]
         }
@@ -58,14 +58,14 @@ struct WebPlace: Hashable, Sendable {
     }
 }
 
-/// A page that wants a login.
+/// A page that requests a login.
 struct WebPage: Hashable, Sendable {
     /// `http` or `https`.
     let scheme: String
     let host: WebHost
     let port: Int
 
-    /// Nil for what is neither http nor https, or names no host.
+    /// Fails for a URL that is neither http nor https, or names no host.
     init?(_ url: String) {
         guard let place = WebPlace(url), let scheme = place.scheme, let usual = WebPlace.ports[scheme] else {
             return nil
@@ -73,14 +73,14 @@ struct WebPage: Hashable, Sendable {
         (self.scheme, host, port) = (scheme, place.host, place.port ?? usual)
     }
 
-    /// Nil: that of the scheme.
+    /// The port; `nil` if it is the default one of the scheme.
     var unusualPort: Int? { port == WebPlace.ports[scheme] ? nil : port }
 
-    /// Without path and user.
+    /// The URL without path and user.
     var text: String { "\(scheme)://\(host.text)\(unusualPort.map { ":\($0)" } ?? "")" }
 
-    /// Whether a login of a place is for the page. One that names no scheme is for https, and for this machine's own
-    /// pages: an attacker on the way answers for any host over http.
+    /// Returns whether a login of a place matches the page. A place without a scheme matches https, and pages of this
+    /// machine: over http, an attacker on the network can impersonate any host.
     func matches(_ place: WebPlace, _ suffixes: PublicSuffixes) -> Bool {
         guard place.scheme.map({ $0 == scheme }) ?? (scheme == "https" || host.isLoopback) else { return false }
         guard place.port.map({ $0 == port }) ?? true else { return false }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which credential a unit of systemd's wants: it says so by the name that its socket is bound to, of which systemd
-/// writes `\0 RANDOM /unit/ UNIT / ID` (systemd.exec(5), LoadCredential=).
+/// The credential that a unit of systemd requests. systemd binds its socket to a name that says so: `\0 RANDOM /unit/
+/// UNIT / ID` (systemd.exec(5), LoadCredential=).
 struct CredentialRequest: Equatable {
     let unit: String
     let id: String
@@ -14,7 +14,7 @@ struct CredentialRequest: Equatable {
         "automount", "device", "mount", "path", "scope", "service", "slice", "socket", "swap", "target", "timer",
     ]
 
-    /// Nil: no systemd binds such a name.
+    /// Fails for a name that systemd would not bind.
     init?(_ name: [UInt8]) {
         guard name.first == 0, let text = String(validating: name.dropFirst(), as: UTF8.self) else { return nil }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -24,12 +24,12 @@ struct CredentialRequest: Equatable {
         (unit, id) = (parts[2], parts[3])
     }
 
-    /// A number of 64 bits, hexadecimal, without zeros before it.
+    /// Returns whether a text is a 64-bit number in hexadecimal, without leading zeros.
     private static func isRandom(_ text: String) -> Bool {
         (1...16).contains(text.utf8.count) && text.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 
-    /// As systemd takes the name of a unit (systemd.unit(5)).
+    /// Returns whether systemd accepts a name of a unit (systemd.unit(5)).
     private static func isUnit(_ text: String) -> Bool {
         guard text.utf8.count <= 255, let dot = text.utf8.lastIndex(of: UInt8(ascii: ".")), dot > text.startIndex,
             suffixes.contains(String(text[text.index(after: dot)...]))
@@ -37,7 +37,7 @@ struct CredentialRequest: Equatable {
         return text.utf8.allSatisfy { isLetterOrDigit($0) || ":-_.\\@".utf8.contains($0) }
     }
 
-    /// A name of a file, as systemd takes it for a credential.
+    /// Returns whether systemd accepts a file name as the ID of a credential.
     private static func isID(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 255 && text != "." && text != ".."
             && text.utf8.allSatisfy { (0x20..<0x7f).contains($0) && $0 != UInt8(ascii: ":") }
@@ -48,7 +48,7 @@ struct CredentialRequest: Equatable {
             || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
-    /// The services of the items that may be meant, the first that has one before the others.
+    /// The services of the candidate items, in order of preference.
     var services: [String] {
         var services = [unit]
         // The template of an instance.

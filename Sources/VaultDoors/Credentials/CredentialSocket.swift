@@ -6,22 +6,22 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// Where systemd gets the credentials of units: a socket that `LoadCredential=ID:SOCKET` names.
+/// A socket named by `LoadCredential=ID:SOCKET`, from which systemd gets the credentials of units.
 package final class CredentialSocket {
     private let source: any DispatchSourceRead
 
-    /// What systemd takes ends before this, in bytes.
+    /// The size from which systemd rejects a credential, in bytes.
     private static let limit = 1 << 20
-    /// The most that are answered at once.
+    /// The maximum number of clients served at once.
     private static let mostClients = 64
-    /// For one that does not read, in seconds: the unit waits as well.
+    /// The timeout for a client that does not read, in seconds: the unit waits as well.
     private static let patience = 5
 
-    /// Listens.
+    /// Listens on a descriptor.
     ///
     /// - Parameters:
-    ///   - descriptor: bound. It is closed with the value.
-    ///   - report: hears what was refused, and why, for the journal.
+    ///   - descriptor: a bound socket. The value takes ownership and closes it.
+    ///   - report: receives each refusal and its reason, for the journal.
     package init?(_ descriptor: Int32, house: any DoorHouse, report: @escaping @Sendable (String) -> Void) {
         guard listen(descriptor, SOMAXCONN) == 0 else {
             close(descriptor)
@@ -32,7 +32,7 @@ package final class CredentialSocket {
         source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler {
             let accepted = clinux_accept(descriptor, CredentialSocket.patience)
-            // Without a descriptor for it a client stays, and would be told of again at once.
+            // Without a free descriptor the client stays in the backlog, and the source would fire again at once.
             guard accepted >= 0 else {
                 if [EMFILE, ENFILE].contains(Int32(-accepted)) { usleep(20_000) }
                 return
@@ -55,12 +55,13 @@ package final class CredentialSocket {
         do throws(CredentialRefusal) {
             let secret = try secret(for: client, house)
             secret.withBytes { bytes in
-                // They are there as long as the call takes.
+                // The bytes are valid for the duration of the call.
                 _ = unsafe bytes.withUnsafeBytes { unsafe clinux_send(client, $0.baseAddress, $0.count, 0) }
             }
         } catch {
             report(error.text)
-            // To close without a byte would start the unit with an empty credential; so much is refused by systemd.
+            // Closing without a byte would start the unit with an empty credential; systemd refuses a credential of
+            // this size.
             let zeros = [UInt8](repeating: 0, count: limit + 1)
             _ = unsafe clinux_send(client, zeros, zeros.count, 0)
         }
@@ -96,11 +97,11 @@ package final class CredentialSocket {
         return .failure(.absent)
     }
 
-    /// Every process may bind the name that systemd does. What root says is believed. A process of the own user gets
-    /// what the agent would give it: of the user's manager that is the one which becomes the unit's, and in the unit's
-    /// control group by then.
+    /// Reads the request from the name of the client's socket. Every process may bind the name that systemd binds. A
+    /// process of root is trusted. A process of the own user gets what the agent would give it: a process of the user's
+    /// manager is the one that becomes the unit's, and is already in the unit's control group.
     ///
-    /// - Returns: also for whom the agent is to be asked; nil: for this process.
+    /// - Returns: the request, and the client on whose behalf the agent is asked; `nil` for this process.
     private static func request(of client: Int32) throws(CredentialRefusal) -> (CredentialRequest, DoorClient?) {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(client, &process, &user) == 0, user == 0 || user == geteuid() else {
@@ -117,7 +118,7 @@ package final class CredentialSocket {
     }
 }
 
-/// Why a unit does not get its credential.
+/// The reason why a unit does not get its credential.
 private struct CredentialRefusal: Error {
     enum Reason: Error {
         case notSystemd, noAgent, locked, absent, empty, tooLong, notAllowed
@@ -129,7 +130,7 @@ private struct CredentialRefusal: Error {
 
     init(_ request: CredentialRequest?, _ reason: Reason) { (self.request, self.reason) = (request, reason) }
 
-    /// For the journal: names of systemd's own, in which nothing is that a terminal obeys.
+    /// The text for the journal: made of systemd's own names, in which a terminal finds no control characters.
     var text: String {
         let what = request.map { "the credential \($0.id) of \($0.unit)" } ?? "a credential"
         return "\(what) is refused: \(why)"

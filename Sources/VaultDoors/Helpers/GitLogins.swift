@@ -3,27 +3,27 @@ internal import FoundationEssentials
 package import Vault
 internal import VaultCrypto
 
-/// The internet passwords of a store, as git asks for them.
+/// The internet passwords of a store, in the form in which git requests them.
 package struct GitLogins {
     private let store: any ItemStore
     /// In seconds since 1970.
     private let now: Int64
 
-    /// Names of user attributes, and of a field.
+    /// The names of user attributes, and of a field.
     private enum Names {
         static let authenticationType = "git.authtype"
         static let expiry = "git.password-expiry-utc"
         static let refreshToken = "git.oauth-refresh-token"
     }
 
-    /// What a state begins with that this helper has said.
+    /// The prefix of a state that this helper has sent.
     private static let state = "vault:"
 
     package init(_ store: any ItemStore, now: Int64) { (self.store, self.now) = (store, now) }
 
     // MARK: get
 
-    /// The answer to a question. Nil: there is none.
+    /// Returns the answer to a request; `nil` if there is none.
     package func answer(to record: GitRecord) throws(VaultError) -> GitRecord? {
         guard let place = GitPlace(record) else { return nil }
         let canTakeTypes = record.capabilities.contains("authtype")
@@ -58,9 +58,9 @@ package struct GitLogins {
 
     // MARK: store
 
-    /// Keeps what git says was accepted.
+    /// Stores a credential that git reports as accepted.
     ///
-    /// - Returns: false when there was nothing to be kept.
+    /// - Returns: `false` if there was nothing to store.
     @discardableResult
     package func keep(_ record: GitRecord) throws(VaultError) -> Bool {
         guard let place = GitPlace(record), !record.isEphemeral, record.isSayable else { return false }
@@ -73,7 +73,7 @@ package struct GitLogins {
             ($0.userAttributes[Names.authenticationType] == nil) == (type == nil)
         }
         let expiry = record.expiry.map(String.init)
-        // git says it after each use: what is there is left alone, and so is what is not git's.
+        // git reports after each use: an unchanged credential is left alone, and so is an item that is not git's.
         for item in known where try isSame(item, secret, type, expiry, record.refreshToken) { return true }
         guard let own = known.first(where: GitPlace.isOwn), let found = own.record else {
             var attributes: [String: String] = [:]
@@ -112,10 +112,10 @@ package struct GitLogins {
 
     // MARK: erase
 
-    /// Deletes what git says was refused, and nothing that has been changed since git had it. A login that something
-    /// else has stored, such as a browser, may be good for what that wants.
+    /// Deletes a credential that git reports as refused, unless it was changed since git got it. A login stored by
+    /// another program, such as a browser, may still be valid for that program.
     ///
-    /// - Returns: how many items, 0 or more.
+    /// - Returns: the number of deleted items.
     @discardableResult
     package func erase(_ record: GitRecord) throws(VaultError) -> Int {
         guard let place = GitPlace(record) else { return 0 }
@@ -139,9 +139,9 @@ package struct GitLogins {
 
     // MARK: Finding
 
-    /// The items of a place, those that fit best and the newest first.
+    /// Returns the items of a place, the best matches first, and among those the newest.
     ///
-    /// - Parameter isExact: whether a place without a path is not one with any.
+    /// - Parameter isExact: whether a place without a path matches only items without a path.
     private func items(at place: GitPlace, user: String?, isExact: Bool) throws(VaultError) -> [Item] {
         let query = Query(.internetPassword, account: user, server: place.server)
         let fits = try store.allMatching(query).compactMap { item in
@@ -156,17 +156,17 @@ package struct GitLogins {
     private func expiry(of item: Item) -> Int64? { item.userAttributes[Names.expiry].flatMap { Int64($0) } }
 }
 
-/// Where a credential is for: never another host, nor the same by another protocol or port.
+/// The server that a credential is for. Another host never matches, nor the same host with another protocol or port.
 struct GitPlace {
     private let protocolName: String
     let server: String
-    /// Nil: the protocol's own.
+    /// The port; `nil` for the default one of the protocol.
     private let port: Int?
     private let path: String?
 
     private static let ports = ["http": 80, "https": 443, "ftp": 21, "ftps": 990]
 
-    /// Nil: it is for no place that a credential could be kept for.
+    /// Fails if the record names no place for which a credential could be stored.
     init?(_ record: GitRecord) {
         protocolName = record.protocolName.lowercased()
         path = record.path.flatMap { $0.isEmpty ? nil : $0 }
@@ -175,18 +175,18 @@ struct GitPlace {
         }
         guard !protocolName.isEmpty, isName else { return nil }
         guard let (host, port) = GitPlace.parts(of: record.host.lowercased()) else { return nil }
-        // The passphrase of a certificate is a file's, on no host.
+        // The passphrase of a certificate belongs to a file, without a host.
         guard !host.isEmpty || protocolName == "cert" && path != nil else { return nil }
         server = host
         self.port = port == GitPlace.ports[protocolName] ? nil : port
     }
 
-    /// Nil: it is no host, or its port is no number.
+    /// Splits a host into name and port; `nil` if the host is malformed, or its port is not a number.
     private static func parts(of host: String) -> (String, Int?)? {
         let bytes = host.utf8
         let isOne = bytes.allSatisfy { $0 > 0x20 && $0 != 0x7f && !"/\\@?#".utf8.contains($0) }
         guard isOne, bytes.count <= 1024 else { return nil }
-        // A colon between brackets is the address's own (RFC 3986, 3.2.2).
+        // A colon between brackets is part of the address (RFC 3986, 3.2.2).
         let end = bytes.lastIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) } ?? bytes.startIndex
         guard let colon = bytes[end...].firstIndex(of: UInt8(ascii: ":")) else { return (host, nil) }
         let digits = bytes[bytes.index(after: colon)...]
@@ -201,22 +201,23 @@ struct GitPlace {
             + (path.map { "/" + GitPlace.withoutSlash($0) } ?? "")
     }
 
-    /// By which git's own items are known, and have a key that no other login of the place has.
+    /// The security domain that marks git's own items, so that their key differs from that of any other login of the
+    /// place.
     private static let domain = "git"
 
     static func isOwn(_ item: Item) -> Bool { item[.securityDomain]?.text == domain }
 
-    /// - Parameter type: of a credential that is no password.
+    /// - Parameter type: the authentication type of a credential that is not a password.
     func key(_ user: String, _ type: String?) -> ItemKey {
         .internetPassword(
             server: server, account: user, protocol: ProtocolNames.code(protocolName), port: port, path: path,
             securityDomain: GitPlace.domain, authenticationType: type)
     }
 
-    /// How well an item is for this place, the better the larger. Nil: it is for another.
+    /// Returns how well an item matches this place, larger being better; `nil` if the item is for another place.
     func fit(_ item: Item, isExact: Bool) -> Int? {
         let name = item[.protocolName]?.text.flatMap { $0.isEmpty ? nil : ProtocolNames.name($0).lowercased() }
-        // One that says nothing of a protocol is not sent in clear.
+        // An item without a protocol is only sent over https, never in clear text.
         guard name == protocolName || name == nil && protocolName == "https" else { return nil }
         var port: Int?
         if case .number(let number) = item[.port], number != 0 { port = Int(number) }
@@ -226,14 +227,14 @@ struct GitPlace {
         return (GitPlace.isOwn(item) ? 4 : 0) + (name == nil ? 0 : 2) + (isSame ? 1 : 0)
     }
 
-    /// git leaves out the slash that the path of a URL begins with.
+    /// Removes the leading slash of a URL's path, as git does.
     private static func withoutSlash(_ path: String) -> String {
         path.hasPrefix("/") ? String(path.dropFirst()) : path
     }
 }
 
 extension GitRecord {
-    /// Whether each part of it can be said in a line.
+    /// Whether each text fits into a line of the protocol.
     fileprivate var isSayable: Bool {
         let texts = [user, authenticationType].compactMap { $0 }
         return texts.allSatisfy { GitRecord.isLine(Array($0.utf8).span) }

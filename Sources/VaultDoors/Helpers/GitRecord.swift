@@ -2,33 +2,32 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// What git says to a credential helper, and a helper to git: lines `key=value` up to a blank one or the end
-/// (git-credential(1)).
+/// A message between git and a credential helper: lines `key=value` up to a blank one or the end (git-credential(1)).
 package struct GitRecord: Sendable {
-    /// Why there is nothing to be done with what came.
+    /// The reason why a received record is unusable.
     package enum Flaw: Error, Equatable {
         case tooLong, zeroByte, cutLine, noEquals, notText, noMemory
     }
 
     package var protocolName = ""
-    /// With the port, if one was named; empty: none came.
+    /// The host, with the port if one was given; empty if absent.
     package var host = ""
     package var path: String?
     package var user: String?
     package var password: Secret?
-    /// The scheme that `credential` is for, such as Bearer (RFC 9110, 11.1).
+    /// The scheme of `credential`, such as Bearer (RFC 9110, 11.1).
     package var authenticationType: String?
     package var credential: Secret?
-    /// Whether the credential is good for this once, and not to be kept.
+    /// Whether the credential is valid only once, and must not be stored.
     package var isEphemeral = false
-    /// In seconds since 1970.
+    /// The expiry time, in seconds since 1970.
     package var expiry: Int64?
     package var refreshToken: Secret?
     package var capabilities: [String] = []
-    /// What helpers said of the credential when they gave it.
+    /// The states that helpers sent with the credential.
     package var states: [String] = []
 
-    /// The most bytes that are read: git sends what a server says in its headers as well.
+    /// The maximum length that is read, in bytes: git also forwards the headers of a server.
     package static let limit = 1 << 20
 
     package init() {}
@@ -65,12 +64,12 @@ package struct GitRecord: Sendable {
         case "password_expiry_utc": expiry = Int64(try GitRecord.text(bytes, value))
         case "capability[]": GitRecord.extend(&capabilities, try GitRecord.text(bytes, value))
         case "state[]": GitRecord.extend(&states, try GitRecord.text(bytes, value))
-        // A later git says more.
+        // Later versions of git send further keys.
         default: break
         }
     }
 
-    /// An empty value takes back what came before it.
+    /// Appends a value to a list; an empty value clears the list.
     private static func extend(_ list: inout [String], _ value: String) {
         if value.isEmpty { list = [] } else { list.append(value) }
     }
@@ -90,10 +89,10 @@ package struct GitRecord: Sendable {
         range.first { bytes[$0] == byte }
     }
 
-    /// The answer of a helper, in locked memory.
+    /// Serialises the record as a helper's answer, in locked memory.
     package func text() throws(CryptoError) -> SecretBytes {
         var buffer = try SecretBuffer()
-        // Before what it is about.
+        // Capabilities precede the values that depend on them.
         for capability in capabilities { try GitRecord.add("capability[]", capability, to: &buffer) }
         try GitRecord.add("username", user, to: &buffer)
         try GitRecord.add("password", password, to: &buffer)

@@ -3,19 +3,19 @@ internal import Vault
 internal import VaultBus
 internal import VaultCrypto
 
-/// The Secret portal's backend (org.freedesktop.impl.portal.Secret): each sandboxed application has 64 random bytes
-/// here, with which it encrypts what it keeps itself. The item is as gnome-keyring made it, so that what was imported
-/// from there is found.
+/// The backend of the Secret portal (org.freedesktop.impl.portal.Secret): each sandboxed application has 64 random
+/// bytes, with which it encrypts its own data. The item has the format of gnome-keyring, so that items imported from
+/// there are found.
 enum Portal {
     static let path = "/org/freedesktop/portal/desktop"
     static let interface = "org.freedesktop.impl.portal.Secret"
     static let attribute = "app_id"
     static let secretLength = 64
 
-    /// What the portal hears.
+    /// The response codes of the portal.
     enum Response: UInt32 {
         case success = 0
-        /// The person did not want to.
+        /// The user declined.
         case cancelled
         case failed
     }
@@ -39,7 +39,7 @@ enum Portal {
 
 extension SecretService {
     func answerPortal(_ message: BusMessage, _ client: ServiceClient) throws(ServiceRefusal) {
-        // A sandbox speaks to the portal, which says truly which application it is.
+        // Sandboxed applications call the portal itself, which reliably reports which application it is.
         guard !client.isSandboxed else { throw .denied }
         switch (message.interface, message.member, message.signature) {
         case ("org.freedesktop.DBus.Introspectable", "Introspect", ""):
@@ -56,7 +56,7 @@ extension SecretService {
             guard (1...255).contains(application.utf8.count), let sink else {
                 throw .invalid("an application's identifier has 1 to 255 bytes")
             }
-            // Each keeps its pipe.
+            // Each pending call keeps its pipe open.
             try checkWaiting(client)
             underWay += 1
             Task {
@@ -71,7 +71,7 @@ extension SecretService {
         }
     }
 
-    /// Writes an application's secret. Never an empty one: the application would encrypt with that.
+    /// Writes an application's secret. The secret is never empty: the application would encrypt with an empty key.
     private func hand(_ application: String, _ sink: SecretSink, _ client: ServiceClient) async -> Portal.Response {
         do throws(ServiceRefusal) {
             do throws(ServiceRefusal) { _ = try await unlockedView(for: client) } catch {
@@ -111,7 +111,7 @@ extension SecretService {
                         ], userAttributes: attributes.values, secret: secret))
                 return secret
             } catch {
-                // Two asked at once: the other's is the secret.
+                // Two concurrent calls: the item of the other one is the secret.
                 guard error == .duplicateItem else { throw await refusal(error, view) }
             }
         }

@@ -3,14 +3,14 @@ internal import CLinux
 internal import Glibc
 internal import VaultCrypto
 
-/// A pipe into which a secret goes.
+/// A pipe to which a secret is written.
 final class SecretSink: Sendable {
     private let descriptor: Int32
 
-    /// How long the one who reads may keep this process waiting, in milliseconds.
+    /// How long a reader may block this process, in milliseconds.
     private static let patience: Int32 = 5000
 
-    /// - Parameter descriptor: of a message, with which it goes; this has one of its own.
+    /// - Parameter descriptor: belongs to a message and is closed with it; the value keeps a duplicate.
     init?(_ descriptor: Int32) {
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
         guard own >= 0 else { return nil }
@@ -19,15 +19,15 @@ final class SecretSink: Sendable {
 
     deinit { close(descriptor) }
 
-    /// - Parameter secret: of no more bytes than a pipe takes at once.
-    /// - Returns: whether all of it was written.
+    /// - Parameter secret: of no more bytes than a pipe accepts at once.
+    /// - Returns: `true` if all of it was written.
     func write(_ secret: Secret) -> Bool {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         guard unsafe poll(&waiting, 1, SecretSink.patience) == 1, waiting.revents & Int16(POLLERR) == 0 else {
             return false
         }
         return secret.withBytes { bytes in
-            // The bytes are as many as the span says.
+            // The count is that of the span.
             unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(descriptor, $0.baseAddress, $0.count) } == 0
         }
     }

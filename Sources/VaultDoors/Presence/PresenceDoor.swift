@@ -5,7 +5,8 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// Asks people for the vault's passphrase when the agent wants it: an item demands that a person allows it to be read.
+/// Asks the user for the vault's passphrase on behalf of the agent, when an item requires the user's consent to be
+/// read.
 package final class PresenceDoor: Sendable {
     private struct State {
         var call: AgentCall?
@@ -19,11 +20,11 @@ package final class PresenceDoor: Sendable {
     private let patience: Duration
     private let begins: @Sendable () -> Void
 
-    /// Offers to ask, as long as there is an agent and a place where people can be asked.
+    /// Registers as a prompter, as long as there is an agent and a place where the user can be asked.
     ///
     /// - Parameters:
-    ///   - patience: after which it looks again for an agent or a place that was not there.
-    ///   - begins: called each time an agent has taken the offer.
+    ///   - patience: the interval before the next attempt if the agent or the place was missing.
+    ///   - begins: called each time an agent has accepted the registration.
     package init(
         _ house: any DoorHouse, patience: Duration = .seconds(5), begins: @escaping @Sendable () -> Void = {}
     ) {
@@ -31,7 +32,7 @@ package final class PresenceDoor: Sendable {
         offer()
     }
 
-    /// What is being asked ends at once, and nothing more is asked.
+    /// Cancels the pending question and accepts no further ones.
     package func close() {
         let (call, stop) = state.withLock { state in
             state.isClosed = true
@@ -42,7 +43,7 @@ package final class PresenceDoor: Sendable {
     }
 
     private func offer() {
-        // A thread of its own: it waits for as long as the agent serves.
+        // The call blocks for as long as the agent runs, so it has a thread of its own.
         queue.async { [weak self] in
             guard let self, let call = self.begin() else { return }
             if self.house.canAsk, let agent = try? self.house.agent(for: nil) {
@@ -57,7 +58,7 @@ package final class PresenceDoor: Sendable {
         }
     }
 
-    /// Nil: it is closed.
+    /// Returns a new call; `nil` if the door is closed.
     private func begin() -> AgentCall? {
         state.withLock { state in
             state.call = state.isClosed ? nil : AgentCall()
@@ -78,12 +79,12 @@ package final class PresenceDoor: Sendable {
                 return !state.isClosed
             }
             guard isOpen else { return }
-            // The connection is to hear meanwhile that nobody wants to know any more.
+            // The connection must stay free to receive the cancellation of the question.
             DispatchQueue(label: "vault.presence.prompt").async { [self] in ask(question, agent, stop) }
         }
     }
 
-    /// - Parameter id: nil: whatever is being asked.
+    /// - Parameter id: the question to cancel; `nil` for any pending one.
     private func stop(_ id: QuestionID?) {
         let stop = state.withLock { state -> PromptStop? in
             guard let asked = state.asked, id == nil || asked.id == id else { return nil }
@@ -99,7 +100,8 @@ package final class PresenceDoor: Sendable {
             let answer = answer(shown, stop)
             guard !stop.isStopped else { return }
             do throws(VaultError) { try agent.answer(question.id, answer) } catch {
-                // The third wrong one, or a question that is no longer asked, ends otherwise.
+                // After a third wrong passphrase, or for a question that was withdrawn, the agent reports another
+                // error.
                 guard error == .storage(.wrongPassphrase) else { return }
                 shown.error = "Wrong passphrase, once more."
                 continue
@@ -111,7 +113,7 @@ package final class PresenceDoor: Sendable {
     private func answer(_ shown: PromptQuestion, _ stop: PromptStop) -> PersonAnswer {
         var shown = shown
         do throws(PromptError) {
-            // What cannot be a passphrase is no try: the agent need not derive keys of it.
+            // A text that cannot be a passphrase does not count as an attempt: the agent need not derive keys from it.
             for _ in 0..<3 {
                 let typed = try house.ask(shown, until: stop)
                 if let passphrase = try? Passphrase(typed) { return .passphrase(passphrase) }
@@ -127,9 +129,10 @@ package final class PresenceDoor: Sendable {
         }
     }
 
-    /// What a person reads: who asks first, as the kernel knows it, and then in quotes what that says.
+    /// The lines shown to the user: first the caller as the kernel identifies it, then, in quotes, the caller's own
+    /// text.
     static func lines(_ question: PersonQuestion) -> [String] {
-        // The agent may not see what it runs, in a user namespace of its own.
+        // In a user namespace of its own, the agent may be unable to see which program the process runs.
         let known = question.program.isEmpty ? DoorClient.program(of: question.process) : question.program
         let program = known.isEmpty ? "A program" : PromptQuestion.quoted(known)
         var lines = ["\(program) (process \(question.process)) wants something for which you are asked each time."]

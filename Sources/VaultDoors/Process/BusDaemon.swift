@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultBus
 
-/// The bus itself, as programs call it.
+/// The message bus itself, as a peer.
 enum BusDaemon {
     static let name = "org.freedesktop.DBus"
     static let path = "/org/freedesktop/DBus"

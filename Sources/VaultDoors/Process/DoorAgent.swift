@@ -4,15 +4,16 @@ package import Vault
 package import VaultAgent
 
 extension AgentClient {
-    /// The agent of a vault, for a door.
+    /// Connects to the agent of a vault, for a door.
     ///
-    /// What a person has to allow each time is not served by doors: no protocol of theirs could say that it waits.
+    /// Doors do not serve items that require the user's consent for each use: none of their protocols can report the
+    /// wait.
     ///
     /// - Parameters:
-    ///   - client: whom the door speaks for; nil: itself.
-    ///   - groups: as ``DoorHouse/agent(for:in:)`` has them.
-    /// - Returns: nil when no agent has the vault, or the client is no process.
-    /// - Throws: `.agent(.refused)` for a client in a sandbox that does not say whose it is, and as
+    ///   - client: the client for which the door acts; `nil` for the door itself.
+    ///   - groups: the access groups, as in ``DoorHouse/agent(for:in:)``.
+    /// - Returns: `nil` if no agent has the vault, or the client is not a process.
+    /// - Throws: `.agent(.refused)` for a client in a sandbox without an identity, and the errors of
     ///   ``init(at:vault:accessGroups:purpose:behalf:)``.
     package static func forDoor(
         at address: FilePath? = AgentAddress.ofProcess, vault: FilePath, _ client: DoorClient?, in groups: AccessGroups?
@@ -20,7 +21,7 @@ extension AgentClient {
         let agent: AgentClient?
         do throws(VaultError) {
             if let client {
-                // An agent may have no rules to ask who that is by.
+                // An agent without access rules would not check the sandbox.
                 guard client.sandbox != "" else { throw .agent(.refused) }
                 let behalf = Behalf(process: client.process, startTime: client.startTime, sandbox: client.sandbox)
                 guard let behalf else { return nil }

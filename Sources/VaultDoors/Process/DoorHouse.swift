@@ -5,28 +5,28 @@ package import Vault
 package import VaultAgent
 package import VaultCrypto
 
-/// A process that comes to a door, as the bus and the kernel know it.
+/// A process that connects to a door, as identified by the bus and the kernel.
 package struct DoorClient: Hashable, Sendable {
     package let process: Int32
-    /// In clock ticks since the machine started: another process may get the same number, but not at the same time.
+    /// The start time, in clock ticks since boot: another process may get the same number, but not the same start time.
     package let startTime: UInt64
-    /// What it runs, for a person; empty: that cannot be told.
+    /// The name of the program, for display; empty if unknown.
     package let program: String
-    /// The application that its sandbox was made for; empty: one of which that cannot be told; nil: it is in none.
+    /// The application of the process's sandbox; empty if the sandbox does not identify it; `nil` outside of a sandbox.
     package let sandbox: String?
 }
 
 extension DoorClient {
-    /// Nil: it has ended. Waits for what its sandbox says, which may take a second.
+    /// Fails if the process has ended. Waits for the identity of its sandbox, which may take a second.
     package init?(_ process: Int32) {
         self.init(process) { Sandbox.of(process) }
     }
 
-    /// The process at the other end of a socket, as ``init(_:)``.
+    /// Identifies the process at the other end of a socket, as ``init(_:)``.
     init?(peer descriptor: Int32) {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(descriptor, &process, &user) == 0 else { return nil }
-        // Where the kernel has one (Linux 6.5): another process may have the number by now.
+        // A process handle, where the kernel offers one (Linux 6.5): the number may belong to another process by now.
         let handle = Int32(clamping: clinux_peer_process(descriptor))
         defer { if handle >= 0 { close(handle) } }
         self.init(process)
@@ -36,16 +36,16 @@ extension DoorClient {
     private init?(_ process: Int32, _ sandbox: () -> Sandbox) {
         guard let startTime = ProcessTable.startTime(of: process) else { return nil }
         let (program, sandbox) = (DoorClient.program(of: process), sandbox())
-        // What was read may be of a later process with that number.
+        // The data may be that of a later process with the same number.
         guard ProcessTable.startTime(of: process) == startTime else { return nil }
         self.init(process: process, startTime: startTime, program: program, sandbox: sandbox.name)
     }
 
-    /// A look at a process from a thread that serves others.
+    /// The result of identifying a process without blocking, for a thread that serves other clients as well.
     enum Look {
-        /// Nil: it has ended.
+        /// The client; `nil` if the process has ended.
         case known(DoorClient?)
-        /// Its sandbox has to be looked into, which takes another thread.
+        /// The sandbox must be inspected, which needs another thread.
         case takesLong
 
         init(_ process: Int32) {
@@ -54,59 +54,60 @@ extension DoorClient {
         }
     }
 
-    /// The last part of its path, or, where that may not be seen, the name that it has given itself.
+    /// Returns the last component of the executable's path, or, if that is not accessible, the name the process gave
+    /// itself.
     static func program(of process: Int32) -> String {
         let path = ProcessTable.executable(of: process)?.split(separator: "/").last
         return path.map(String.init) ?? ProcessTable.name(of: process) ?? ""
     }
 }
 
-/// How a question to a person ended.
+/// The outcome of a question to the user.
 package enum PromptOutcome: Equatable, Sendable {
-    /// The vault is unlocked, or made.
+    /// The vault is unlocked, or created.
     case done
     case dismissed
-    /// Nobody can be asked.
+    /// The user cannot be asked.
     case unavailable
     case failed
 }
 
-/// What a door has of the program that it is a part of: the vault's place, its agent, and how people are asked.
+/// The services that a door uses from its process: the vault's location, its agent, and prompts.
 package protocol DoorHouse: Sendable {
-    /// The agent, as one client or on behalf of one. Nil: none runs.
+    /// Connects to the agent, as one client or on behalf of one. Returns `nil` if no agent runs.
     ///
-    /// - Parameter groups: the access groups that are asked for; nil: those that the agent has for the client, and
-    ///   without one all.
+    /// - Parameter groups: the requested access groups; `nil` for those that the agent grants the client, or all
+    ///   without a client.
     func agent(for client: DoorClient?, in groups: AccessGroups?) throws(VaultError) -> AgentClient?
 
-    /// Whether there is a vault, locked or not.
+    /// Whether a vault exists, locked or not.
     var hasVault: Bool { get }
 
-    /// Whether a person can be asked.
+    /// Whether the user can be asked.
     var canAsk: Bool { get }
 
-    /// Asks for the passphrase and unlocks the agent, which is started if there is none. Waits for its turn, and for a
-    /// person.
+    /// Asks for the passphrase and unlocks the agent, starting one if none runs. Waits for earlier questions, and for
+    /// the user.
     ///
-    /// - Parameter isForwarded: whether a program on another machine may want it, which the person is told.
+    /// - Parameter isForwarded: whether the request may come from another machine; the user is told so.
     func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome
 
-    /// Asks for a new passphrase and makes the vault.
+    /// Asks for a new passphrase and creates the vault.
     func makeVault(for client: DoorClient, until stop: PromptStop) -> PromptOutcome
 
-    /// Asks whether something may be done, and waits for a person.
+    /// Asks the user for a confirmation, and waits for the answer.
     ///
-    /// - Returns: `.done`: it may; `.dismissed`: it may not.
+    /// - Returns: `.done` if confirmed, `.dismissed` if declined.
     func confirm(_ question: PromptQuestion, until stop: PromptStop) -> PromptOutcome
 
-    /// Asks for the passphrase, of which nothing is made here, and waits for a person.
+    /// Asks for the passphrase and returns it unused; waits for the user.
     func ask(_ question: PromptQuestion, until stop: PromptStop) throws(PromptError) -> SecretBytes
 }
 
 extension DoorHouse {
     package func agent(for client: DoorClient?) throws(VaultError) -> AgentClient? { try agent(for: client, in: nil) }
 
-    /// For a process of this machine's own.
+    /// Unlocks for a process of this machine.
     func unlock(for client: DoorClient, until stop: PromptStop) -> PromptOutcome {
         unlock(for: client, isForwarded: false, until: stop)
     }

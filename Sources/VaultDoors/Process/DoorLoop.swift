@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Runs an actor's work on one thread, which waits for a descriptor and for that work at once: a queue and a source of
-/// events hand each message from thread to thread, which costs more than to answer it.
+/// Runs an actor's jobs on one thread, which waits for a descriptor and for jobs at once: with a dispatch queue and an
+/// event source each message changes threads, which costs more than answering it.
 final class DoorLoop: SerialExecutor {
     private struct Waiting {
         var jobs: [UnownedJob] = []
@@ -13,30 +13,30 @@ final class DoorLoop: SerialExecutor {
         var isEnded = false
     }
 
-    /// What the thread waits for beside jobs.
+    /// The event for which the thread waits besides jobs.
     struct Event {
-        /// -1: nothing.
+        /// The descriptor; -1 for none.
         let descriptor: Int32
         let isForWriting: Bool
-        /// Nil: as long as it takes.
+        /// The timeout; `nil` for none.
         let patience: Duration?
 
-        /// There is more to do, and only jobs that wait come before it.
+        /// Work remains, and only jobs that are already waiting come before it.
         static let more = Event(descriptor: -1, isForWriting: false, patience: .zero)
-        /// Jobs alone.
+        /// Waits for jobs only.
         static let none = Event(descriptor: -1, isForWriting: false, patience: nil)
     }
 
-    /// Whose thread it is.
+    /// The queue whose thread runs the loop.
     let queue: DispatchQueue
     private let waiting = Mutex(Waiting())
     private let bell: (ring: Int32, hear: Int32)
 
-    /// Nil: there are no descriptors for it. Without them its thread would not hear of any work.
+    /// Fails if no descriptors are available: without them the thread could not be woken.
     init?(label: String) {
         var ends: [Int32] = [-1, -1]
         let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
-            // It has room for both.
+            // The buffer has room for both descriptors.
             unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
         }
         guard result == 0 else { return nil }
@@ -68,7 +68,7 @@ final class DoorLoop: SerialExecutor {
 
     /// Runs until ``end()``.
     ///
-    /// - Parameter work: does what there is to do, and says what to wait for; nil: that is all.
+    /// - Parameter work: does pending work and returns the event to wait for; `nil` ends the loop.
     func run(_ work: @escaping @Sendable () -> Event?) {
         queue.async {
             while let event = work() {
@@ -87,7 +87,8 @@ final class DoorLoop: SerialExecutor {
         wake()
     }
 
-    /// Nil: it was ended. None: the thread may sleep, and is woken by the next.
+    /// Takes the waiting jobs; `nil` if the loop was ended. If the result is empty, the thread may sleep until the next
+    /// job wakes it.
     private func jobs() -> [UnownedJob]? {
         waiting.withLock { waiting in
             guard !waiting.isEnded else { return nil }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 
-/// A descriptor that is watched until it is let go. Every thread may use it: Dispatch's objects have locks of their
-/// own, which their types do not say.
+/// Watches a descriptor until it is cancelled. Safe to use from every thread: Dispatch's objects have locks of their
+/// own, which their types do not declare.
 final class DoorSource: @unchecked Sendable {
     private let source: any DispatchSourceRead
 
     /// - Parameters:
-    ///   - readable: called on the queue for as long as there is something to read.
-    ///   - gone: called once, when the descriptor is not watched any more and may be closed.
+    ///   - readable: called on the queue for as long as there are bytes to read.
+    ///   - gone: called once, when the descriptor is no longer watched and may be closed.
     init(
         _ descriptor: Int32, on label: String, readable: @escaping @Sendable (DoorSource) -> Void,
         gone: @escaping @Sendable () -> Void
@@ -23,7 +23,7 @@ final class DoorSource: @unchecked Sendable {
     func end() { source.cancel() }
 }
 
-/// A moment at which something is to be done, which may be moved.
+/// A timer with a deadline that can be moved.
 final class DoorTimer: @unchecked Sendable {
     private let source: any DispatchSourceTimer
 
@@ -37,10 +37,10 @@ final class DoorTimer: @unchecked Sendable {
         source.activate()
     }
 
-    /// - Parameter left: nil: never.
+    /// - Parameter left: the time until the deadline; `nil` for none.
     func move(to left: Duration?) {
         guard let left else { return source.schedule(wallDeadline: .distantFuture) }
-        // By the clock of the wall, which goes on while the machine sleeps.
+        // Wall-clock time, which goes on while the machine sleeps.
         let milliseconds = Int(clamping: Int64(max(left, .zero) / .milliseconds(1)) + 1)
         source.schedule(wallDeadline: .now() + .milliseconds(milliseconds))
     }

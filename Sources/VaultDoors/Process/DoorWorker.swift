@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Dispatch
 
-/// Threads for what waits for a person, the agent or a long calculation.
+/// Runs work that waits for the user, the agent or a long calculation, on threads of its own.
 enum DoorWorker {
     static func run<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
         await withCheckedContinuation { continuation in
-            // Each on a queue of its own: those that run at once on one, or on the global ones, share as many threads
-            // as there are processors, and one that waits for a person would keep the others from their turn.
+            // A queue for each: work on a concurrent or global queue shares as many threads as there are processors,
+            // and work that waits for the user would block the rest.
             DispatchQueue(label: "vault.door.work").async { continuation.resume(returning: body()) }
         }
     }
 
     private static let timers = DispatchQueue(label: "vault.door.timers")
 
-    /// Waits without a thread: neither of its own, nor of the few that all tasks of a process share.
+    /// Waits without blocking a thread, neither one of its own, nor one of the pool that all tasks of a process share.
     static func pause(for duration: Duration) async {
         await withCheckedContinuation { continuation in
             let milliseconds = Int(clamping: Int64(duration / .milliseconds(1)))

@@ -2,20 +2,20 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The lines that libassuan's programs exchange: a command or an answer each, in which `%`, CR and LF are escaped.
+/// The line protocol of libassuan's programs: one command or answer per line, in which `%`, CR and LF are escaped.
 enum Assuan {
-    /// The longest line, with its end, in bytes: libassuan's own limit is 1,002.
+    /// The maximum length of a line with its end, in bytes: libassuan's own limit is 1,002.
     static let longestLine = 2048
 
     private static let longestText = 160
 
-    /// Lines of text as one command has them. Nothing in a line ends it, moves a terminal's cursor, or hides or
-    /// reorders what a person reads.
+    /// Joins lines of text into one argument of a command. Escapes everything that would end the line, move a
+    /// terminal's cursor, or hide or reorder text.
     static func escaped(_ lines: [String]) -> String { lines.map(escaped).joined(separator: "%0A") }
 
     private static func escaped(_ line: String) -> String {
         var escaped = ""
-        // A name can be as long as a path, and a command may be no longer than a line.
+        // A name can be as long as a path, and a command must fit into a line.
         for scalar in line.unicodeScalars.prefix(longestText) {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator: escaped.unicodeScalars.append("\u{FFFD}")
@@ -26,19 +26,19 @@ enum Assuan {
         return escaped
     }
 
-    /// What a line says.
+    /// A parsed line.
     enum Answer: Equatable {
         case ok
-        /// libgpg-error's code, without the source that its upper bits name.
+        /// An error with libgpg-error's code, without the error source in its upper bits.
         case failure(code: Int, text: String)
         case data
-        /// A line that only comments.
+        /// A comment or status line.
         case other
     }
 
     /// - Parameters:
-    ///   - line: without its end.
-    ///   - data: gets what a line of data has, unescaped.
+    ///   - line: a line without its end.
+    ///   - data: receives the unescaped bytes of a data line.
     static func take(_ line: Span<UInt8>, _ data: inout SecretBuffer) throws(CryptoError) -> Answer {
         if starts(line, "D ") {
             try unescape(line, to: &data)

@@ -4,19 +4,19 @@ internal import Glibc
 package import VaultCrypto
 internal import VaultFormat
 
-/// Why a person gave no answer.
+/// The reason why the user gave no answer.
 package enum PromptError: Error, Equatable, Sendable {
-    /// There is no program that could ask, or no place where it could.
+    /// No prompter program is available, or no display or terminal for it.
     case unavailable
     case dismissed
     case timedOut
-    /// The program did something else than what it is for: what it said, or what became of it.
+    /// The program misbehaved; the text is its message, or how it ended.
     case failed(String)
 }
 
-/// A program that asks a person in a window or at a terminal, in a conversation by libassuan's lines.
+/// A program that asks the user in a window or at a terminal, controlled by libassuan's line protocol.
 ///
-/// Not thread-safe. It is hostile as far as it can be: what it says is bounded, and so is the time that it gets.
+/// Not thread-safe. The program is treated as hostile: its output and its time are bounded.
 package final class Pinentry {
     private let process: Int32
     private let input: Int32
@@ -25,14 +25,14 @@ package final class Pinentry {
     private var length = 0
     private let stop: PromptStop?
 
-    /// How long a person has for an answer, and how long the program has for anything else, in seconds.
+    /// The timeouts for the user's answer, and for any other command, in seconds.
     private let patience: (answer: Int, command: Int)
 
-    /// Starts a program and hears its greeting.
+    /// Starts a program and reads its greeting.
     ///
     /// - Parameters:
     ///   - environment: `NAME=value`.
-    ///   - stop: ends what is being asked, as if the person had dismissed it.
+    ///   - stop: cancels the question, as if the user had dismissed it.
     init(
         _ program: String, environment: [String], patience: (answer: Int, command: Int) = (60, 5),
         until stop: PromptStop? = nil
@@ -84,33 +84,33 @@ package final class Pinentry {
 
     // MARK: The conversation
 
-    /// What it shows itself by, such as `gnome3`, `curses` or, for one that fell back, `gnome3:curses`.
+    /// Returns the name of its interface, such as `gnome3`, `curses` or, after a fallback, `gnome3:curses`.
     func flavor() throws(PromptError) -> String {
         let data = try command("GETINFO flavor", within: patience.command)
         return data.withBytes { String(decoding: $0.array($0.indices), as: UTF8.self) }
     }
 
-    /// Sets what not every program knows.
+    /// Sets an option that not every program supports.
     func option(_ name: String, _ value: String?) throws(PromptError) {
         do throws(PromptError) {
             _ = try command(
                 "OPTION \(name)" + (value.map { "=" + Assuan.escaped([$0]) } ?? ""), within: patience.command)
         } catch .failed {
-            // A program that does not know it goes on.
+            // A program that does not support the option still works.
         }
     }
 
     /// Asks for a passphrase.
     package func ask(_ question: PromptQuestion) throws(PromptError) -> SecretBytes {
         try show(question)
-        // Never `allow-external-password-cache`: that cache is the Secret Service, which may be this vault's.
+        // `allow-external-password-cache` is never set: that cache is the Secret Service, which may be this vault's.
         try set("SETKEYINFO --clear")
         try set("SETPROMPT " + Assuan.escaped([question.prompt]))
         if question.isNew { try set("SETREPEAT Once more:") }
         return try command("GETPIN", within: patience.answer + 5)
     }
 
-    /// Asks whether something may be done.
+    /// Asks for a confirmation.
     package func confirm(_ question: PromptQuestion) throws(PromptError) -> Bool {
         try show(question)
         do throws(PromptError) { _ = try command("CONFIRM", within: patience.answer + 5) } catch .dismissed {
@@ -137,7 +137,7 @@ package final class Pinentry {
 
     private static let ended = PromptError.failed("the program that asks has ended")
 
-    /// Reads lines until one ends the answer, which is what the lines of data have.
+    /// Reads lines up to the end of the answer, and returns the content of its data lines.
     private func answer(within seconds: Int) throws(PromptError) -> SecretBytes {
         let deadline = ContinuousClock.now + .seconds(seconds)
         var data = try Pinentry.secured { () throws(CryptoError) in try SecretBuffer() }
@@ -168,7 +168,7 @@ package final class Pinentry {
         do throws(CryptoError) { return try body() } catch { throw .failed("no memory for a secret") }
     }
 
-    /// Where the first line ends.
+    /// Returns the index at which the first line ends.
     private func lineEnd(before deadline: ContinuousClock.Instant) throws(PromptError) -> Int {
         var searched = 0
         while true {
@@ -185,12 +185,12 @@ package final class Pinentry {
     private func read(before deadline: ContinuousClock.Instant) throws(PromptError) {
         let left = ContinuousClock.now.duration(to: deadline).components
         let milliseconds = left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000
-        // A descriptor below 0 is passed over.
+        // poll(2) ignores negative descriptors.
         var waiting = [output, stop?.descriptor ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         let ready = unsafe poll(&waiting, nfds_t(waiting.count), Int32(clamping: max(0, milliseconds)))
         if ready < 0, errno == EINTR { return }
         guard stop?.isStopped != true else { throw .dismissed }
-        // A program that hangs does not get what a person types into its window later.
+        // After a timeout, the program must not receive what the user types into its window later.
         guard ready > 0 else { throw .timedOut }
         let start = length
         let count = received.withMutableBytes { bytes in
@@ -203,7 +203,7 @@ package final class Pinentry {
         length += count
     }
 
-    /// Moves what follows a line to the front, and wipes what was there.
+    /// Removes a line: moves the rest to the front, and wipes the vacated bytes.
     private func dropLine(_ end: Int) {
         let rest = length - end - 1
         received.withMutableBytes { bytes in

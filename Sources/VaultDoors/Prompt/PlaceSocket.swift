@@ -4,31 +4,31 @@ internal import Dispatch
 internal import Glibc
 package import SystemPackage
 
-/// Where a session tells the doors at which display or terminal people can be asked: a socket, since what comes over a
-/// bus may come from a sandbox, which would have the passphrase typed into a display of its own.
+/// A socket over which a session tells the doors the display or terminal at which the user can be asked. A message on
+/// the bus may come from a sandbox, which could have the passphrase typed into a display of its own.
 package final class PlaceSocket {
     private let source: any DispatchSourceRead
 
-    /// More than the variables take, in bytes.
+    /// An upper bound for the size of the variables, in bytes.
     private static let longest = 16 << 10
-    /// For one who says nothing, in seconds.
+    /// The timeout for a silent client, in seconds.
     private static let patience = 2
     private static let answer: UInt8 = 1
 
-    /// `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and `doors-ssh.sock` of a process that serves no name on the bus,
-    /// beside which another one does.
+    /// Returns the paths of `doors.sock` in `$XDG_RUNTIME_DIR/vault`, and of `doors-ssh.sock`, for a process that owns
+    /// no name on the bus and runs beside one that does.
     ///
-    /// - Parameter environment: a process's variables.
+    /// - Parameter environment: looks up a variable of a process.
     package static func paths(_ environment: (String) -> String?) -> [FilePath] {
         guard let directory = environment("XDG_RUNTIME_DIR"), directory.hasPrefix("/") else { return [] }
         return ["doors.sock", "doors-ssh.sock"].map { FilePath(directory).appending("vault").appending($0) }
     }
 
-    /// Listens.
+    /// Listens on a descriptor.
     ///
     /// - Parameters:
-    ///   - descriptor: bound, in a directory of the user's own. It is closed with the value.
-    ///   - isTold: hears the variables, among which those that this process has already.
+    ///   - descriptor: a bound socket, in a directory of the user's own. The value takes ownership and closes it.
+    ///   - isTold: receives the variables, which may be those that this process has already.
     package init?(_ descriptor: Int32, isTold: @escaping @Sendable ([String: String]) -> Void) {
         guard listen(descriptor, 8) == 0 else {
             close(descriptor)
@@ -51,12 +51,12 @@ package final class PlaceSocket {
 
     deinit { source.cancel() }
 
-    /// Nil: another user's, or not made as it has to be.
+    /// Reads the variables; `nil` for another user's process, or a malformed message.
     private static func read(_ client: Int32) -> [String: String]? {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(client, &process, &user) == 0, user == geteuid() else { return nil }
         clinux_set_patience(client, patience)
-        // One that says a byte at a time is not waited for any longer than one that says nothing.
+        // The deadline covers the whole message, so that sending a byte at a time gains nothing.
         let deadline = ContinuousClock.now + .seconds(patience)
         var bytes: [UInt8] = []
         while bytes.last != 0 || bytes.suffix(2) != [0, 0] {
@@ -76,9 +76,9 @@ package final class PlaceSocket {
         return told
     }
 
-    /// Tells the doors of a session.
+    /// Sends the variables of a session to the doors.
     ///
-    /// - Returns: false when none listen, or they did not understand.
+    /// - Returns: `false` if no door listens, or the message was rejected.
     package static func tell(_ variables: [String: String], at path: FilePath) -> Bool {
         let connected = unsafe clinux_connect_unix(path.string, patience)
         guard connected >= 0 else { return false }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Glibc
 
-/// Where a person can be asked: what a desktop's session, or a terminal, gives to its programs.
+/// A place where the user can be asked: the environment that a desktop session, or a terminal, gives to its programs.
 package struct PromptPlace: Equatable, Sendable {
-    /// The variables that say where, as one process hands them to another.
+    /// The variables that identify the place, as passed between processes.
     package static let names = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "GPG_TTY", "TERM"]
 
-    /// Without those the program that asks finds no session, and no language.
+    /// The variables without which a prompter finds no session, and no language.
     private static let companions = [
         "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
     ]
 
     private let values: [String: String]
 
-    /// - Parameter environment: a process's variables.
+    /// - Parameter environment: looks up a variable of a process.
     package init(_ environment: (String) -> String?) {
         var values: [String: String] = [:]
         for name in PromptPlace.names + PromptPlace.companions {
@@ -22,10 +22,10 @@ package struct PromptPlace: Equatable, Sendable {
         self.values = values
     }
 
-    /// `NAME=value`, for the program that asks, and nothing else that this process has.
+    /// The whole environment of the prompter, as `NAME=value`; no other variable of this process is passed on.
     var environment: [String] { values.map { "\($0)=\($1)" }.sorted() }
 
-    /// The same for a program that is to start no other one: GNOME's would have the bus start a prompter.
+    /// The environment for a program that must not start another one: GNOME's would have the bus start a prompter.
     var environmentWithoutBus: [String] {
         let names = ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"]
         return values.filter { !names.contains($0.key) }.map { "\($0)=\($1)" }.sorted()
@@ -33,7 +33,7 @@ package struct PromptPlace: Equatable, Sendable {
 
     package var hasDisplay: Bool { values["DISPLAY"] != nil || values["WAYLAND_DISPLAY"] != nil }
 
-    /// The terminal that `$GPG_TTY` names: only one of this user's, since another user's could read what is typed.
+    /// The terminal named by `$GPG_TTY`. Must belong to this user, since another user could read what is typed.
     var terminal: (path: String, type: String)? {
         guard let path = values["GPG_TTY"] else { return nil }
         var status = stat()
@@ -43,9 +43,9 @@ package struct PromptPlace: Equatable, Sendable {
         return (path, values["TERM"] ?? "dumb")
     }
 
-    /// How the terminal's text is encoded.
+    /// The character encoding of the terminal.
     var characterType: String? { values["LC_ALL"] ?? values["LC_CTYPE"] ?? values["LANG"] }
 
-    /// Whether a person may be there.
+    /// Whether the user may be reachable.
     package var isSomewhere: Bool { hasDisplay || terminal != nil }
 }

@@ -1,60 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a person is asked.
+/// A question to the user.
 package struct PromptQuestion: Sendable {
     package var title = "vault"
-    /// Lines. Names in them are escaped for the place where they go.
+    /// The lines of the text. Names in them are escaped for the place of display.
     package var description: [String]
     package var prompt = "Passphrase:"
-    /// What was wrong with the last answer.
+    /// The error of the previous answer.
     package var error: String?
-    /// Whether the answer is new, and has to be typed twice.
+    /// Whether the answer is a new passphrase, to be typed twice.
     package var isNew = false
 
     package init(_ description: [String]) { self.description = description }
 }
 
-// What other programs say stands in a question as a quotation: it is never a question's own word.
+// Text from other programs appears in quotation marks, so that it cannot pass for the question's own words.
 
 extension PromptQuestion {
-    /// The line of a question that a program on another machine has caused.
+    /// The line for a question caused by a program on another machine.
     private static let fromElsewhere = "The request comes from another machine."
 
-    /// The lines by which a question ends that is asked for a client.
+    /// Returns the closing lines of a question asked for a client.
     ///
     /// - Parameters:
-    ///   - isForwarded: whether a program on another machine may want it.
-    ///   - end: of the sentence that names the client.
+    ///   - isForwarded: whether the request may come from another machine.
+    ///   - end: the end of the sentence that names the client.
     package static func askerLines(_ client: DoorClient, isForwarded: Bool, end: String = "") -> [String] {
         ["for \(asker(client))\(end)"] + (isForwarded ? [fromElsewhere] : [])
     }
 
-    /// A name that its program's author, or another program, has chosen.
+    /// Quotes a name chosen by the program's author, or by another program.
     ///
-    /// - Parameter longest: in scalars: what belongs to the question has to find room behind it.
+    /// - Parameter longest: the maximum length in scalars, so that the rest of the question fits behind it.
     package static func quoted(_ name: String, longest: Int = 48) -> String {
         "'\(withoutMarks(name, longest))'"
     }
 
-    /// What a program says to the person.
+    /// Quotes a message of a program to the user.
     static func saying(_ text: String, longest: Int) -> String {
         "\u{201C}\(withoutMarks(text, longest))\u{201D}"
     }
 
-    /// A process, as a question names it: `'ssh' (process 7)`.
+    /// Describes a process, as in `'ssh' (process 7)`.
     private static func asker(_ client: DoorClient) -> String {
         let name =
             switch client.sandbox {
             case nil: client.program.isEmpty ? "a program" : quoted(client.program)
-            // A sandbox reaches the bus through a process that is the same program for all of them.
+            // All sandboxes of a kind reach the bus through the same proxy program.
             case "": "an application in a sandbox"
             case let application?: "the application \(quoted(application, longest: 64))"
             }
         return "\(name) (process \(client.process))"
     }
 
-    /// The text without what would end a quotation, or look as if it did: what follows would seem to be the door's own
-    /// words.
+    /// Returns the text without characters that would end a quotation, or look as if they did: the text after them
+    /// would seem to be the door's own.
     private static func withoutMarks(_ text: String, _ longest: Int) -> String {
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars.prefix(longest) {
@@ -64,7 +64,7 @@ extension PromptQuestion {
         return String(result)
     }
 
-    /// Accents, primes and letters that stand apart: no quotation marks for Unicode, and not to be told from them.
+    /// Accents, primes and modifier letters: not quotation marks in Unicode, but indistinguishable from them.
     private static let lookalikes: Set<Unicode.Scalar> = [
         "\u{A8}", "\u{B4}", "\u{2B9}", "\u{2BA}", "\u{2BB}", "\u{2BC}", "\u{2BD}", "\u{2C8}", "\u{2CA}", "\u{2EE}",
         "\u{2032}", "\u{2033}", "\u{2034}", "\u{2035}", "\u{2036}", "\u{2037}",

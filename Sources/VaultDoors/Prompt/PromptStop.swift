@@ -3,18 +3,18 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Ends a question from another thread: the vault was unlocked elsewhere, or the program that asked has gone.
+/// Cancels a question from another thread: the vault was unlocked elsewhere, or the caller has exited.
 package final class PromptStop: Sendable {
     private let isSet = Atomic(false)
-    /// One end of a pipe, which poll(2) finds readable once the other is closed.
+    /// The end of a pipe that becomes readable for poll(2) once the other end is closed.
     let descriptor: Int32
     private let writing: Mutex<Int32>
 
-    /// Nil: there are no descriptors for it. A question without them would stay when nobody wants to know any more.
+    /// Fails if no descriptors are available: without them the question could not be cancelled.
     package init?() {
         var ends: [Int32] = [-1, -1]
         let result = unsafe ends.withUnsafeMutableBufferPointer { ends in
-            // It has room for both.
+            // The buffer has room for both descriptors.
             unsafe ends.baseAddress.map { unsafe clinux_pipe($0) }
         }
         guard result == 0 else { return nil }
@@ -29,9 +29,9 @@ package final class PromptStop: Sendable {
 
     package var isStopped: Bool { isSet.load(ordering: .acquiring) }
 
-    /// Waits for the stop.
+    /// Waits for the cancellation.
     ///
-    /// - Returns: whether it has come.
+    /// - Returns: `true` if cancelled, `false` on timeout.
     func waits(milliseconds: Int32) -> Bool {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&waiting, 1, milliseconds)

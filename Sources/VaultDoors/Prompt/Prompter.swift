@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// Finds the program that can ask at a place.
+/// Finds a prompter program for a place.
 package struct Prompter {
     private let place: PromptPlace
     private let program: String?
     private let patience: (answer: Int, command: Int)
 
     /// - Parameters:
-    ///   - program: what `$VAULT_PINENTRY` names.
-    ///   - patience: how long a person has for an answer, and the program for anything else, in seconds.
+    ///   - program: the value of `$VAULT_PINENTRY`.
+    ///   - patience: the timeouts for the user's answer, and for any other command, in seconds.
     package init(_ place: PromptPlace, program: String?, patience: (answer: Int, command: Int) = (60, 5)) {
         (self.place, self.program, self.patience) = (place, program, patience)
     }
 
-    /// A window if there is a display, else the terminal that belongs to the place.
+    /// Starts a prompter: in a window if there is a display, else at the terminal of the place.
     ///
-    /// - Parameter stop: ends what is being asked, as if the person had dismissed it.
+    /// - Parameter stop: cancels the question, as if the user had dismissed it.
     package func start(until stop: PromptStop? = nil) throws(PromptError) -> Pinentry {
         if place.hasDisplay, let found = try? started(program ?? "pinentry", stop),
             !Prompter.isForTerminals(found.flavor)
@@ -31,8 +31,8 @@ package struct Prompter {
         throw .unavailable
     }
 
-    /// Which program there is, and what it shows itself by. Nobody is asked, and nothing is started on the bus: without
-    /// that, a program that shows windows says `gnome3:curses`, of which the first part is what it is.
+    /// Returns the available program and its flavor, without asking the user or starting anything on the bus. Without a
+    /// bus, a program with windows reports `gnome3:curses`, of which the first part is its own flavor.
     package func look() -> (program: String, flavor: String)? {
         let environment = place.environmentWithoutBus
         for name in program.map({ [$0] }) ?? ["pinentry", "pinentry-curses", "pinentry-tty"] {
@@ -51,7 +51,7 @@ package struct Prompter {
         return (pinentry, try pinentry.flavor())
     }
 
-    /// One that shows windows elsewhere may have fallen back: `gnome3:curses`.
+    /// A program with windows may have fallen back to the terminal: `gnome3:curses`.
     private static func isForTerminals(_ flavor: String) -> Bool {
         flavor.split(separator: ":").contains { $0 == "curses" || $0 == "tty" }
     }

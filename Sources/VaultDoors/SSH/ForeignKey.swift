@@ -2,22 +2,22 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A public key of libcrypto's kinds.
+/// A public key of the types that libcrypto implements.
 enum ForeignPublicKey: Hashable, Sendable {
     /// An uncompressed point.
     case ecdsa(NISTCurve, point: [UInt8])
-    /// Big-endian numbers without zero bytes before them.
+    /// Big-endian numbers without leading zero bytes.
     case rsa(modulus: [UInt8], exponent: [UInt8])
 
-    /// - Throws: `.authenticationFailed` for what is no key: a point outside its curve, an RSA key of fewer than 2,048
+    /// - Throws: `.authenticationFailed` for an invalid key: a point off its curve, an RSA key of fewer than 2,048
     ///   bits or more than 16,384, an even exponent or one of more than 64 bits; `.unavailable` without libcrypto.
     func check() throws(CryptoError) { try key().check() }
 
-    /// Checks a signature: of an elliptic curve r and s, each with as many bytes as the curve's numbers; of RSA, PKCS#1
-    /// v1.5 (RFC 8017, 8.2), with as many as the modulus.
+    /// Verifies a signature: for an elliptic curve r and s, each with the length of the curve's field elements; for
+    /// RSA, PKCS#1 v1.5 (RFC 8017, 8.2), with the length of the modulus.
     ///
-    /// - Throws: `.authenticationFailed` for another key or message, an altered byte, and what ``check()`` refuses;
-    ///   `.unavailable` without libcrypto.
+    /// - Throws: `.authenticationFailed` for another key or message, an altered byte, and a key that ``check()``
+    ///   rejects; `.unavailable` without libcrypto.
     func verify(_ signature: Span<UInt8>, of message: Span<UInt8>, hash: DigestAlgorithm) throws(CryptoError) {
         let key = try key()
         let digest = try hash.digest(of: message)
@@ -32,7 +32,7 @@ enum ForeignPublicKey: Hashable, Sendable {
         }
     }
 
-    /// The key for one operation.
+    /// Makes libcrypto's key, for one operation.
     private func key() throws(CryptoError) -> AsymmetricKey {
         switch self {
         case .ecdsa(let curve, let point):
@@ -53,21 +53,21 @@ enum ForeignPublicKey: Hashable, Sendable {
     }
 }
 
-/// A private key of libcrypto's kinds: numbers in locked memory, which libcrypto gets to sign with, and wipes.
+/// A private key of a type that libcrypto implements. The numbers are in locked memory; libcrypto wipes its copy.
 struct ForeignKey: ~Copyable, Sendable {
     let publicKey: ForeignPublicKey
-    /// As they came.
+    /// The private numbers, in the order in which they were received.
     private let numbers: [Secret]
     private let key: AsymmetricKey
 
-    /// - Parameter numbers: the private number; of RSA d, iqmp, p and q. Big-endian, without zero bytes before them.
-    /// - Throws: `.authenticationFailed` when the numbers are not those of the public key, and for what
-    ///   ``ForeignPublicKey/check()`` refuses; `.unavailable` without libcrypto.
+    /// - Parameter numbers: the private scalar; for RSA d, iqmp, p and q. Big-endian, without leading zero bytes.
+    /// - Throws: `.authenticationFailed` if the numbers do not belong to the public key, and for a key that
+    ///   ``ForeignPublicKey/check()`` rejects; `.unavailable` without libcrypto.
     init(_ publicKey: ForeignPublicKey, private numbers: [Secret]) throws(CryptoError) {
         let key = try ForeignKey.key(publicKey, numbers)
         switch publicKey {
         case .ecdsa: try key.check()
-        // Whether d belongs to the rest is not known before something was signed.
+        // Only a signature shows whether d belongs to the rest.
         case .rsa:
             let nothing: [UInt8] = []
             _ = try ForeignKey.sign(nothing.span, hash: .sha256, key, publicKey)
@@ -102,7 +102,7 @@ struct ForeignKey: ~Copyable, Sendable {
         joined.replace(at: 0, with: modulus.span)
         joined.replace(at: modulus.count, with: exponent.span)
         var ranges = [0..<modulus.count, modulus.count..<publics]
-        // d, p, q and iqmp, which AsymmetricKey has last.
+        // d, p, q and iqmp: the order in which AsymmetricKey expects them.
         for number in [numbers[0], numbers[2], numbers[3], numbers[1]] {
             let end = ranges[ranges.count - 1].upperBound
             number.withBytes { joined.replace(at: end, with: $0) }
@@ -113,7 +113,7 @@ struct ForeignKey: ~Copyable, Sendable {
         }
     }
 
-    /// - Returns: as ``ForeignPublicKey/verify(_:of:hash:)`` takes it.
+    /// - Returns: the signature, in the format of ``ForeignPublicKey/verify(_:of:hash:)``.
     borrowing func sign(_ message: Span<UInt8>, hash: DigestAlgorithm) throws(CryptoError) -> [UInt8] {
         try ForeignKey.sign(message, hash: hash, key, publicKey)
     }
@@ -131,13 +131,13 @@ struct ForeignKey: ~Copyable, Sendable {
             return pair.bytes
         case .rsa:
             let signature = try key.sign(digest.span, .pkcs1, hash)
-            // A wrong one, by wrong numbers or a fault, tells the factors.
+            // A wrong signature, due to wrong numbers or a fault, would reveal the factors.
             try publicKey.verify(signature.span, of: message, hash: hash)
             return signature
         }
     }
 
-    /// Lends a private number, in the order in which they came.
+    /// Lends a private number; the index is that of the order in which they were received.
     borrowing func withPrivateNumber<E: Error>(
         _ index: Int, _ body: (Span<UInt8>) throws(E) -> Void
     ) throws(E) { try numbers[index].withBytes(body) }

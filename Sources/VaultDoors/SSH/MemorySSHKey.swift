@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// A key that lives as long as this process, or shorter.
+/// A key held in memory, for the lifetime of this process or less.
 final class MemorySSHKey: Sendable {
     let key: SSHPrivateKey
     let name: SSHKeyName
     let comment: [UInt8]
     let constraints: SSHConstraints
-    /// When it has to go; nil: when it is removed.
+    /// The time of its removal; `nil` if it stays until removed.
     let end: ContinuousClock.Instant?
 
     init(
@@ -21,32 +21,32 @@ final class MemorySSHKey: Sendable {
     func hasEnded(at now: ContinuousClock.Instant) -> Bool { end.map { $0 <= now } ?? false }
 }
 
-/// The time, as an agent sees it.
+/// The clocks of an agent.
 struct SSHClock: Sendable {
-    /// It goes on while the machine sleeps.
+    /// A monotonic clock that goes on while the machine sleeps.
     let now: @Sendable () -> ContinuousClock.Instant
-    /// Since 1970.
+    /// Wall-clock time, in seconds since 1970.
     let seconds: @Sendable () -> UInt64
     let wait: @Sendable (_ until: ContinuousClock.Instant) -> Void
 }
 
-/// A passphrase that hides all keys until it is said again: `ssh-add -x`.
+/// A passphrase that hides all keys until it is entered again: `ssh-add -x`.
 struct SSHLock: Sendable {
     private let key: Secret?
     private var code: Secret?
-    /// How many wrong passphrases there were.
+    /// The number of wrong passphrases.
     private var failures = 0
-    /// When the next may be compared.
+    /// The earliest time at which the next attempt may be checked.
     private var next: ContinuousClock.Instant?
 
     private static let delay = Duration.milliseconds(100)
     private static let mostFailures = 100
     private static let longestWait = Duration.seconds(10)
 
-    /// Open.
+    /// The unlocked state.
     init() { (key, code) = (nil, nil) }
 
-    /// Nil: an empty passphrase, which is none.
+    /// Fails for an empty passphrase.
     init?(_ passphrase: Span<UInt8>) throws(CryptoError) {
         guard passphrase.count > 0 else { return nil }
         let key = Secret(try SecretBytes(random: 32))
@@ -56,7 +56,8 @@ struct SSHLock: Sendable {
 
     var isLocked: Bool { code != nil }
 
-    /// When a passphrase may be compared: each takes longer than the one before. Nil: not locked, or too many wait.
+    /// Returns the time at which a passphrase may be checked, later with each attempt; `nil` if not locked, or too many
+    /// wait.
     mutating func nextTry(_ now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         guard isLocked else { return nil }
         let moment = max(now, next ?? now)
@@ -65,7 +66,7 @@ struct SSHLock: Sendable {
         return moment
     }
 
-    /// Opens it with the right passphrase.
+    /// Unlocks with the right passphrase.
     mutating func open(_ passphrase: Span<UInt8>) -> Bool {
         guard let key, let code, let said = try? MessageAuthentication.sha256.code(of: passphrase, key: key.bytes)
         else { return false }

@@ -3,19 +3,19 @@ internal import Synchronization
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The requests of an ssh agent (draft-ietf-sshm-ssh-agent; OpenSSH's PROTOCOL.agent), each to its answer: no socket,
-/// no clock and no vault but those that it is given.
+/// Answers the requests of an ssh agent (draft-ietf-sshm-ssh-agent; OpenSSH's PROTOCOL.agent), with no other socket,
+/// clock or vault than those passed to it.
 ///
-/// Keys that programs add stay in this process, or go to the vault; the vault's are served beside them. Threads may
-/// share it: what waits for a person keeps no other request waiting, other than one that waits for the same.
+/// Keys that programs add stay in this process, or are stored in the vault, whose keys are served as well. Threads may
+/// share an agent: a request that waits for the user blocks only requests that wait for the same answer.
 final class SSHAgent: Sendable {
-    /// The longest request and answer, without its length.
+    /// The maximum length of a request or an answer, in bytes, without the length field.
     static let longestFrame = 256 << 10
     private static let mostKeys = 1024
     private static let longestComment = 4096
 
     private struct State {
-        /// In the order in which they came.
+        /// The keys, in the order in which they were added.
         var keys: [MemorySSHKey] = []
         var lock = SSHLock()
     }
@@ -25,12 +25,12 @@ final class SSHAgent: Sendable {
     private let questions: SSHQuestions
     private let keepsKeys: Bool
     private let clock: SSHClock
-    /// Hears when the next key has to go; nil: none has to.
+    /// Called with the next time at which a key expires; `nil` if none does.
     private let nextEnd: @Sendable (ContinuousClock.Instant?) -> Void
 
     /// - Parameters:
-    ///   - keyring: nil: keys are in memory alone.
-    ///   - keepsKeys: whether keys that are added go to the vault.
+    ///   - keyring: the vault's keys; `nil` to keep keys in memory only.
+    ///   - keepsKeys: whether added keys are stored in the vault.
     init(
         _ keyring: (any SSHKeyring)?, _ person: any SSHPerson, keepsKeys: Bool, clock: SSHClock = .system,
         nextEnd: @escaping @Sendable (ContinuousClock.Instant?) -> Void = { _ in }
@@ -48,12 +48,12 @@ final class SSHAgent: Sendable {
         static let extensionAnswer: UInt8 = 29
     }
 
-    /// Answers a request. Waits for the vault's agent, and for a person.
+    /// Answers a request. Waits for the vault's agent, and for the user.
     ///
     /// - Parameters:
-    ///   - frame: without its length. It may have private keys.
-    ///   - line: over which it came.
-    /// - Returns: the answer, without its length.
+    ///   - frame: a request without its length field. It may contain private keys.
+    ///   - line: the connection of the request.
+    /// - Returns: the answer, without its length field.
     func answer(_ frame: Span<UInt8>, _ session: inout SSHSession, _ line: SSHLine = SSHLine()) -> [UInt8] {
         removeEnded()
         var reader = SSHReader(frame)
@@ -62,7 +62,7 @@ final class SSHAgent: Sendable {
             if state.withLock({ $0.lock.isLocked }), ![23, 27].contains(type) {
                 return type == 11 ? identities([]) : Answer.failure
             }
-            // Another machine may use keys. It closes the agent to nobody, and opens it to nobody.
+            // Another machine may use keys, but neither lock nor unlock the agent, nor remove all keys.
             guard ![9, 19, 22, 23].contains(type) || !session.isForwarded else { throw .denied }
             switch type {
             case 11:
@@ -71,12 +71,12 @@ final class SSHAgent: Sendable {
             case 13: return try sign(&reader, frame, session, line)
             case 17, 25: try add(&reader, frame, isConstrained: type == 25, session, line)
             case 18: try remove(&reader, frame, &session)
-            // The second for keys of version 1 of the protocol, of which there are none.
+            // Request 9 removes all keys of version 1 of the protocol, of which there are none.
             case 19, 9:
                 try reader.finish()
                 if type == 19 { removeAll() }
             case 22, 23: try setLocked(type == 22, &reader, frame)
-            // Also while the agent is locked: without it a line of another machine would be one of this machine later.
+            // Allowed while the agent is locked: otherwise a forwarded connection would count as a local one later.
             case 27: return answerExtension(&reader, frame, &session)
             default: return Answer.failure
             }
@@ -95,7 +95,7 @@ final class SSHAgent: Sendable {
         var visible = own.filter { session.permits($0.constraints.destinations, for: nil, at: seconds) }.map {
             ($0.name.blob, $0.comment)
         }
-        // What is in memory is served while the vault is locked as well.
+        // Keys in memory are served while the vault is locked as well.
         let stored =
             (try? unlocked(session, line) { keyring, client throws(SSHRefusal) in
                 try keyring.keys(for: client)
@@ -108,7 +108,7 @@ final class SSHAgent: Sendable {
         return visible
     }
 
-    /// As many as an answer has room for.
+    /// Lists as many keys as fit into an answer.
     private func identities(_ keys: [(blob: [UInt8], comment: [UInt8])]) -> [UInt8] {
         var (body, count): ([UInt8], UInt32) = ([], 0)
         for key in keys where body.count + key.blob.count + key.comment.count + 13 <= SSHAgent.longestFrame {
@@ -140,7 +140,7 @@ final class SSHAgent: Sendable {
             }
             if own.constraints.isConfirmed {
                 try questions.confirm(own.name.key, String(decoding: own.comment, as: UTF8.self), session, line)
-                // It may have been removed, or its time be over, while a person was asked.
+                // The key may have been removed, or have expired, while the user was asked.
                 removeEnded()
                 guard state.withLock({ state in !state.lock.isLocked && state.keys.contains { $0 === own } }) else {
                     throw .denied
@@ -169,7 +169,7 @@ final class SSHAgent: Sendable {
         var found = try find(line)
         if found.key.isConfirmed {
             try questions.confirm(name.key, found.key.comment, session, line)
-            // The vault may have been locked while a person was asked.
+            // The vault may have been locked while the user was asked.
             found = try find(nil)
         }
         let key = try found.file.withBytes { file throws(SSHRefusal) in try SSHPrivateKey.read(file: file) }
@@ -191,11 +191,11 @@ final class SSHAgent: Sendable {
         let name = certificate.map { SSHKeyName.certificate($0) } ?? .plain(key.publicKey)
         let seconds = clock.seconds()
         let old = state.withLock { $0.keys.first { $0.name == name } }
-        // What a connection does not see it does not replace.
+        // A connection must not replace a key that it cannot see.
         guard old.map({ session.permits($0.constraints.destinations, for: nil, at: seconds) }) ?? true else {
             throw .denied
         }
-        // What comes from another machine goes no further than memory.
+        // A key from another machine is kept in memory only.
         if keepsKeys, constraints.lifetime == nil, constraints.destinations.isEmpty, !session.isForwarded {
             let new = NewSSHKey(
                 key: key, certificate: certificate, comment: String(decoding: comment, as: UTF8.self),
@@ -244,17 +244,17 @@ final class SSHAgent: Sendable {
             return
         }
         if session.removed.remove(name.blob) != nil { return }
-        // Another machine may use what the vault keeps, and not delete it.
+        // Another machine may use the vault's keys, but not delete them.
         guard let keyring, !session.isForwarded else { throw .denied }
         if let certificate = try keyring.remove(name, for: session.client) {
             session.removed.insert(certificate.blob)
         }
     }
 
-    /// Those in memory: what a vault keeps is deleted by its name alone.
+    /// Removes the keys in memory: a key in the vault is deleted only by name.
     private func removeAll() { change { $0 = [] } }
 
-    /// Removes the keys whose time is over.
+    /// Removes the expired keys.
     func removeEnded() {
         let now = clock.now()
         let hasEnded = state.withLock { state in state.keys.contains { $0.hasEnded(at: now) } }
@@ -266,7 +266,7 @@ final class SSHAgent: Sendable {
         let (result, end, removed) = state.withLock { state in
             let old = state.keys
             let result = body(&state.keys)
-            // What was removed is wiped without the lock.
+            // The removed keys are wiped after the lock is released.
             return (result, state.keys.compactMap(\.end).min(), old)
         }
         withExtendedLifetime(removed) { nextEnd(end) }
@@ -286,7 +286,7 @@ final class SSHAgent: Sendable {
                 state.withLock { $0.lock = lock }
             }
         }
-        // Each try has a moment of its own, later with each that failed, however many come at once.
+        // Each attempt has a time of its own, later with each failure, even if many arrive at once.
         let now = clock.now()
         guard let moment = state.withLock({ $0.lock.nextTry(now) }) else { throw .denied }
         clock.wait(moment)
@@ -317,9 +317,9 @@ final class SSHAgent: Sendable {
 
     // MARK: Asking
 
-    /// Does something with the vault's keys, once more if a person unlocks it meanwhile.
+    /// Runs an operation on the vault's keys, and once more if the user unlocks the vault meanwhile.
     ///
-    /// - Parameter line: nil: nobody is asked.
+    /// - Parameter line: the connection of the request; `nil` to not ask the user.
     private func unlocked<R>(
         _ session: SSHSession, _ line: SSHLine?,
         _ body: (any SSHKeyring, DoorClient) throws(SSHRefusal) -> R
@@ -335,7 +335,7 @@ final class SSHAgent: Sendable {
         questions.unlock(session, line) { (try? self.keyring?.keys(for: session.client)) != nil }
     }
 
-    /// Nobody is asked any more, and keys in memory are wiped.
+    /// Cancels all questions, and wipes the keys in memory.
     func close() {
         questions.close()
         change { $0 = [] }

@@ -2,26 +2,26 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// An OpenSSH certificate (PROTOCOL.certkeys): a key that an authority has signed.
+/// An OpenSSH certificate (PROTOCOL.certkeys): a key signed by an authority.
 struct SSHCertificate: Hashable, Sendable {
     enum Kind: UInt32, Sendable {
         case user = 1
         case host
     }
 
-    /// As it goes over the wire.
+    /// The wire format.
     let blob: [UInt8]
     let type: String
     let key: SSHPublicKey
     let kind: Kind
     let keyID: String
-    /// None: for every name.
+    /// The valid names; empty for every name.
     let principals: [String]
-    /// In seconds since 1970.
+    /// The validity period, in seconds since 1970.
     let validity: Range<UInt64>
     let hasCriticalOptions: Bool
     let authority: SSHPublicKey
-    /// How many bytes of the blob the authority has signed.
+    /// The number of bytes of the blob that the authority has signed.
     private let signedLength: Int
     private let signature: [UInt8]
 
@@ -30,15 +30,15 @@ struct SSHCertificate: Hashable, Sendable {
 
     static func isType(_ type: String) -> Bool { type.hasSuffix(suffix) }
 
-    /// The type of the key in a certificate of a type.
+    /// Returns the type of the plain key for a type of certificate.
     static func plainType(_ type: String) -> String { String(type.dropLast(suffix.count)) }
 
-    /// - Throws: `.unsupported` for a key of another kind, or another authority's; `.malformed`.
+    /// - Throws: `.unsupported` if the type of the key or of the authority's key is unknown; `.malformed`.
     init(_ blob: Span<UInt8>) throws(SSHRefusal) {
         var reader = SSHReader(blob)
         type = try reader.text(blob)
         guard SSHCertificate.isType(type) else { throw .unsupported }
-        // A nonce, which only makes the hash another one.
+        // A nonce, which only varies the hash.
         _ = try reader.string(blob)
         key = try SSHPublicKey(SSHCertificate.plainType(type), &reader, blob)
         // The serial number.
@@ -63,7 +63,7 @@ struct SSHCertificate: Hashable, Sendable {
         try SSHCertificate.skipPairs(&extensions, blob)
         // Reserved.
         _ = try reader.string(blob)
-        // An authority's key is a plain one.
+        // The authority's key is a plain one, not a certificate.
         authority = try SSHPublicKey(blob.extracting(try reader.string(blob)))
         signedLength = reader.offset
         signature = try reader.data(blob)
@@ -78,15 +78,15 @@ struct SSHCertificate: Hashable, Sendable {
         }
     }
 
-    /// - Throws: `.untrue` unless the authority has signed it.
+    /// - Throws: `.untrue` if the authority's signature is invalid.
     func verify() throws(SSHRefusal) {
         try authority.verify(signature.span, of: blob.span.extracting(0..<signedLength))
     }
 
-    /// Whether it is a host's that has a name like this, at this time.
+    /// Returns whether this is the certificate of a host whose name matches, valid at a time.
     ///
     /// - Parameters:
-    ///   - pattern: of names.
+    ///   - pattern: a pattern of host names.
     ///   - seconds: since 1970.
     func isOfHost(_ pattern: String, at seconds: UInt64) -> Bool {
         guard kind == .host, !hasCriticalOptions, validity.contains(seconds) else { return false }
@@ -94,7 +94,7 @@ struct SSHCertificate: Hashable, Sendable {
     }
 }
 
-/// What a client names a key by: the key, or a certificate of it.
+/// The name of a key in requests: the plain key, or a certificate of it.
 enum SSHKeyName: Hashable, Sendable {
     case plain(SSHPublicKey)
     case certificate(SSHCertificate)
@@ -128,13 +128,13 @@ enum SSHKeyName: Hashable, Sendable {
     }
 }
 
-/// Patterns of ssh_config(5): `*` stands for any text, `?` for any one character.
+/// Patterns of ssh_config(5): `*` matches any text, `?` any one character.
 enum SSHPattern {
     static func matches(_ text: String, _ pattern: String) -> Bool {
         let (text, pattern) = (Array(text.utf8), Array(pattern.utf8))
         var (index, place) = (0, 0)
-        // Where the last star stands, and up to where it stands for text: without going back further, no pattern takes
-        // longer than the product of both lengths.
+        // The position of the last star, and the end of the text that it matches: backtracking no further than that, a
+        // match takes at most the product of both lengths.
         var (star, covered): (Int?, Int) = (nil, 0)
         while index < text.count {
             if place < pattern.count, pattern[place] == UInt8(ascii: "*") {

@@ -4,11 +4,11 @@ internal import Glibc
 internal import Synchronization
 internal import VaultCrypto
 
-/// A client of the agent's socket. Its requests are answered one after the other, on a queue of their own: one that
-/// waits for a person, or a client that does not read, keeps no other client waiting.
+/// A client of the agent's socket. Its requests are answered in order, on a queue of their own: a request that waits
+/// for the user, or a client that does not read, blocks no other client.
 final class SSHConnection: Sendable {
     private struct State: ~Copyable {
-        /// Nil: nothing has come yet, and nobody has looked who the client is.
+        /// The session; `nil` if nothing was received yet, and the client is not identified.
         var session: SSHSession?
         var inbox: SSHInbox
     }
@@ -19,12 +19,12 @@ final class SSHConnection: Sendable {
     private let source = Mutex<DoorSource?>(nil)
     private let hasEnded: @Sendable () -> Void
 
-    /// How long a client may take to read an answer, in seconds.
+    /// The timeout for a client that does not read its answer, in seconds.
     static let patience = 10
 
-    /// Nil: another user's, or there is no memory. The descriptor is closed then.
+    /// Fails for another user's client, or without memory, and closes the descriptor.
     ///
-    /// - Parameter hasEnded: called once.
+    /// - Parameter hasEnded: called once, when the connection has ended.
     init?(_ descriptor: Int32, _ agent: SSHAgent, hasEnded: @escaping @Sendable () -> Void) {
         var (process, user): (Int32, UInt32) = (0, 0)
         guard unsafe clinux_peer(descriptor, &process, &user) == 0, user == geteuid(),
@@ -37,7 +37,7 @@ final class SSHConnection: Sendable {
         state = Mutex(State(session: nil, inbox: inbox))
     }
 
-    /// Answers until the client goes, which it keeps itself for.
+    /// Answers requests until the client disconnects; the connection retains itself until then.
     func start() {
         let source = DoorSource(descriptor, on: "vault.ssh.client") { source in
             if !self.receive() { source.end() }
@@ -51,17 +51,17 @@ final class SSHConnection: Sendable {
 
     func end() { source.withLock(\.self)?.end() }
 
-    /// - Returns: false: that was all.
+    /// - Returns: `false` if the connection is to end.
     private func receive() -> Bool {
         state.withLock { state in
             let received = state.inbox.fill { room in
-                // The kernel writes no more than the room has.
+                // The kernel writes at most the size of the buffer.
                 unsafe room.withUnsafeMutableBytes {
                     unsafe recv(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT))
                 }
             }
             guard received > 0 else { return received < 0 && [EAGAIN, EINTR].contains(errno) }
-            // Here, where it keeps no other client waiting.
+            // Identified on this queue, where waiting blocks no other client.
             guard var session = state.session ?? DoorClient(peer: descriptor).map({ SSHSession($0) }) else {
                 return false
             }

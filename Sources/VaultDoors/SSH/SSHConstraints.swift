@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// What a key may be used for (draft-ietf-sshm-ssh-agent, 3.2.7; PROTOCOL.agent).
+/// The constraints on the use of a key (draft-ietf-sshm-ssh-agent, 3.2.7; PROTOCOL.agent).
 struct SSHConstraints: Equatable, Sendable {
-    /// In seconds.
+    /// The lifetime, in seconds.
     var lifetime: UInt32?
-    /// Whether a person is asked before each use.
+    /// Whether the user is asked before each use.
     var isConfirmed = false
-    /// The ways that it may be used on; none: all.
+    /// The routes on which the key may be used; empty for all.
     var destinations: [SSHDestination] = []
 
     private static let mostDestinations = 1024
 
     init() {}
 
-    /// Reads all that is left.
+    /// Reads the rest of the message.
     ///
-    /// - Throws: `.unsupported` for a constraint that this agent does not know: without it the key would be free.
+    /// - Throws: `.unsupported` for an unknown constraint: ignoring it would leave the key unrestricted.
     init(_ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
         while !reader.isAtEnd {
             switch try reader.byte(bytes) {
@@ -36,7 +36,7 @@ struct SSHConstraints: Equatable, Sendable {
                     guard destinations.count < SSHConstraints.mostDestinations else { throw .malformed }
                     destinations.append(try SSHDestination(try list.string(bytes), bytes))
                 }
-                // Of a key that may go nowhere nothing would be left that restricts it.
+                // An empty list would read as no restriction at all.
                 guard !destinations.isEmpty else { throw .malformed }
             default: throw .unsupported
             }
@@ -44,18 +44,18 @@ struct SSHConstraints: Equatable, Sendable {
     }
 }
 
-/// A way from one host to another on which a key may be used.
+/// A route between two hosts on which a key may be used.
 struct SSHDestination: Equatable, Sendable {
     struct Hop: Equatable, Sendable {
         struct HostKey: Equatable, Sendable {
             let name: SSHKeyName
-            /// Whether it is the authority that signs hosts' keys.
+            /// Whether the key is that of an authority that signs host keys.
             let isAuthority: Bool
         }
 
-        /// A pattern; empty: any user.
+        /// The user name pattern; empty for any user.
         let user: String
-        /// Empty: where the agent is.
+        /// The host name; empty for the agent's own host.
         let host: String
         let keys: [HostKey]
 
@@ -64,7 +64,7 @@ struct SSHDestination: Equatable, Sendable {
         fileprivate init(_ range: Range<Int>, _ bytes: Span<UInt8>) throws(SSHRefusal) {
             var reader = SSHReader(range)
             (user, host) = (try reader.text(bytes), try reader.text(bytes))
-            // Reserved: what it says could only restrict further.
+            // A reserved field, which could only restrict further.
             guard try reader.string(bytes).isEmpty else { throw .unsupported }
             var keys: [HostKey] = []
             while !reader.isAtEnd {
@@ -77,8 +77,8 @@ struct SSHDestination: Equatable, Sendable {
             self.keys = keys
         }
 
-        /// Nil: a kind that this agent cannot verify, so that no host is ever found to have it. known_hosts(5) has one
-        /// host's keys of all kinds.
+        /// Returns the name of a host key; `nil` for a type that this agent cannot verify, and which therefore matches
+        /// no host. known_hosts(5) lists a host's keys of all types.
         private static func name(_ blob: Span<UInt8>) throws(SSHRefusal) -> SSHKeyName? {
             do throws(SSHRefusal) { return try SSHKeyName(blob) } catch {
                 guard error == .unsupported else { throw error }
@@ -86,7 +86,7 @@ struct SSHDestination: Equatable, Sendable {
             }
         }
 
-        /// Whether a host with this key is meant.
+        /// Returns whether a host with this key matches.
         ///
         /// - Parameter seconds: since 1970.
         func matches(_ host: SSHKeyName, at seconds: UInt64) -> Bool {
@@ -116,9 +116,9 @@ struct SSHDestination: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - from: nil: where the agent is.
-    ///   - to: nil: anywhere.
-    ///   - user: nil: not known yet.
+    ///   - from: the previous host; `nil` for the agent's own.
+    ///   - to: the destination; `nil` for any.
+    ///   - user: the user name; `nil` if unknown yet.
     func allows(from: SSHKeyName?, to: SSHKeyName?, user: String?, at seconds: UInt64) -> Bool {
         let comes = from.map { self.from.matches($0, at: seconds) } ?? self.from.host.isEmpty
         guard comes, to.map({ self.to.matches($0, at: seconds) }) ?? true else { return false }

@@ -5,15 +5,15 @@ internal import Synchronization
 package import Vault
 internal import VaultCrypto
 
-/// A socket that speaks the protocol of ssh-agent(1): the user's own programs sign by it with the keys of the vault,
-/// and with those that they add.
+/// A socket with the protocol of ssh-agent(1), by which the user's programs sign with the keys of the vault, and with
+/// those that they add.
 package final class SSHDoor: Sendable {
     private let agent: SSHAgent
     private let listener: DoorSource
     private let timer = DoorTimer(on: "vault.ssh.timer")
     private let clients: Clients
 
-    /// Those that are connected.
+    /// The connected clients.
     private final class Clients: Sendable {
         private let connections = Mutex<[Int: SSHConnection]>([:])
         private let number = Atomic(0)
@@ -35,27 +35,27 @@ package final class SSHDoor: Sendable {
         func end() { for connection in connections.withLock({ Array($0.values) }) { connection.end() } }
     }
 
-    /// The most clients at once: each shell on another machine that has the agent forwarded is one.
+    /// The maximum number of clients at once: each shell on another machine with a forwarded agent is one.
     static let mostConnections = 512
 
-    /// Listens, for a vault's keys through its agent.
+    /// Listens, and serves the keys of a vault through its agent.
     ///
     /// - Parameters:
-    ///   - descriptor: of a socket that is bound. It is closed with the value, or when this returns nil.
-    ///   - keepsKeys: whether keys that are added without a lifetime go to the vault.
+    ///   - descriptor: a bound socket. Closed with the value, or if this returns `nil`.
+    ///   - keepsKeys: whether keys added without a lifetime are stored in the vault.
     package convenience init?(_ descriptor: Int32, _ house: any DoorHouse, keepsKeys: Bool) {
         self.init(descriptor, VaultSSHKeyring(house), HousePerson(house: house), keepsKeys: keepsKeys)
     }
 
-    /// Listens for keys that go to an open vault.
+    /// Listens, and stores added keys in an open vault.
     ///
-    /// - Parameter descriptor: of a socket that is bound. It is closed with the value, or when this returns nil.
+    /// - Parameter descriptor: a bound socket. Closed with the value, or if this returns `nil`.
     package convenience init?(_ descriptor: Int32, _ store: any ItemStore) {
         self.init(descriptor, OpenSSHKeyring(store: store), NoPerson(), keepsKeys: true)
     }
 
     private init?(_ descriptor: Int32, _ keyring: any SSHKeyring, _ person: any SSHPerson, keepsKeys: Bool) {
-        // One that was handed over may wait for a connection that has gone meanwhile.
+        // accept(2) on an inherited socket might block for a connection that has gone meanwhile.
         guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0, listen(descriptor, 128) == 0 else {
             _ = Glibc.close(descriptor)
             return nil
@@ -71,7 +71,7 @@ package final class SSHDoor: Sendable {
                 clients.take(Int32(client), agent)
                 client = clinux_accept(descriptor, SSHConnection.patience)
             }
-            // Without a descriptor for it a client stays, and would be told of again at once.
+            // Without a free descriptor the client stays in the backlog, and the source would fire again at once.
             if [EMFILE, ENFILE].contains(Int32(-client)) { usleep(20_000) }
         } gone: {
             _ = Glibc.close(descriptor)
@@ -82,7 +82,7 @@ package final class SSHDoor: Sendable {
 
     deinit { close() }
 
-    /// Nobody is asked, and nothing is signed any more; keys in memory are wiped.
+    /// Cancels all questions, stops signing, and wipes the keys in memory.
     package func close() {
         listener.end()
         timer.end()
@@ -91,7 +91,7 @@ package final class SSHDoor: Sendable {
     }
 }
 
-/// The person of a door.
+/// The user, asked through a door's process.
 private struct HousePerson: SSHPerson {
     let house: any DoorHouse
 
@@ -105,7 +105,7 @@ private struct HousePerson: SSHPerson {
     }
 }
 
-/// Nobody: the vault is open.
+/// No user to ask: the vault is open.
 private struct NoPerson: SSHPerson {
     func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome { .unavailable }
 
@@ -114,8 +114,8 @@ private struct NoPerson: SSHPerson {
     }
 }
 
-/// A vault that is open in this process, or by an agent, to which keys go. No key of it is used: any program of the
-/// user may connect meanwhile, and the vault was not opened for that.
+/// A vault, opened by this process or by an agent, that only stores added keys. None of its keys is used: any program
+/// of the user may connect meanwhile, and the vault was not opened for that.
 private struct OpenSSHKeyring: SSHKeyring {
     let store: any ItemStore
 

@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What has arrived of a client's requests, in locked memory: private keys come by it.
+/// The received bytes of a client's requests, in locked memory: they may contain private keys.
 struct SSHInbox: ~Copyable {
     private var buffer: SecretBytes
     private var count = 0
@@ -12,9 +12,9 @@ struct SSHInbox: ~Copyable {
 
     init() throws(CryptoError) { buffer = try SecretBytes(zeroed: SSHInbox.room) }
 
-    /// Lends the free room, which is never empty.
+    /// Lends the free space, which is never empty.
     ///
-    /// - Parameter receive: returns how many bytes it has put at its beginning; 0 or less for none.
+    /// - Parameter receive: fills the start of the space and returns the number of bytes; 0 or less for none.
     mutating func fill(_ receive: (inout MutableSpan<UInt8>) -> Int) -> Int {
         let filled = count
         let received = buffer.withMutableBytes { bytes in
@@ -25,10 +25,10 @@ struct SSHInbox: ~Copyable {
         return received
     }
 
-    /// Answers the requests that are there wholly, one after the other, and wipes them.
+    /// Passes the complete requests on, in order, and wipes them.
     ///
-    /// - Parameter answer: gets a request without its length; false: no further one is wanted.
-    /// - Throws: `.malformed` for a length that no request has, before the rest of it has come; `.unavailable`.
+    /// - Parameter answer: receives a request without its length field; returns `false` to stop.
+    /// - Throws: `.malformed` for an invalid length, before the rest of the request has arrived; `.unavailable`.
     mutating func drain(_ answer: (Span<UInt8>) -> Bool) throws(SSHRefusal) {
         var start = 0
         var isWanted = true
@@ -38,7 +38,7 @@ struct SSHInbox: ~Copyable {
             start = first + length
         }
         let needed = max(SSHInbox.room, try length(at: start).map { $0 + SSHInbox.headLength } ?? 0)
-        // Locked memory has an end, and to say a length costs a client nothing.
+        // Locked memory is scarce, and announcing a length costs a client nothing.
         let room = min(needed, max(SSHInbox.room, 4 * (count - start)))
         try SSHPrivateKey.secured { () throws(CryptoError) in try drop(start, room: room) }
     }
@@ -50,7 +50,7 @@ struct SSHInbox: ~Copyable {
         return length
     }
 
-    /// Moves what follows to the front, into as much memory as the next request takes.
+    /// Moves the remaining bytes to the front, into as much memory as the next request needs.
     private mutating func drop(_ start: Int, room: Int) throws(CryptoError) {
         let rest = count - start
         let needed = max(room, rest)

@@ -5,7 +5,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// The ssh keys of a vault: generic passwords of the service `ssh`, whose account is the key's fingerprint. The secret
-/// is the key's file, without a passphrase; what is public of it stands in the attributes.
+/// is the key file, without a passphrase; the public parts are attributes.
 package struct SSHItems: Sendable {
     package static let service = "ssh"
 
@@ -19,17 +19,17 @@ package struct SSHItems: Sendable {
     private let store: any ItemStore
     private let group: String?
 
-    /// - Parameter group: where the keys are; nil: in any group of the store.
+    /// - Parameter group: the access group of the keys; `nil` for any group of the store.
     package init(_ store: any ItemStore, in group: String? = nil) { (self.store, self.group) = (store, group) }
 
-    /// A key as it is listed.
+    /// A key in a listing.
     package struct Listed: Sendable {
         package let fingerprint: String
         package let comment: String
         package let bits: Int
         package let kind: String
         package let isConfirmed: Bool
-        /// The key, and its certificate, as a line of authorized_keys(5) has them, without the comment.
+        /// The key, and its certificate, as lines of authorized_keys(5) without the comment.
         package let lines: [String]
         package let item: Item
     }
@@ -44,14 +44,14 @@ package struct SSHItems: Sendable {
         }
     }
 
-    /// The parts that the item of a key has beside its file.
+    /// The parts of a key's item other than its file.
     package struct Described: Sendable {
         package let fingerprint: String
         package let attributes: [(name: String, value: String)]
     }
 
-    /// - Parameter isConfirmed: whether a person is asked before each use.
-    /// - Returns: nil: it is no file of a private key that the door could use, or it has a passphrase.
+    /// - Parameter isConfirmed: whether the user is asked before each use.
+    /// - Returns: `nil` if the file is not a private key that the door can use, or has a passphrase.
     package static func described(file: Secret, isConfirmed: Bool) -> Described? {
         guard let key = try? file.withBytes({ bytes throws(SSHRefusal) in try SSHPrivateKey.read(file: bytes) }),
             let fingerprint = try? key.publicKey.fingerprint()
@@ -98,7 +98,7 @@ package struct SSHItems: Sendable {
         try store.set(Item(key, attributes: own, userAttributes: attributes, secret: file))
     }
 
-    /// - Returns: whether there was one, and the certificate that went with its key.
+    /// - Returns: whether the name was found, and the certificate removed together with its key.
     func remove(_ name: SSHKeyName) throws(VaultError) -> (isFound: Bool, certificate: SSHCertificate?) {
         for found in try found() where found.key.names.contains(name) {
             guard let record = found.item.record else { continue }
@@ -130,13 +130,13 @@ package struct SSHItems: Sendable {
         var found: [(Item, StoredSSHKey)] = []
         var known: Set<SSHPublicKey> = []
         for item in try store.allMatching(query()) {
-            // Two groups may have the same key.
+            // Two groups may contain the same key.
             if let key = SSHItems.key(item), known.insert(key.publicKey).inserted { found.append((item, key)) }
         }
         return found
     }
 
-    /// Nil: an item of another kind, such as a password of a service that is called ssh.
+    /// Returns the key of an item; `nil` for another kind of item, such as a password of a service called ssh.
     private static func key(_ item: Item) -> StoredSSHKey? {
         let attributes = item.userAttributes
         guard let text = attributes[Name.publicKey], case .plain(let key)? = name(text),
@@ -148,7 +148,7 @@ package struct SSHItems: Sendable {
         }
         return StoredSSHKey(
             publicKey: key, certificate: certificate, comment: item.label ?? "",
-            // What was written by hand asks rather than not.
+            // In doubt about a hand-written value, ask.
             isConfirmed: !["", "false", "no", "0"].contains(attributes[Name.confirm] ?? ""))
     }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// A key that a vault keeps.
+/// A key stored in a vault.
 struct StoredSSHKey: Sendable {
     let publicKey: SSHPublicKey
     let certificate: SSHCertificate?
     let comment: String
     let isConfirmed: Bool
 
-    /// What clients know it by.
+    /// The names by which clients refer to the key.
     var names: [SSHKeyName] { [.plain(publicKey)] + (certificate.map { [.certificate($0)] } ?? []) }
 }
 
-/// A key that is to be kept.
+/// A key to be stored.
 struct NewSSHKey: Sendable {
     let key: SSHPrivateKey
     let certificate: SSHCertificate?
@@ -20,33 +20,33 @@ struct NewSSHKey: Sendable {
     let isConfirmed: Bool
 }
 
-/// The keys that a vault keeps. Each call may wait for the vault's agent, and none for a person.
+/// The keys stored in a vault. A call may wait for the vault's agent, but never for the user.
 protocol SSHKeyring: Sendable {
-    /// - Throws: `.unavailable` while the vault is locked, which a person may change.
+    /// - Throws: `.unavailable` while the vault is locked.
     func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey]
 
-    /// The key with this public part, and its file. Nil: there is none.
+    /// Returns the key with this public part, and its file; `nil` if there is none.
     func key(_ key: SSHPublicKey, for client: DoorClient) throws(SSHRefusal) -> (key: StoredSSHKey, file: Secret)?
 
-    /// Adds a key, or gives the one that is there this certificate, if any, and the rest.
+    /// Adds a key, or updates the existing one, keeping its certificate if the new one has none.
     func keep(_ new: NewSSHKey, for client: DoorClient) throws(SSHRefusal)
 
-    /// Removes a key, with its certificate, or a certificate alone.
+    /// Removes a key with its certificate, or a certificate alone.
     ///
-    /// - Returns: the certificate that went with its key.
-    /// - Throws: `.denied` when there is none.
+    /// - Returns: the certificate removed together with its key.
+    /// - Throws: `.denied` if there is no such key.
     func remove(_ name: SSHKeyName, for client: DoorClient) throws(SSHRefusal) -> SSHCertificate?
 }
 
-/// The person whose keys they are.
+/// The user to whom the keys belong.
 protocol SSHPerson: Sendable {
-    /// Has the vault unlocked.
+    /// Asks the user to unlock the vault.
     ///
-    /// - Parameter isForwarded: whether a program on another machine may want it.
+    /// - Parameter isForwarded: whether the request may come from another machine.
     func unlock(for client: DoorClient, isForwarded: Bool, until stop: PromptStop) -> PromptOutcome
 
-    /// Asks whether a key may be used.
+    /// Asks for permission to use a key.
     ///
-    /// - Parameter question: lines.
+    /// - Parameter question: the lines of the text.
     func confirm(_ question: [String], for client: DoorClient, until stop: PromptStop) -> PromptOutcome
 }

@@ -12,14 +12,14 @@ extension SSHClock {
         })
 }
 
-/// A client's connection, while its request is answered.
+/// A client's connection, while its request is being answered.
 struct SSHLine: Sendable {
-    /// Nil: none that could end.
+    /// The descriptor; `nil` for a connection that cannot end.
     var descriptor: Int32?
 
-    /// Runs what asks a person, and ends the question when the client goes away.
+    /// Runs a question to the user, and cancels it when the client disconnects.
     ///
-    /// - Returns: nil when there are no descriptors for that.
+    /// - Returns: the result; `nil` if no descriptors are available.
     func watched<R>(_ body: (PromptStop) -> R) -> R? {
         guard let stop = PromptStop() else { return nil }
         guard let descriptor else { return body(stop) }
@@ -27,7 +27,7 @@ struct SSHLine: Sendable {
         let watch = DoorSource(descriptor, on: "vault.ssh.line") { source in
             var byte: UInt8 = 0
             if unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0 { stop.stop() }
-            // One that has asked on is there, and is not looked at again and again.
+            // A client that has sent another request is alive; the watch ends, since the socket stays readable.
             source.end()
         } gone: {
             ended.signal()
@@ -35,7 +35,7 @@ struct SSHLine: Sendable {
         watch.start()
         defer {
             watch.end()
-            // The descriptor may be closed, and its number another's, as soon as this returns.
+            // Once this returns, the descriptor may be closed, and its number reused.
             ended.wait()
         }
         return body(stop)

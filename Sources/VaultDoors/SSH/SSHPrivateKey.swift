@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A private key, whose numbers lie in locked memory and are wiped with the last that has it.
+/// A private key, whose numbers are in locked memory and wiped with the last reference.
 final class SSHPrivateKey: Sendable {
     private enum Numbers: Sendable {
         case ed25519(Ed25519Numbers)
@@ -28,7 +28,7 @@ final class SSHPrivateKey: Sendable {
     let publicKey: SSHPublicKey
     private let numbers: Numbers
 
-    /// Which hash a signature of RSA is asked for with (draft-ietf-sshm-ssh-agent, 3.6.1).
+    /// The hash requested for an RSA signature (draft-ietf-sshm-ssh-agent, 3.6.1).
     struct Flags: OptionSet {
         let rawValue: UInt32
 
@@ -38,11 +38,11 @@ final class SSHPrivateKey: Sendable {
 
     // MARK: Reading
 
-    /// Reads a key as a key file has it, and ssh-add(1) sends it: the type, a certificate if the type is one's, and the
-    /// numbers.
+    /// Reads a key in the format of a key file, and of ssh-add(1): the type, a certificate if the type is that of one,
+    /// and the numbers.
     ///
-    /// - Parameter certificate: gets the certificate.
-    /// - Throws: `.untrue` when the numbers are not those of one key; `.unsupported`, `.malformed`.
+    /// - Parameter certificate: receives the certificate.
+    /// - Throws: `.untrue` if the numbers do not belong to one key; `.unsupported`, `.malformed`.
     init(
         _ reader: inout SSHReader, _ bytes: Span<UInt8>, certificate: inout SSHCertificate?
     ) throws(SSHRefusal) {
@@ -86,14 +86,14 @@ final class SSHPrivateKey: Sendable {
             let seed = try SecretBytes(copying: pair.extracting(0..<SigningKey.seedLength))
             return Ed25519Numbers(try SigningKey(seed: seed), seed: seed)
         }
-        // A signature with another public key than the seed's gives the seed away to one who has two of them.
+        // Signing with a public key other than the seed's reveals the seed to an attacker who has two signatures.
         guard numbers.key.publicKey == point, pair.extracting(32..<64).elementsEqual(point.span),
             certified == nil || certified == .ed25519(point)
         else { throw .untrue }
         return numbers
     }
 
-    /// In a private key n comes before e.
+    /// In a private key, n precedes e.
     private static func rsaNumbers(
         _ reader: inout SSHReader, _ bytes: Span<UInt8>
     ) throws(SSHRefusal) -> SSHPublicKey {
@@ -119,11 +119,11 @@ final class SSHPrivateKey: Sendable {
 
     // MARK: Signing
 
-    /// - Returns: the kind of signature, and the signature (RFC 4253, 6.6).
-    /// - Throws: `.unsupported` for an authentication by RSA without a hash of SHA-2.
+    /// - Returns: the signature type, and the signature (RFC 4253, 6.6).
+    /// - Throws: `.unsupported` for an authentication by RSA without a SHA-2 hash.
     func sign(_ message: Span<UInt8>, _ flags: Flags) throws(SSHRefusal) -> [UInt8] {
         var flags = flags
-        // `ssh-add -T` names no hash for what it has signed and takes each. In an authentication that is SHA-1.
+        // `ssh-add -T` requests no hash for its test signature and accepts any. In an authentication, that means SHA-1.
         if flags.isDisjoint(with: [.sha256, .sha512]), !SSHSignatureRequest.isOne(message) { flags = .sha256 }
         var signature: [UInt8] = []
         switch numbers {
@@ -158,12 +158,12 @@ final class SSHPrivateKey: Sendable {
     private static let head = "-----BEGIN OPENSSH PRIVATE KEY-----\n"
     private static let tail = "-----END OPENSSH PRIVATE KEY-----\n"
     private static let lineLength = 70
-    /// Of the largest RSA key with a long comment, in bytes, with room to spare.
+    /// The maximum size, in bytes: enough for the largest RSA key with a long comment.
     private static let longestFile = 64 << 10
 
-    /// The key without a passphrase as ssh-keygen(1) writes it (PROTOCOL.key).
+    /// Returns the key file without a passphrase, in the format of ssh-keygen(1) (PROTOCOL.key).
     ///
-    /// - Parameter check: any number: in an encrypted key it shows whether the passphrase was right.
+    /// - Parameter check: any number; in an encrypted key it shows whether the passphrase was right.
     func file(comment: String, check: UInt32) throws(SSHRefusal) -> SecretBytes {
         try SSHPrivateKey.secured { () throws(CryptoError) in
             var inner = try SecretBuffer(capacity: 1024)
@@ -199,7 +199,7 @@ final class SSHPrivateKey: Sendable {
         }
     }
 
-    /// The type and the numbers, as ssh-add(1) sends them.
+    /// Writes the type and the numbers, in the format of ssh-add(1).
     func put(to buffer: inout SecretBuffer) throws(CryptoError) {
         try buffer.put(publicKey.type)
         switch numbers {
@@ -229,9 +229,9 @@ final class SSHPrivateKey: Sendable {
         }
     }
 
-    /// Reads a key's file, which no passphrase encrypts.
+    /// Reads an unencrypted key file.
     ///
-    /// - Throws: `.unsupported` for one that is encrypted, or has several keys; `.untrue`, `.malformed`.
+    /// - Throws: `.unsupported` for an encrypted file, or one with several keys; `.untrue`, `.malformed`.
     static func read(file: Span<UInt8>) throws(SSHRefusal) -> SSHPrivateKey {
         let text = try body(of: file)
         let decoded = try secured { () throws(CryptoError) in
@@ -241,11 +241,11 @@ final class SSHPrivateKey: Sendable {
         return try decoded.withBytes { bytes throws(SSHRefusal) in try read(decoded: bytes) }
     }
 
-    /// Where the base64 is.
+    /// Returns the range of the base64 text.
     private static func body(of file: Span<UInt8>) throws(SSHRefusal) -> Range<Int> {
         let (head, tail) = (Array(head.utf8), Array(tail.utf8))
         var end = file.count
-        // The last line may have no end.
+        // The last line may lack its line feed.
         let hasEnd = end > 0 && file[end - 1] == UInt8(ascii: "\n")
         let tailLength = tail.count - (hasEnd ? 0 : 1)
         guard file.count <= longestFile, end >= head.count + tailLength else { throw .malformed }
@@ -284,7 +284,7 @@ final class SSHPrivateKey: Sendable {
 }
 
 extension ForeignPublicKey {
-    /// The kind of signature that is asked for; nil: one that this agent does not make.
+    /// Returns the requested signature type; `nil` if this agent does not make it.
     fileprivate func kind(_ flags: SSHPrivateKey.Flags) -> String? {
         switch self {
         case .ecdsa(let curve, _): curve.keyType

@@ -3,14 +3,14 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A public key (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4), in one of the kinds that this agent signs with.
+/// A public key (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4), of a type with which this agent signs.
 enum SSHPublicKey: Hashable, Sendable {
     /// 32 bytes.
     case ed25519([UInt8])
     case foreign(ForeignPublicKey)
 
-    /// - Throws: `.unsupported` for another kind; `.malformed`, also for numbers that are written longer than they are,
-    ///   and for bytes that follow.
+    /// - Throws: `.unsupported` for another type; `.malformed`, also for numbers that are not minimally encoded, and
+    ///   for trailing bytes.
     init(_ blob: Span<UInt8>) throws(SSHRefusal) {
         var reader = SSHReader(blob)
         let type = try reader.text(blob)
@@ -18,7 +18,7 @@ enum SSHPublicKey: Hashable, Sendable {
         try reader.finish()
     }
 
-    /// Reads what stands behind the type, which is that of a plain key.
+    /// Reads the numbers after the type, which is that of a plain key.
     init(_ type: String, _ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
         if type == SSHPublicKey.ed25519Type {
             let point = try reader.data(bytes)
@@ -50,7 +50,7 @@ enum SSHPublicKey: Hashable, Sendable {
 
     var isRSA: Bool { type == SSHPublicKey.rsaType }
 
-    /// As it goes over the wire.
+    /// The wire format.
     var blob: [UInt8] {
         var blob: [UInt8] = []
         blob.put(type)
@@ -58,7 +58,7 @@ enum SSHPublicKey: Hashable, Sendable {
         return blob
     }
 
-    /// What stands behind the type.
+    /// Writes the numbers after the type.
     func putNumbers(to blob: inout [UInt8]) {
         switch self {
         case .ed25519(let point): blob.put(string: point.span)
@@ -71,13 +71,13 @@ enum SSHPublicKey: Hashable, Sendable {
         }
     }
 
-    /// `SHA256:` and the hash of the blob, in base64 without padding, as ssh-keygen(1) has it.
+    /// Returns `SHA256:` and the hash of the blob, in base64 without padding, as ssh-keygen(1) prints it.
     func fingerprint() throws(CryptoError) -> String {
         let hash = try MessageAuthentication.plainSHA256(blob.span)
         return "SHA256:" + Data(hash).base64EncodedString().prefix { $0 != "=" }
     }
 
-    /// How long it is, in bits, and what people call its kind.
+    /// The size in bits, and the common name of the type.
     var size: (bits: Int, kind: String) {
         switch self {
         case .ed25519: (256, "ED25519")
@@ -87,15 +87,15 @@ enum SSHPublicKey: Hashable, Sendable {
         }
     }
 
-    /// Checks what the kind of key asks of its numbers.
+    /// Checks the numbers by the rules of the key's type.
     func check() throws(SSHRefusal) {
         guard case .foreign(let key) = self else { return }
         do throws(CryptoError) { try key.check() } catch { throw SSHRefusal(error) }
     }
 
-    /// Checks a signature (RFC 4253, 6.6). RSA's with SHA-1 is none.
+    /// Verifies a signature (RFC 4253, 6.6). RSA with SHA-1 is rejected.
     ///
-    /// - Parameter signature: the kind, and what the kind has.
+    /// - Parameter signature: the signature type, and its data.
     /// - Throws: `.untrue`, `.malformed`.
     func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) throws(SSHRefusal) {
         var reader = SSHReader(signature)
@@ -117,7 +117,7 @@ enum SSHPublicKey: Hashable, Sendable {
         } catch { throw SSHRefusal(error) }
     }
 
-    /// Both numbers of an elliptic curve's signature, as libcrypto's side takes them.
+    /// Returns both numbers of an ECDSA signature, in the format of ``ForeignPublicKey``.
     private static func signed(_ blob: Span<UInt8>, by key: ForeignPublicKey) throws(CryptoError) -> [UInt8] {
         guard case .ecdsa(let curve, _) = key else { return blob.array(blob.indices) }
         var reader = SSHReader(blob)
@@ -151,7 +151,7 @@ extension NISTCurve {
 }
 
 extension ForeignPublicKey {
-    /// What a kind of signature hashes with; nil: it is not of this key's.
+    /// Returns the hash of a signature type; `nil` if the type does not belong to this key.
     func hash(of kind: String) -> DigestAlgorithm? {
         switch self {
         case .ecdsa(let curve, _): kind == curve.keyType ? curve.hash : nil

@@ -4,17 +4,17 @@ internal import Synchronization
 internal import VaultAgent
 internal import VaultCrypto
 
-/// What an agent asks its person: one question at a time, each for a client that waits for the answer.
+/// The questions of an agent to the user: one at a time, each for a client that waits for the answer.
 final class SSHQuestions: Sendable {
-    /// How long nobody is asked for the passphrase of the vault again.
+    /// The interval in which the user is not asked for the passphrase of the vault again.
     private static let patience = Duration.seconds(30)
 
     private struct State {
-        /// When a person was asked for the passphrase of the vault.
+        /// The time at which the user was last asked for the passphrase of the vault.
         var asked: ContinuousClock.Instant?
-        /// What a person is being asked.
+        /// The pending question.
         var question: PromptStop?
-        /// Of keys.
+        /// The refusals to use keys.
         var refusals = Refusals()
         var isClosing = false
     }
@@ -22,9 +22,9 @@ final class SSHQuestions: Sendable {
     private let state = Mutex(State())
     private let person: any SSHPerson
     private let clock: SSHClock
-    /// For clients that wait for a person: each has a thread, and the threads of a process have an end.
+    /// Limits the clients that wait for the user: each blocks a thread, and a process has a limited number of threads.
     private let places = DispatchSemaphore(value: 16)
-    /// Held by the question that is being asked.
+    /// Held while a question is pending.
     private let asking = DispatchSemaphore(value: 1)
 
     private let start: ContinuousClock.Instant
@@ -33,10 +33,10 @@ final class SSHQuestions: Sendable {
         (self.person, self.clock, start) = (person, clock, clock.now())
     }
 
-    /// Asks whether a key may be used. After a no, or none, the client and its systemd unit are denied for a while
-    /// without a question.
+    /// Asks for permission to use a key. After a no, or no answer, the client and its systemd unit are denied for a
+    /// while without a question.
     ///
-    /// - Throws: `.denied` for every answer but yes.
+    /// - Throws: `.denied` for every answer other than yes.
     func confirm(
         _ key: SSHPublicKey, _ comment: String, _ session: SSHSession, _ line: SSHLine
     ) throws(SSHRefusal) {
@@ -47,7 +47,7 @@ final class SSHQuestions: Sendable {
             + PromptQuestion.askerLines(client, isForwarded: session.isForwarded, end: "?")
         let names = Refusals.Name.of(process: client.process, startTime: client.startTime)
         let outcome = ask(line) { stop in
-            // The person may have said no to another connection of the process while this one waited for its turn.
+            // The user may have declined for another connection of the process while this one waited.
             let now = self.sinceStart
             guard !self.state.withLock({ $0.refusals.isResting(names, at: now) }) else { return .unavailable }
             let outcome = self.person.confirm(question, for: client, until: stop)
@@ -66,10 +66,10 @@ final class SSHQuestions: Sendable {
 
     private var sinceStart: Duration { start.duration(to: clock.now()) }
 
-    /// Has the vault unlocked.
+    /// Asks the user to unlock the vault.
     ///
-    /// - Parameter isUnlocked: looks whether it is: another connection's question may have been answered while this one
-    ///   waited for its turn.
+    /// - Parameter isUnlocked: returns whether the vault is unlocked: another connection's question may have been
+    ///   answered while this one waited.
     func unlock(_ session: SSHSession, _ line: SSHLine, unless isUnlocked: () -> Bool) -> Bool {
         let outcome = ask(line) { stop in
             if isUnlocked() { return .done }
@@ -101,7 +101,7 @@ final class SSHQuestions: Sendable {
         return outcome ?? .unavailable
     }
 
-    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    /// Cancels all questions. Waits until the prompt has disappeared.
     func close() {
         let question = state.withLock { state in
             state.isClosing = true

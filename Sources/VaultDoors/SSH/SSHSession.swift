@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// What an agent knows of one connection: to which hosts its requests go, as ssh(1) has told it (PROTOCOL.agent:
+/// The state of one connection: the hosts to which its requests belong, as announced by ssh(1) (PROTOCOL.agent:
 /// session-bind@openssh.com).
 struct SSHSession: Sendable {
     struct Binding: Equatable, Sendable {
         let host: SSHKeyName
         let session: [UInt8]
-        /// Whether the host may ask on, for other hosts.
+        /// Whether the host may forward requests of other hosts.
         let isForwarding: Bool
     }
 
     /// The process at the other end.
     let client: DoorClient
     private(set) var bindings: [Binding] = []
-    /// Whether a host was named that could not be believed.
+    /// Whether a host was announced without a valid proof.
     private var hasFailed = false
-    /// Certificates that went with their key: ssh-add(1) removes the key first, and then its certificate.
+    /// The certificates removed together with their keys: ssh-add(1) removes the key first, and then its certificate.
     var removed: Set<[UInt8]> = []
 
     private static let mostBindings = 16
@@ -29,7 +29,7 @@ struct SSHSession: Sendable {
 
     /// Records a host.
     ///
-    /// - Throws: `.untrue` when the host has not signed the session; what is on record stays.
+    /// - Throws: `.untrue` if the host has not signed the session; earlier records stay.
     mutating func bind(_ reader: inout SSHReader, _ bytes: Span<UInt8>) throws(SSHRefusal) {
         do throws(SSHRefusal) { try add(&reader, bytes) } catch {
             hasFailed = true
@@ -47,7 +47,7 @@ struct SSHSession: Sendable {
         if case .certificate(let certificate) = host { try certificate.verify() }
         try host.key.verify(bytes.extracting(signature), of: bytes.extracting(session))
         let new = Binding(host: host, session: bytes.array(session), isForwarding: isForwarding)
-        // A connection that was for one authentication is for no other host.
+        // A connection bound for an authentication cannot be bound to another host.
         guard bindings.allSatisfy(\.isForwarding) else { throw .denied }
         if let old = bindings.first(where: { $0.session == new.session }) {
             guard old.host == host else { throw .denied }
@@ -57,15 +57,15 @@ struct SSHSession: Sendable {
         bindings.append(new)
     }
 
-    /// Whether a key may be seen, and used for a user that has asked, on this connection.
+    /// Returns whether a key may be listed, or used for the requested user, on this connection.
     ///
     /// - Parameters:
-    ///   - request: what is to be signed; nil: the key is only to be seen.
+    ///   - request: the data to be signed; `nil` if the key is only listed.
     ///   - seconds: since 1970.
     func permits(_ destinations: [SSHDestination], for request: SSHSignatureRequest?, at seconds: UInt64) -> Bool {
         guard !destinations.isEmpty else { return true }
         guard let last = bindings.last else {
-            // Without a host the key is used where the agent is, which cannot be for an authentication.
+            // Without a host the key is used on the agent's own host, which cannot be for an authentication.
             return !hasFailed && request == nil
         }
         if let request {
@@ -82,21 +82,21 @@ struct SSHSession: Sendable {
             else { return false }
             from = binding.host
         }
-        // A key that may be used to get to a host, and not beyond it, is not shown there.
+        // A key that may be used to reach a host, but not beyond, is not listed there.
         guard request == nil, last.isForwarding else { return true }
         return destinations.contains { $0.allows(from: last.host, to: nil, user: nil, at: seconds) }
     }
 }
 
-/// An authentication that is to be signed (RFC 4252, 7; PROTOCOL: publickey-hostbound-v00@openssh.com).
+/// An authentication request to be signed (RFC 4252, 7; PROTOCOL: publickey-hostbound-v00@openssh.com).
 struct SSHSignatureRequest: Equatable {
     let session: [UInt8]
     let user: String
-    /// The host that it is for; nil: it does not say.
+    /// The host of the request; `nil` if absent.
     let host: SSHKeyName?
 
-    /// - Parameter name: the key that is to sign.
-    /// - Throws: `.malformed` for anything else, and for another key's.
+    /// - Parameter name: the signing key.
+    /// - Throws: `.malformed` for any other data, and for a request with another key.
     init(_ bytes: Span<UInt8>, for name: SSHKeyName) throws(SSHRefusal) {
         var reader = SSHReader(bytes)
         session = try reader.data(bytes)
@@ -121,7 +121,7 @@ struct SSHSignatureRequest: Equatable {
     /// SSH_MSG_USERAUTH_REQUEST
     private static let messageType: UInt8 = 50
 
-    /// Whether it begins like one.
+    /// Returns whether the data begins like an authentication request.
     static func isOne(_ bytes: Span<UInt8>) -> Bool {
         var reader = SSHReader(bytes)
         return (try? reader.string(bytes)) != nil && (try? reader.byte(bytes)) == messageType

@@ -2,17 +2,17 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Why a request is not carried out. To the client all of them are one failure.
+/// The reason why a request is refused. The client receives the same failure for all of them.
 enum SSHRefusal: Error, Equatable, Sendable {
-    /// Cut short, too long, or followed by more.
+    /// Truncated, too long, or followed by further bytes.
     case malformed
-    /// A type, a constraint or a request that this agent does not know.
+    /// An unknown type, constraint or request.
     case unsupported
-    /// Numbers that are no key's, or another key's, and a signature that is not the key's.
+    /// Numbers that do not belong to the key, or an invalid signature.
     case untrue
-    /// There is no such key, or it may not be used for this.
+    /// No such key, or a use that is not permitted.
     case denied
-    /// The vault is locked, or cannot be reached.
+    /// The vault is locked or unreachable.
     case unavailable
 }
 
@@ -26,16 +26,16 @@ extension SSHRefusal {
     }
 }
 
-/// Reads what the ssh protocol writes (RFC 4251, 5), front to back; never traps on short input. The bytes are lent with
-/// each step, so that they may be a secret.
+/// Reads the data types of the ssh protocol (RFC 4251, 5), front to back; never traps on short input. The bytes are
+/// lent to each step, so that they may be secret.
 struct SSHReader {
-    /// Of what is read next.
+    /// The position of the next read.
     private(set) var offset: Int
     private let end: Int
 
     init(_ bytes: Span<UInt8>) { self.init(0..<bytes.count) }
 
-    /// Reads the bytes of the range alone.
+    /// Restricts reading to the range.
     init(_ range: Range<Int>) { (offset, end) = (range.lowerBound, range.upperBound) }
 
     var isAtEnd: Bool { offset == end }
@@ -51,7 +51,7 @@ struct SSHReader {
     mutating func flag(_ bytes: Span<UInt8>) throws(SSHRefusal) -> Bool { try byte(bytes) != 0 }
 
     mutating func number(_ bytes: Span<UInt8>) throws(SSHRefusal) -> UInt32 {
-        // The integer is read in little-endian order.
+        // The bytes are read as little-endian, and swapped.
         bytes.integer(at: try take(4).lowerBound, as: UInt32.self).byteSwapped
     }
 
@@ -59,16 +59,16 @@ struct SSHReader {
         UInt64(try number(bytes)) << 32 | UInt64(try number(bytes))
     }
 
-    /// Where a string's bytes lie.
+    /// Returns the range of a string's bytes.
     mutating func string(_ bytes: Span<UInt8>) throws(SSHRefusal) -> Range<Int> {
         let count = Int(try number(bytes))
         return try take(count)
     }
 
-    /// A string's bytes, which are no secret.
+    /// Returns the bytes of a non-secret string.
     mutating func data(_ bytes: Span<UInt8>) throws(SSHRefusal) -> [UInt8] { bytes.array(try string(bytes)) }
 
-    /// A string of UTF-8 without zero bytes.
+    /// Reads a string of UTF-8 without zero bytes.
     mutating func text(_ bytes: Span<UInt8>) throws(SSHRefusal) -> String {
         guard let text = String(validating: try data(bytes), as: UTF8.self), !text.utf8.contains(0) else {
             throw .malformed
@@ -76,8 +76,8 @@ struct SSHReader {
         return text
     }
 
-    /// Where the bytes of a positive number lie, without the zero byte that keeps it from being negative. A number that
-    /// another one is written as is refused: it would be the same key by another name.
+    /// Returns the range of a positive number's bytes, without the leading zero byte that marks it as positive. A
+    /// non-minimal encoding is rejected: it would be the same key under another name.
     mutating func positive(_ bytes: Span<UInt8>) throws(SSHRefusal) -> Range<Int> {
         let range = try string(bytes)
         guard let first = range.first, bytes[first] < 0x80 else { throw .malformed }
@@ -86,7 +86,7 @@ struct SSHReader {
         return first + 1..<range.upperBound
     }
 
-    /// - Throws: `.malformed` unless all was read.
+    /// - Throws: `.malformed` if bytes are left.
     func finish() throws(SSHRefusal) { guard isAtEnd else { throw .malformed } }
 }
 
@@ -100,7 +100,7 @@ extension [UInt8] {
 
     mutating func put(_ text: String) { put(string: Array(text.utf8).span) }
 
-    /// A positive number, big-endian.
+    /// Writes a positive big-endian number.
     mutating func put(positive bytes: Span<UInt8>) {
         var start = 0
         while start < bytes.count, bytes[start] == 0 { start += 1 }
@@ -124,7 +124,7 @@ extension SecretBuffer {
 
     mutating func put(_ text: String) throws(CryptoError) { try put(string: Array(text.utf8).span) }
 
-    /// A positive number, big-endian and without zero bytes before it.
+    /// Writes a positive big-endian number without leading zero bytes.
     mutating func put(positive bytes: Span<UInt8>) throws(CryptoError) {
         let needsZero = bytes.count > 0 && bytes[0] >= 0x80
         try put(UInt32(clamping: bytes.count + (needsZero ? 1 : 0)))

@@ -4,11 +4,11 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// The keys of the vault, through its agent.
+/// The keys of the vault, accessed through its agent.
 final class VaultSSHKeyring: SSHKeyring {
     private let house: any DoorHouse
-    /// On behalf of each client, in the order of their arrival: rules may come at any time, and are for the program
-    /// that asks.
+    /// The connections on behalf of each client, oldest first: access rules may be added at any time, and apply to the
+    /// calling program.
     private let agents = Mutex<[(client: DoorClient, agent: AgentClient)]>([])
 
     private static let mostAgents = 16
@@ -16,7 +16,7 @@ final class VaultSSHKeyring: SSHKeyring {
     init(_ house: any DoorHouse) { self.house = house }
 
     func keys(for client: DoorClient) throws(SSHRefusal) -> [StoredSSHKey] {
-        // Without a vault there is none that could be unlocked.
+        // Without a vault there is nothing to unlock.
         guard house.hasVault else { return [] }
         return try with(client) { items throws(VaultError) in try items.keys() }
     }
@@ -46,8 +46,8 @@ final class VaultSSHKeyring: SSHKeyring {
         do throws(VaultError) { return try body(items) } catch { throw refusal(error, client) }
     }
 
-    /// In the user's own group, and for a client that is confined to other groups in those: in its group, every
-    /// application could store a key that the user's programs would then offer to each host.
+    /// Returns the items of the user's own group; for a client confined to other groups, those of its groups. In a
+    /// group of its own, every application could store a key that the user's programs would then offer to each host.
     private func items(for client: DoorClient) throws(SSHRefusal) -> SSHItems {
         let agent = try agent(for: client)
         return SSHItems(agent, in: client.sandbox == nil && agent.greeting.groups == nil ? "default" : nil)
@@ -66,7 +66,7 @@ final class VaultSSHKeyring: SSHKeyring {
         return agent
     }
 
-    /// What an error of the agent's means; a connection that has ended is not used again.
+    /// Maps an error of the agent; drops a connection that has ended.
     private func refusal(_ error: VaultError, _ client: DoorClient) -> SSHRefusal {
         if case .agent = error { agents.withLock { $0.removeAll { $0.client == client } } }
         return SSHRefusal(error)

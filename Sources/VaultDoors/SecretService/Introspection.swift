@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an object says of itself (D-Bus specification, "Introspection Data Format").
+/// The introspection data of an object (D-Bus specification, "Introspection Data Format").
 enum Introspection {
     static func text(of kind: ServiceCall.Kind) -> String {
         let own =

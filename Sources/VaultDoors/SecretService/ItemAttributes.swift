@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 
-/// The attributes by which programs of the Secret Service know an item: the user attributes as they are, or, where
-/// there are none, what the item's own ones say.
+/// The attributes by which programs of the Secret Service identify an item: the user attributes, or, without any, names
+/// derived from the item's own attributes.
 struct ItemAttributes: Equatable, Sendable {
     private(set) var values: [String: String]
 
     static let schema = "xdg:schema"
     private static let generic = "org.freedesktop.Secret.Generic"
     private static let network = "org.gnome.keyring.NetworkPassword"
-    /// Names with this beginning are this product's, and never served.
+    /// The prefix of this product's own attributes, which are never served.
     private static let own = "vault."
-    /// The type of the secret's content, where it is not that of plain text.
+    /// The attribute with the content type of the secret, if other than plain text.
     static let contentType = "vault.content-type"
 
-    /// - Throws: `.invalid` for a name that no item can have.
+    /// - Throws: `.invalid` for an attribute name that is not allowed.
     init(_ values: [String: String]) throws(ServiceRefusal) {
         for name in values.keys {
             guard (1...255).contains(name.utf8.count) else { throw .invalid("a name has 1 to 255 bytes") }
             guard !name.hasPrefix(ItemAttributes.own) else { throw .invalid("names with 'vault.' are the vault's own") }
         }
-        // As a service it would make the item one that tells of a collection.
+        // As the service attribute, the value would turn the item into the record of a collection.
         guard !values.values.contains(CollectionRecord.service) else {
             throw .invalid("'\(CollectionRecord.service)' is the vault's own")
         }
@@ -42,7 +42,7 @@ struct ItemAttributes: Equatable, Sendable {
         if item.itemClass == .internetPassword { values[ItemAttributes.schema] = ItemAttributes.network }
     }
 
-    /// The names by which items without user attributes are known.
+    /// The attributes served for items without user attributes.
     private static func derived(_ itemClass: ItemClass) -> [(name: String, attribute: Attribute)] {
         itemClass == .internetPassword
             ? [
@@ -54,7 +54,7 @@ struct ItemAttributes: Equatable, Sendable {
     /// The type of the item, as programs see it.
     var type: String { values[ItemAttributes.schema] ?? "" }
 
-    /// Whether two items are the same to a program that replaces one.
+    /// Returns whether a program that replaces an item with these attributes replaces the other one.
     func isSame(as other: ItemAttributes) -> Bool { withoutGeneric == other.withoutGeneric }
 
     private var withoutGeneric: [String: String] {
@@ -62,7 +62,7 @@ struct ItemAttributes: Equatable, Sendable {
             ? values.filter { $0.key != ItemAttributes.schema } : values
     }
 
-    /// Whether an item with these attributes is found by others.
+    /// Returns whether a search with the given attributes finds an item with these.
     func matches(_ search: ItemAttributes) -> Bool {
         search.values.allSatisfy { name, value in
             values[name] == value
@@ -72,14 +72,15 @@ struct ItemAttributes: Equatable, Sendable {
 
     // MARK: Queries
 
-    /// What finds every item of a class that has these attributes; among what is found are others.
+    /// The queries that find every item of a class with these attributes; the results also include other items.
     func queries(_ itemClass: ItemClass) -> [Query] {
         var byUser = Query(itemClass, userAttributes: withoutGeneric)
         ItemAttributes.complete(&byUser)
         return [byUser] + [derivedQuery(itemClass)].compactMap { $0 }
     }
 
-    /// What finds items without user attributes. Nil: they have others than those, or the first query has found them.
+    /// The query for items without user attributes; `nil` if such an item cannot have these attributes, or the first
+    /// query finds it.
     private func derivedQuery(_ itemClass: ItemClass) -> Query? {
         var wanted = values
         let schema = wanted.removeValue(forKey: ItemAttributes.schema)
@@ -111,26 +112,26 @@ struct ItemAttributes: Equatable, Sendable {
 
     // MARK: Keys
 
-    /// The service of an item that is made with these attributes.
+    /// Returns the service of a new item with these attributes.
     func service(label: String) -> String {
         let names = ["service", "server", "domain", "application", ItemAttributes.schema]
         let service = names.lazy.compactMap { values[$0] }.first { !$0.isEmpty } ?? label
         return service == CollectionRecord.service ? "" : service
     }
 
-    /// The account of an item that is made with these attributes.
+    /// The account of a new item with these attributes.
     var account: String {
         ["username", "user", "login", "account"].lazy.compactMap { values[$0] }.first { !$0.isEmpty } ?? ""
     }
 
-    /// Whether an item that has these attributes got its account from them, and nobody has changed it since.
+    /// Returns whether an account was derived from these attributes, and not changed since.
     func gave(account: String) -> Bool {
         guard account != self.account else { return true }
         guard account.hasPrefix(self.account + "~") else { return false }
         return Int(account.dropFirst(self.account.count + 1)) != nil
     }
 
-    /// The changes that make an item's attributes those of a program, leaving the product's own.
+    /// Returns the changes that set an item's attributes to a program's, keeping the product's own.
     func changes(from item: Item) -> [String: String?] {
         var changes: [String: String?] = [:]
         for name in item.userAttributes.keys where !name.hasPrefix(ItemAttributes.own) && values[name] == nil {

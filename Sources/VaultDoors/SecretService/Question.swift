@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A question that a person is being asked, and who waits for the answer. There is one at a time.
+/// A pending question to the user, and the calls that wait for the answer. There is one at a time.
 final class Question {
     enum Holder: Hashable {
         case prompt(Int)
-        /// A search of this client's.
+        /// A search of this client.
         case search(String)
     }
 
     let stop: PromptStop
-    /// On whose behalf it is asked.
+    /// The clients on whose behalf the question is asked.
     private(set) var clients: Set<DoorClient> = []
     private var holders: Set<Holder> = []
     private var waiting: [Int: (program: ServiceProgram, end: CheckedContinuation<PromptOutcome?, Never>)] = [:]
     private var number = 0
 
-    /// Nil: there are no descriptors for it.
+    /// Fails if no descriptors are available.
     init?() {
         guard let stop = PromptStop() else { return nil }
         self.stop = stop
@@ -26,7 +26,7 @@ final class Question {
         clients.insert(client)
     }
 
-    /// When nobody wants to know any more, nobody is asked any more.
+    /// Removes a holder; cancels the question if none is left.
     func leave(_ holder: Holder) {
         guard holders.remove(holder) != nil, holders.isEmpty else { return }
         stop.stop()
@@ -38,16 +38,16 @@ final class Question {
         return number
     }
 
-    /// The program waits for one answer less: for the one that it has waited for the longest.
+    /// Ends the oldest wait of a program, without an answer.
     ///
-    /// - Returns: whether it waits for any.
+    /// - Returns: `false` if the program waits for none.
     func giveUpOne(of program: ServiceProgram) -> Bool {
         guard let oldest = waiting.filter({ $0.value.program == program }).keys.min() else { return false }
         answer(oldest, nil)
         return true
     }
 
-    /// - Parameter outcome: nil: not yet.
+    /// - Parameter outcome: `nil` if there is no answer yet.
     func answer(_ number: Int, _ outcome: PromptOutcome?) {
         waiting.removeValue(forKey: number)?.end.resume(returning: outcome)
     }
@@ -57,23 +57,23 @@ final class Question {
     }
 }
 
-/// A prompt object: what is to happen when its question is answered.
+/// A prompt object: the action to be taken once its question is answered.
 struct ServicePrompt {
     enum Purpose {
         case unlock([ServiceObject])
         case createCollection(label: String, alias: String)
     }
 
-    /// The unique name that it was made for: to others it does not exist.
+    /// The unique name of the client for which it was made; to other clients it does not exist.
     let owner: String
     let purpose: Purpose
     var isShown = false
 }
 
-/// A search that nobody has answered: the vault was locked. To programs it is a locked item.
+/// A search without a result, because the vault was locked. Programs see a locked item.
 struct LockedSearch {
     let owner: String
     let attributes: ItemAttributes
-    /// Nil: in all collections.
+    /// The group searched; `nil` for all collections.
     let group: String?
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultBus
 
-// A look at each new client. The word of its sandbox may take a moment to read, which other clients do not wait for.
+// Identifies each new client. Reading the identity of its sandbox may take a moment, and must not block other clients.
 
 extension SecretService {
-    /// The most messages of one client, and of all, that wait for a look at their client: each may have 16 MiB.
+    /// The maximum number of messages, of one client and of all, that wait for their client to be identified: each may
+    /// have 16 MiB.
     private static let mostArriving = (ofOne: 8, ofAll: 32)
 
-    /// Whom a connection of the bus belongs to.
+    /// Returns the client of a connection.
     ///
-    /// - Parameter message: what it has sent.
-    /// - Returns: nil when that has to be found out; the message is taken then.
+    /// - Parameter message: the message of the connection.
+    /// - Returns: `nil` if the client must be identified first; the message is queued.
     func client(_ name: String, _ message: BusMessage) throws(ServiceRefusal) -> ServiceClient? {
         if let client = clients[name] { return client }
         if let waiting = arriving[name] {
@@ -39,9 +40,9 @@ extension SecretService {
         arriving[name, default: []].append(message)
     }
 
-    /// - Parameter process: nil: it has ended.
+    /// - Parameter process: the client; `nil` if it has ended.
     func arrived(_ name: String, _ process: DoorClient?) {
-        // Nil: the connection has gone meanwhile, and nothing would end what it has.
+        // `nil`: the connection has ended meanwhile, and nothing would free its state.
         guard let messages = arriving.removeValue(forKey: name) else { return }
         if let process { _ = enter(name, process) }
         for message in messages { process == nil ? refuse(message, .denied) : take(message) }

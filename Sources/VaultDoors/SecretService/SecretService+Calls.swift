@@ -5,9 +5,9 @@ internal import VaultBus
 internal import VaultCrypto
 
 extension SecretService {
-    /// Answers what needs nothing from elsewhere: most of what programs ask, since they ask for properties.
+    /// Answers a call that needs no waiting: most calls, since programs mainly read properties.
     ///
-    /// - Returns: false when that is not so.
+    /// - Returns: `false` if the call may have to wait.
     func answerAtOnce(
         _ message: BusMessage, _ object: ServiceObject, _ call: ServiceCall, _ client: ServiceClient
     ) throws(ServiceRefusal) -> Bool {
@@ -43,7 +43,7 @@ extension SecretService {
     ) throws(ServiceRefusal) {
         let interface = try reading { () throws(BusError) in try message.text() }
         guard interface == kind.interface || call == .getAll && interface.isEmpty else {
-            // Every object has those, and none of them has a property.
+            // Every object has the standard interfaces, and none of those has a property here.
             guard interface.hasPrefix("org.freedesktop.DBus."), call == .getAll else {
                 throw .invalid("the object has no such interface")
             }
@@ -59,7 +59,7 @@ extension SecretService {
         try reply(message) { answer throws(BusError) in try answer.append(variantOf: value) }
     }
 
-    /// Answers what may have to wait.
+    /// Answers a call that may have to wait.
     func answer(
         _ message: BusMessage, _ object: ServiceObject, _ call: ServiceCall, _ client: ServiceClient
     ) async throws(ServiceRefusal) {
@@ -110,7 +110,7 @@ extension SecretService {
             (session, publicKey) = try await DoorWorker.attempt { () throws(ServiceRefusal) in
                 try ServiceSession.encrypted(of: name, given)
             }
-            // It may have gone meanwhile, or opened others.
+            // The client may have gone meanwhile, or opened further sessions.
             try checkLimits(client)
         default: throw .notSupported("that algorithm is not known")
         }
@@ -152,7 +152,7 @@ extension SecretService {
         let session = try session(sessionPath, of: client)
         var secrets: [(path: String, secret: TransferredSecret)] = []
         var isStill = { true }
-        // What was read before the vault was locked does not leave after it.
+        // Secrets read before the vault was locked must not be sent after it.
         for _ in 0..<4 {
             (secrets, isStill) = try await self.secrets(of: objects, client, session, sessionPath)
             if isStill() { break }
@@ -178,7 +178,7 @@ extension SecretService {
         }
     }
 
-    /// - Returns: what can be read, and whether it still can.
+    /// - Returns: the readable secrets, and a function that tells whether they still are readable.
     private func secrets(
         of objects: [ServiceObject], _ client: ServiceClient, _ session: ServiceSession, _ sessionPath: String
     ) async throws(ServiceRefusal) -> ([(path: String, secret: TransferredSecret)], () -> Bool) {
@@ -188,7 +188,7 @@ extension SecretService {
         var size = 0
         for object in objects {
             guard let found = try await readableSecret(of: object, client) else { continue }
-            // With both paths and what surrounds them. The bus cuts off who sends an array of more than 64 MiB.
+            // Counts both paths and the framing. The bus disconnects the sender of an array of more than 64 MiB.
             size += found.secret.count + found.contentType.utf8.count + 2 * (object.path.utf8.count + 64)
             guard size <= 60 << 20 else { throw .tooMany("the secrets do not fit into one message") }
             secrets.append(
@@ -200,7 +200,7 @@ extension SecretService {
         return (secrets, { view?.era == era })
     }
 
-    /// Nil: there is no such item, or it may not be read now.
+    /// Returns the secret of an item; `nil` if there is no such item, or it cannot be read now.
     private func readableSecret(
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (secret: Secret, contentType: String)? {
@@ -214,7 +214,7 @@ extension SecretService {
         }
     }
 
-    /// The secret of an item, and its content's type.
+    /// Returns the secret of an item, and its content type.
     private func secret(
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (secret: Secret, contentType: String) {
@@ -225,7 +225,8 @@ extension SecretService {
         let view = try await view(for: client)
         for _ in 0..<8 {
             let item = try await item(object, view, client)
-            // Nothing is between this and the answer: a vault that is locked later is locked after it.
+            // No suspension point lies between this read and the answer: a vault that is locked later is locked after
+            // the answer.
             do throws(VaultError) { return (try secret(of: item, view.agent), item.contentType) } catch {
                 guard error == .itemChanged else { throw await refusal(error, view) }
                 view.drop(item.id)
@@ -259,7 +260,7 @@ extension SecretService {
         return [ItemAttributes.contentType: isPlain ? nil : contentType]
     }
 
-    /// - Throws: as the vault says, for changes of an item that is still there.
+    /// - Throws: the vault's error, for changes of an item that still exists.
     func change(_ item: ServedItem, _ view: VaultView, _ changes: ItemChanges) async throws(ServiceRefusal) {
         defer { view.drop(item.id) }
         do throws(VaultError) {
@@ -268,7 +269,7 @@ extension SecretService {
         } catch { throw await refusal(error, view) }
     }
 
-    /// Every program waits for this, and it takes less time than to hand it to another thread.
+    /// Reads synchronously: every program waits for this, and handing it to another thread takes longer.
     private func secret(of item: ServedItem, _ agent: AgentClient) throws(VaultError) -> Secret {
         guard item.record.hasSecret else { return Secret("") }
         return try agent.secret(of: item.record) ?? Secret("")

@@ -4,11 +4,11 @@ internal import Vault
 internal import VaultAgent
 internal import VaultBus
 
-/// When the whole lists are sent: programs want them whole, and that costs as much as there are items.
+/// Schedules the signals with whole lists: programs expect whole lists, and their cost grows with the number of items.
 struct ListTimer {
-    /// Views whose lists are to be sent.
+    /// The views whose lists are to be sent.
     var waiting: Set<ObjectIdentifier> = []
-    /// When they were sent last.
+    /// The time of the last signal for each view.
     var sent: [ObjectIdentifier: ContinuousClock.Instant] = [:]
 
     static let afterChange = Duration.milliseconds(250)
@@ -16,7 +16,7 @@ struct ListTimer {
 }
 
 extension SecretService {
-    /// A signal about an object, named in its argument.
+    /// The signals with the path of an object as argument.
     enum Event: String {
         case itemCreated = "ItemCreated"
         case itemChanged = "ItemChanged"
@@ -33,12 +33,12 @@ extension SecretService {
 
     // MARK: Following
 
-    /// Hears of what changes in the vault, for as long as the view lasts.
+    /// Follows the changes of the vault, for the lifetime of the view.
     func follow(_ view: VaultView) {
         view.watching = Task { [weak view] in
             guard let agent = view?.agent else { return }
             let changes = await DoorWorker.run { agent.changes(matching: nil, from: nil) }
-            // What happened before the watch began is not told by it: what was read until now may be of before that.
+            // The watch does not report changes made before it began: data read until now may be older.
             if let view {
                 view.turn(isUnlocked: view.isUnlocked)
                 _ = try? await list(view)
@@ -53,12 +53,12 @@ extension SecretService {
 
     private func heard(_ change: ItemChange, _ view: VaultView) async {
         switch change.kind {
-        // What is heard may have been undone since, and the service have noticed.
+        // The state may have changed again since, and the service may know already.
         case .locked:
             let wasUnlocked = view.isUnlocked
             if await isUnlockedNow(view), wasUnlocked { noteUnlocked(view) }
         case .unlocked: _ = await isUnlockedNow(view)
-        // The watch has ended with it.
+        // The watch ends with the connection.
         case .failed: return
         case .many:
             view.forget()
@@ -77,13 +77,13 @@ extension SecretService {
         }
     }
 
-    /// Whether by a client of this door or by another process: what comes second finds it gone.
+    /// Handles a deletion, by a client of this door or another process: the second report has no effect.
     func noteDeleted(_ id: UUID, _ view: VaultView) {
         view.drop(id)
         let (group, count) = (view.list?.group(of: id), view.list?.groups.count)
         view.note { $0.remove(id) }
         guard let group else {
-            // It may have been all that there was of a collection.
+            // The item may have been the last one of a collection.
             if view.list?.groups.count != count { noteLists(view) }
             return
         }
@@ -99,13 +99,13 @@ extension SecretService {
             var query = Query(persistentReference: ItemRecord.persistentReference(itemClass, id))
             query.leavesOutLocked = true
             var items: [Item]?
-            // What a client deletes while it is read does not come back.
+            // An item that a client deletes during the read must not reappear.
             for _ in 0..<8 {
                 (era, moment) = (view.era, view.moment)
                 items = try? await view.agent.allMatching(query)
                 if moment == view.moment { break }
             }
-            // Unlocked, an item is left out that demands a person from now on.
+            // An item that requires the user's consent from now on is missing as well, though the vault is unlocked.
             if items?.isEmpty == true, await isUnlockedNow(view), era == view.era { return noteDeleted(id, view) }
             guard era == view.era else { return }
             if let record = items?.first, record[.service]?.text == CollectionRecord.service {
@@ -146,15 +146,15 @@ extension SecretService {
         noteLists(view)
     }
 
-    /// - Returns: tells the clients, once it is known what there is.
+    /// - Returns: the task that notifies the clients, once the list is known.
     @discardableResult
     func noteUnlocked(_ view: VaultView) -> Task<Void, Never> {
         view.turn(isUnlocked: true)
-        // What is asked has been answered elsewhere.
+        // The pending question is settled.
         question?.stop.stop()
         return Task {
             let groups = (try? await list(view))?.groups ?? []
-            // A lock that came meanwhile has been told, and is what holds.
+            // If the vault was locked meanwhile, clients were notified of that, which takes precedence.
             guard view.isUnlocked else { return }
             for group in Set(groups + [view.home]) {
                 signalProperties([("Locked", .flag(false))], of: .collection(.group(group)), view)
@@ -165,7 +165,7 @@ extension SecretService {
 
     // MARK: Lists
 
-    /// Which items there are, read when it is not known.
+    /// Returns the list of items, reading it if necessary.
     @discardableResult
     func list(_ view: VaultView) async throws(ServiceRefusal) -> ItemList {
         for _ in 0..<8 {
@@ -173,7 +173,7 @@ extension SecretService {
             let (era, moment) = (view.era, view.moment)
             let list = try await readList(view, as: moment)
             guard await isUnlockedNow(view) else { throw .isLocked }
-            // What came meanwhile is told by the watch, which began before.
+            // The watch began earlier, so it reports changes made meanwhile.
             if era == view.era { return view.keep(list, as: moment) }
         }
         throw .isLocked
@@ -207,7 +207,7 @@ extension SecretService {
         }
     }
 
-    /// The lists are to be sent, but not for each change.
+    /// Schedules the signal with whole lists, rather than sending it for each change.
     func noteLists(_ view: VaultView) {
         let key = ObjectIdentifier(view)
         guard lists.waiting.insert(key).inserted else { return }
@@ -236,10 +236,10 @@ extension SecretService {
 
     // MARK: Signals
 
-    /// Those that have called, and whose view it is. Never all that listen: a sandbox may be among them, and does not
-    /// hear of what it cannot see.
+    /// Returns the clients that have called and see this view. Signals are not broadcast to all listeners: a sandbox
+    /// may be among them, and must not learn of objects that it cannot see.
     ///
-    /// - Parameter isList: whole lists go to those alone that have asked for them.
+    /// - Parameter isList: whether the signal has whole lists, which go only to clients that have read them.
     private func audience(_ view: VaultView, isList: Bool = false) -> [String] {
         clients.values.filter { viewAtOnce(for: $0) === view && ($0.looksAtLists || !isList) }.map(\.name)
     }

@@ -3,9 +3,9 @@ internal import Vault
 internal import VaultBus
 
 extension SecretService {
-    /// The collection that an object is, whatever it is called by.
+    /// Returns the collection of an object, by its name or an alias.
     ///
-    /// - Throws: `.noSuchObject`; of a locked vault every name could be one, and none is said to be none.
+    /// - Throws: `.noSuchObject`, but not while the vault is locked: then every name may exist.
     func collection(
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> CollectionName {
@@ -27,7 +27,7 @@ extension SecretService {
         }
     }
 
-    /// What an alias is of.
+    /// Returns the collection of an alias.
     func target(of alias: String, _ list: ItemList, _ view: VaultView) -> CollectionName? {
         let named = list.records.filter { $0.value.aliases.contains(alias) }.keys.min()
         if let named { return .group(named) }
@@ -43,7 +43,7 @@ extension SecretService {
         var path = "/"
         do throws(ServiceRefusal) {
             path = ServiceObject.collection(try await collection(of: .alias(alias), client)).path
-            // Locked, only the two names that are always there are told.
+            // While locked, only the names that always exist are reported.
             if viewAtOnce(for: client)?.isUnlocked != true, !["default", "login", "session"].contains(alias) {
                 path = "/"
             }
@@ -72,7 +72,7 @@ extension SecretService {
             group = name
         }
         let isItself = group == view.home && (alias == "default" || alias == "login")
-        // A sandbox that could name its collection `default` would get what all others store.
+        // If a sandbox could name its collection `default`, it would receive the items stored by all other programs.
         guard !view.isConfined || isItself else { throw .denied }
         let list = try await list(view)
         for (other, record) in list.records where record.aliases.contains(alias) && other != group {
@@ -94,7 +94,7 @@ extension SecretService {
         try await keep(label, try await list(view).records[group]?.aliases ?? [], for: group, view)
     }
 
-    /// Writes down what a collection has beside its items.
+    /// Stores the properties of a collection other than its items.
     private func keep(
         _ label: String, _ aliases: [String], for group: String, _ view: VaultView
     ) async throws(ServiceRefusal) {
@@ -132,7 +132,7 @@ extension SecretService {
         try reply(message) { answer throws(BusError) in for path in paths { try answer.append(path: path) } }
     }
 
-    /// - Returns: the collection that has the alias, or a new one.
+    /// - Returns: the collection with the alias, or a new one.
     func makeCollection(
         _ label: String, _ alias: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
@@ -146,7 +146,7 @@ extension SecretService {
         return .collection(.group(group))
     }
 
-    /// The label in `[a-z0-9-]`, made unique.
+    /// Returns the label in `[a-z0-9-]`, made unique.
     static func freeGroup(for label: String, beside groups: [String]) -> String {
         var name = ""
         for character in label.lowercased().unicodeScalars.prefix(64) {
@@ -178,7 +178,7 @@ extension SecretService {
                 guard error == .itemNotFound else { throw await refusal(error, view) }
             }
         }
-        // Its client may ask for them before the watch has told of it.
+        // The client may read them before the watch has reported the change.
         for id in view.list?.ids(in: group) ?? [] { noteDeleted(id, view) }
         if let id = view.list?.records[group]?.id { view.drop(id) }
         view.note { $0.records[group] = nil }

@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultBus
 internal import VaultCrypto
 
-/// What a client wants of a new item.
+/// The arguments of a call that creates an item.
 private struct NewItem {
     var label = ""
     var attributes: ItemAttributes
@@ -14,7 +14,7 @@ private struct NewItem {
 }
 
 extension SecretService {
-    /// Attributes of an item have at most 64 KiB.
+    /// The maximum size of an item's attributes: 64 KiB.
     static let attributesLimit = 64 << 10
 
     func attributes(from message: BusMessage) throws(ServiceRefusal) -> ItemAttributes {
@@ -24,7 +24,7 @@ extension SecretService {
             try message.dictionary(of: "ss") { () throws(BusError) in
                 let (name, value) = (try message.text(), try message.text())
                 size += name.utf8.count + value.utf8.count
-                // What is too much is read all the same, and not kept.
+                // Excess attributes are read, but not kept.
                 if size <= SecretService.attributesLimit { values[name] = value }
             }
         }
@@ -49,7 +49,7 @@ extension SecretService {
         }
     }
 
-    /// - Returns: paths of items that can be read, and of what stands for those that cannot.
+    /// - Returns: the paths of readable items, and of placeholders for those that are not.
     private func search(
         _ attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (unlocked: [String], locked: [String]) {
@@ -61,13 +61,13 @@ extension SecretService {
         let group: String? = if case .group(let name)? = collection { name } else { nil }
         if let found = try await findNow(attributes, in: group, client) {
             paths += found.items.map(\.object.path)
-            // What can be read while locked is an answer.
+            // Items that can be read while locked are a sufficient answer.
             if found.isAll || !paths.isEmpty { return (paths, []) }
         } else if !paths.isEmpty || !house.hasVault {
             return (paths, [])
         }
-        // Nothing is "not found" while the vault is locked: a program that believes it makes a new key, and replaces
-        // the old one when the vault opens a moment later. Clients wait 25 seconds for an answer.
+        // A locked vault never answers "not found": a program that believes it makes a new key, which replaces the old
+        // one when the vault is unlocked a moment later. Clients wait 25 seconds for an answer.
         if await askAside(client) == .done,
             let found = try await findNow(attributes, in: group, client), found.isAll
         {
@@ -81,7 +81,7 @@ extension SecretService {
         return await waitAside(client) { await ask(.search(client.name), client, patience: .seconds(20)) }
     }
 
-    /// Nil: no agent runs.
+    /// Searches without asking the user; `nil` if no agent runs.
     private func findNow(
         _ attributes: ItemAttributes, in group: String?, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool)? {
@@ -107,7 +107,7 @@ extension SecretService {
             made = try remember(new, client)
         } else {
             let view = try await unlockedView(for: client)
-            // While locked, every name could be one.
+            // While locked, every name may exist.
             collection = try await self.collection(of: object, client)
             guard case .group(let group) = collection else { throw .noSuchObject }
             made = try await store(new, in: group, view)
@@ -148,7 +148,7 @@ extension SecretService {
             refusal
         }
         guard let sent else { throw .invalid("there is no secret") }
-        // Programs older than the attribute send the property alone, and gnome-keyring keeps one for the other.
+        // Older programs send only the property, not the attribute; gnome-keyring accepts one for the other.
         if !type.isEmpty, attributes.type.isEmpty {
             attributes = try ItemAttributes(attributes.values.merging([ItemAttributes.schema: type]) { $1 })
         }
@@ -157,19 +157,19 @@ extension SecretService {
             label: label, attributes: attributes, secret: secret, contentType: sent.contentType, replaces: replaces)
     }
 
-    /// As ``reading(_:)``, for a body that has a better reason for its failure.
+    /// Like ``reading(_:)``, for a body that has a more precise error.
     private func reading<R>(
         _ body: () throws(BusError) -> R, or reason: () -> ServiceRefusal?
     ) throws(ServiceRefusal) -> R {
         do throws(BusError) { return try body() } catch { throw reason() ?? ServiceRefusal(error) }
     }
 
-    /// Adds an item, or gives the newest with the same attributes this secret.
+    /// Adds an item, or replaces the secret of the newest item with the same attributes.
     private func store(
         _ new: NewItem, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServiceObject {
         if new.replaces {
-            // It may go between the look and the change, or another call make it.
+            // The item may be deleted between the search and the change, or another call may create it.
             for _ in 0..<8 {
                 guard let old = try await same(as: new.attributes, in: group, view) else {
                     if let added = try await add(new, to: group, view, unlessTaken: true) { return added }
@@ -194,7 +194,7 @@ extension SecretService {
         return added
     }
 
-    /// The newest item with exactly these attributes.
+    /// Returns the newest item with exactly these attributes.
     private func same(
         as attributes: ItemAttributes, in group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> ServedItem? {
@@ -202,8 +202,8 @@ extension SecretService {
             .max { $0.record.created < $1.record.created }
     }
 
-    /// - Parameter unlessTaken: whether another item with the derived key is in the way.
-    /// - Returns: nil: one is.
+    /// - Parameter unlessTaken: whether to fail if another item has the derived key.
+    /// - Returns: `nil` if another item has the key.
     private func add(
         _ new: NewItem, to group: String, _ view: VaultView, unlessTaken: Bool
     ) async throws(ServiceRefusal) -> ServiceObject? {
@@ -225,7 +225,7 @@ extension SecretService {
                 added.secret = nil
                 guard let served = ServedItem(added) else { throw .itemNotFound }
                 view.keep(served, as: moment)
-                // Its client may ask for the list before the watch has told of it.
+                // The client may read the list before the watch has reported the change.
                 view.note { $0.insert(served.id, .genericPassword, group) }
                 return served.object
             } catch {
@@ -237,7 +237,7 @@ extension SecretService {
         return nil
     }
 
-    /// An account that no other item with this service has: `ada~2`, `ada~3`…
+    /// Returns an account that no other item with this service has: `ada~2`, `ada~3`…
     private func freeAccount(
         _ service: String, _ account: String, _ group: String, _ view: VaultView
     ) async throws(ServiceRefusal) -> String {

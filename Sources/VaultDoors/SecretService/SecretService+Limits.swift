@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whose sessions, prompts and searches are counted together: a program that calls on many connections is one.
+/// The unit by which sessions, prompts and searches are counted: all connections of a program together.
 enum ServiceProgram: Hashable {
     case application(String)
     case process(DoorClient)
 
     init(_ client: DoorClient) {
-        // A sandbox may have any number of processes; of one that has no name, each is by itself.
+        // A sandbox may have any number of processes; in a sandbox without a name, each process counts for itself.
         if let sandbox = client.sandbox, !sandbox.isEmpty {
             self = .application(sandbox)
         } else {
@@ -15,21 +15,22 @@ enum ServiceProgram: Hashable {
     }
 }
 
-// What the service keeps for its clients is bounded, and no program takes what others need: where all is taken, the
-// program that has most gives up its oldest for one that has less.
+// The state kept for clients is bounded, and no program can exhaust it for the others: when all is in use, the program
+// with the most gives up its oldest for one that has less.
 
 extension SecretService {
-    /// The most sessions and prompts, and as many searches that wait for a person, of one program and of all.
+    /// The maximum number of sessions and prompts, and likewise of searches that wait for the user, of one program and
+    /// of all.
     static let limits = (ofOne: 256, ofAll: 1024)
-    /// The most searches of a program, and of all, that stand for what they would find.
+    /// The maximum number of placeholders for searches, of one program and of all.
     private static let mostSearches = (ofOne: 256, ofAll: 4096)
 
-    /// The unique names of a program's connections.
+    /// Returns the unique names of a program's connections.
     private func names(of program: ServiceProgram) -> Set<String> {
         Set(clients.values.filter { ServiceProgram($0.process) == program }.map(\.name))
     }
 
-    /// The program that has most; nil: none has more than `own`.
+    /// Returns the program with the most; `nil` if none has more than `own`.
     private func greediest(_ owners: some Sequence<String>, over own: Int) -> ServiceProgram? {
         var counts: [ServiceProgram: Int] = [:]
         for owner in owners {
@@ -42,7 +43,7 @@ extension SecretService {
 
     /// Makes room for a session or a prompt.
     ///
-    /// - Throws: `.tooMany`; `.denied` for a client that has gone: nothing would ever end what it has.
+    /// - Throws: `.tooMany`; `.denied` for a client that has disconnected: nothing would free its state.
     func checkLimits(_ client: ServiceClient) throws(ServiceRefusal) {
         guard clients[client.name] != nil else { throw .denied }
         let owners = sessions.values.map(\.owner) + prompts.values.map(\.owner)
@@ -64,7 +65,7 @@ extension SecretService {
 
     // MARK: Searches
 
-    /// Waits for a person, which is not to keep other calls from their answers.
+    /// Waits for the user, without blocking other calls.
     func waitAside<R: Sendable>(_ client: ServiceClient, _ body: () async -> R) async -> R {
         let program = ServiceProgram(client.process)
         waiting[program, default: 0] += 1
@@ -76,7 +77,7 @@ extension SecretService {
         return result
     }
 
-    /// Makes room for a search that waits for a person.
+    /// Makes room for a search that waits for the user.
     ///
     /// - Throws: `.tooMany`.
     func checkWaiting(_ client: ServiceClient) throws(ServiceRefusal) {
@@ -88,7 +89,7 @@ extension SecretService {
         guard let most, most.value > own, question?.giveUpOne(of: most.key) == true else { throw tooMany }
     }
 
-    /// What stands for a search until the vault is unlocked.
+    /// Returns the placeholder of a search until the vault is unlocked.
     func standIn(
         for attributes: ItemAttributes, in collection: CollectionName?, _ client: ServiceClient
     ) throws(ServiceRefusal) -> ServiceObject {

@@ -3,7 +3,7 @@ internal import Vault
 internal import VaultBus
 
 extension SecretService {
-    /// The properties of an object, if they are known here. Nil: they have to be looked for.
+    /// Returns the properties of an object, if they are cached; `nil` if they must be read.
     func properties(
         of object: ServiceObject, _ view: VaultView, _ client: ServiceClient
     ) -> [(name: String, value: BusValue)]? {
@@ -50,13 +50,13 @@ extension SecretService {
         return groups.map { ServiceObject.collection(.group($0)).path } + [ServiceObject.collection(.session).path]
     }
 
-    /// What a locked vault says: nothing.
+    /// The properties of a collection of a locked vault, which reveal nothing.
     private static let lockedCollection: [(name: String, value: BusValue)] = [
         ("Items", .paths([])), ("Label", .text("")), ("Locked", .flag(true)), ("Created", .longNumber(0)),
         ("Modified", .longNumber(0)),
     ]
 
-    /// The properties of an object, looked for.
+    /// Reads the properties of an object.
     func loadedProperties(
         of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> [(name: String, value: BusValue)] {
@@ -96,7 +96,7 @@ extension SecretService {
             let stored = hasVault ? [ServiceObject.collection(.group(home)).path] : []
             return [("Collections", .paths(stored + [session]))]
         case .collection(.session), .item(.session, _):
-            // They need no vault.
+            // The session collection needs no vault.
             guard case .item(_, let id) = object else {
                 let ids = memory(of: client).order.map { ServiceObject.item(.session, $0).path }
                 return [
@@ -111,7 +111,7 @@ extension SecretService {
             return SecretService.lockedCollection
         case .item, .search:
             guard hasVault else { throw .noSuchObject }
-            // What can be read after the first unlock still is.
+            // Items that stay readable after the first unlock still are.
             if let view = viewAtOnce(for: client), let item = try? await item(object, view, client) {
                 return item.properties
             }
@@ -175,7 +175,7 @@ extension SecretService {
         return try await item(object, try await unlockedView(for: client), client).attributes
     }
 
-    /// Service and account follow the attributes for as long as they come from them.
+    /// Sets the attributes. Service and account follow them, as long as they were derived from them.
     private func set(
         _ attributes: ItemAttributes, of object: ServiceObject, _ client: ServiceClient
     ) async throws(ServiceRefusal) {

@@ -5,9 +5,9 @@ internal import VaultAgent
 internal import VaultBus
 
 extension SecretService {
-    /// The most objects of one call: a prompt keeps them.
+    /// The maximum number of objects in one call: a prompt keeps them.
     private static let mostObjects = 16 << 10
-    /// How long a prompt may take.
+    /// The timeout of a prompt.
     private static let patience = Duration.seconds(120)
 
     // MARK: Calls
@@ -46,7 +46,7 @@ extension SecretService {
                 do throws(VaultError) {
                     try await DoorWorker.attempt { () throws(VaultError) in try agent.lock() }
                 } catch { throw await refusal(error, view) }
-                // Every client hears of it before the answer.
+                // Every client is notified before the answer.
                 for other in Array(views.values) { _ = await isUnlockedNow(other) }
             } catch {
                 // Without an agent nothing is unlocked.
@@ -59,7 +59,7 @@ extension SecretService {
         }
     }
 
-    /// Each once, however often it is named.
+    /// Reads the objects, without duplicates.
     func objects(from message: BusMessage) throws(ServiceRefusal) -> [ServiceObject] {
         var (objects, known): ([ServiceObject], Set<ServiceObject>) = ([], [])
         try reading { () throws(BusError) in
@@ -83,7 +83,7 @@ extension SecretService {
         }
     }
 
-    /// Whether an object that is to be unlocked is still worth a client's while.
+    /// Returns whether an object to be unlocked exists for the client.
     private func isThere(
         _ object: ServiceObject, _ view: VaultView, _ client: ServiceClient
     ) async throws(ServiceRefusal) -> Bool {
@@ -106,7 +106,7 @@ extension SecretService {
         return .prompt(number)
     }
 
-    /// Shows a prompt; its end is a signal.
+    /// Shows a prompt; a signal reports its end.
     func show(_ number: Int, _ client: ServiceClient) {
         guard let prompt = prompts[number], !prompt.isShown else { return }
         prompts[number]?.isShown = true
@@ -135,7 +135,7 @@ extension SecretService {
                 for object in objects {
                     guard (try? await isThere(object, view, client)) == true else { continue }
                     paths.append(object.path)
-                    // Programs read what is behind the path anew before they look at the answer.
+                    // Programs read the item behind the path anew before they look at the result.
                     if case .search = object, let item = try? await item(object, view, client) {
                         signalProperties(item.properties, of: object, to: client.name)
                     }
@@ -159,16 +159,16 @@ extension SecretService {
 
     // MARK: Asking
 
-    /// Asks a person, or waits for the answer to what is being asked already.
+    /// Asks the user, or joins the pending question.
     ///
-    /// - Returns: nil: nobody has answered in time; the question stays for those who ask for its answer later.
+    /// - Returns: `nil` on timeout; the question stays for later calls.
     func ask(
         _ holder: Question.Holder, _ client: ServiceClient, patience: Duration, makesVault: Bool = false
     ) async -> PromptOutcome? {
-        // One that has gone while its call was answered would keep the question open.
+        // A client that disconnected during its call would keep the question open.
         guard clients[client.name] != nil, !isClosing else { return .dismissed }
         guard !dismissals.isResting([client.process.name], at: sinceBeginning) else { return .dismissed }
-        // One that nobody wants to know any more has an answer that is meant for nobody.
+        // A cancelled question has no answer for this call; wait for its end.
         while let asked = self.question, asked.stop.isStopped {
             _ = await withCheckedContinuation { _ = asked.wait($0, ServiceProgram(client.process)) }
         }
@@ -199,7 +199,7 @@ extension SecretService {
     }
 
     private func giveUp(_ question: Question, _ number: Int, after patience: Duration) {
-        // A question that has ended, and its descriptors, are not kept for that.
+        // A weak reference, so that the timer does not keep an ended question and its descriptors.
         Task { [weak question] in
             await DoorWorker.pause(for: patience)
             stopWaiting(for: question, number)
@@ -211,7 +211,7 @@ extension SecretService {
     private func end(_ question: Question, _ outcome: PromptOutcome) async {
         if self.question === question { self.question = nil }
         var outcome = outcome
-        // It may have been unlocked elsewhere, which ends the question.
+        // The vault may have been unlocked elsewhere, which ends the question.
         for client in clients.values where question.clients.contains(client.process) {
             if (try? await unlockedView(for: client)) != nil { outcome = .done }
         }

@@ -4,22 +4,22 @@ internal import Vault
 internal import VaultAgent
 
 extension SecretService {
-    /// The most clients that have a connection to the agent of their own.
+    /// The maximum number of clients with a connection of their own to the agent.
     private static let mostViews = 16
 
     // MARK: Views
 
-    /// What a client sees, if it is known already.
+    /// Returns the view of a client, if it exists already.
     func viewAtOnce(for client: ServiceClient) -> VaultView? { views[key(of: client)] }
 
-    /// Nil: that of every client.
+    /// Returns the key of a client's view; `nil` for the shared one.
     private func key(of client: ServiceClient) -> DoorClient? {
         client.isSandboxed || views[nil]?.agent.greeting.asksWhoClientsAre == true ? client.process : nil
     }
 
-    /// What a client sees.
+    /// Returns the view of a client.
     ///
-    /// - Throws: `.isLocked` when no agent runs, `.noVault`.
+    /// - Throws: `.isLocked` if no agent runs, `.noVault`.
     func view(for client: ServiceClient) async throws(ServiceRefusal) -> VaultView {
         if views[nil] == nil { _ = try await connect(nil) }
         let key = key(of: client)
@@ -45,9 +45,9 @@ extension SecretService {
         } catch { throw ServiceRefusal(error) }
         guard let agent else { throw house.hasVault ? .isLocked : .noVault }
         guard agent.greeting.access == .full else { throw .denied }
-        // Whose view is whose, and what is in one, is decided by what the agent has said.
+        // The agent's greeting determines the views and their contents, so the connection is bound to those rights.
         agent.isBoundToRights = true
-        // Another call has been faster.
+        // Another call was faster.
         if let view = views[client] { return view }
         let view = VaultView(agent, client: client)
         views[client] = view
@@ -55,32 +55,32 @@ extension SecretService {
         return view
     }
 
-    /// The view of a client, when the vault is unlocked.
+    /// Returns the view of a client if the vault is unlocked.
     func unlockedView(for client: ServiceClient) async throws(ServiceRefusal) -> VaultView {
         let view = try await view(for: client)
         guard await isUnlocked(view) else { throw .isLocked }
         return view
     }
 
-    /// Whether the vault is unlocked: what was not a moment ago is asked for.
+    /// Returns whether the vault is unlocked; asks the agent if it was not at the last report.
     func isUnlocked(_ view: VaultView) async -> Bool {
         if view.isUnlocked { return true }
         return await isUnlockedNow(view)
     }
 
-    /// Whether the agent says that the vault is unlocked.
+    /// Asks the agent whether the vault is unlocked.
     func isUnlockedNow(_ view: VaultView) async -> Bool {
         await state(of: view) == .unlocked
     }
 
-    /// What the agent says now, which is noted. Nil: it has gone.
+    /// Returns the agent's current state, and records it; `nil` if the agent has exited.
     private func state(of view: VaultView) async -> AgentStatus.State? {
         let agent = view.agent
         var state: AgentStatus.State?
         for _ in 0..<8 {
             let era = view.era
             state = await DoorWorker.run { (try? agent.status())?.state }
-            // What was said before the last lock or unlock was noted may be of before it.
+            // A report that began before the last recorded lock or unlock may be outdated.
             if era == view.era { break }
         }
         switch state {
@@ -91,7 +91,7 @@ extension SecretService {
         return state
     }
 
-    /// What an error of the agent's means to a client.
+    /// Maps an error of the agent for a client.
     func refusal(_ error: VaultError, _ view: VaultView) async -> ServiceRefusal {
         switch error {
         // The vault may have been unlocked since.
@@ -102,7 +102,7 @@ extension SecretService {
         return ServiceRefusal(error)
     }
 
-    /// Its agent has gone; the next call looks for another one.
+    /// Drops a view whose agent has exited; the next call looks for another agent.
     func drop(_ view: VaultView) {
         if view.isUnlocked { noteLocked(view) }
         view.close()
@@ -111,9 +111,9 @@ extension SecretService {
 
     // MARK: Finding
 
-    /// The items of a collection, or of all, that have these attributes.
+    /// Returns the items of a collection, or of all, with these attributes.
     ///
-    /// - Returns: `isAll`: there are no others. While the vault is locked that cannot be said.
+    /// - Returns: `isAll`: whether the result is complete, which is unknown while the vault is locked.
     func find(
         _ attributes: ItemAttributes, in group: String?, _ view: VaultView
     ) async throws(ServiceRefusal) -> (items: [ServedItem], isAll: Bool) {
@@ -121,12 +121,12 @@ extension SecretService {
             let era = view.era
             var (found, isAll) = try await findOnce(attributes, in: group, view)
             if !isAll, await isUnlockedNow(view) {
-                // What was found may be of the moment before that.
+                // The result may date from before the unlock.
                 guard attempt > 0 else { continue }
                 isAll = true
             }
-            // It may have been locked between the question and its answer: what was found is not served any more, and
-            // nothing found means nothing.
+            // If the vault was locked between the query and its answer, found items are no longer served, and an empty
+            // result means nothing.
             if era == view.era { return (found, isAll) }
         }
         return ([], false)
@@ -150,15 +150,15 @@ extension SecretService {
                 }
             }
         }
-        // Programs take the first one.
+        // Programs take the first result.
         let own = found.filter { $0.collection == .group(view.home) }
         return (own + found.filter { $0.collection != .group(view.home) }, isAll)
     }
 
-    /// What a query finds. The agent says itself whether something else that matches is locked: what is asked of it
-    /// before or after may be of another moment.
+    /// Runs a query. The agent reports in the same answer whether further matching items are locked: a separate request
+    /// before or after could see another state.
     ///
-    /// - Parameter isAll: whether it is asked; becomes false when something is.
+    /// - Parameter isAll: whether to ask for that; becomes `false` if there are such items.
     private func items(
         _ query: Query, _ view: VaultView, _ isAll: inout Bool
     ) async throws(ServiceRefusal) -> [ServedItem] {
@@ -174,20 +174,20 @@ extension SecretService {
         }
     }
 
-    /// What a query finds, of what is served; none for nothing.
+    /// Runs a query and returns the served items; empty if there are none.
     func items(_ query: Query, _ view: VaultView) async throws(ServiceRefusal) -> [ServedItem] {
         do throws(VaultError) {
             return try await found(query, view).compactMap { ServedItem($0) }
         } catch {
             guard error != .itemNotFound else { return [] }
-            // Without the rights to a group there is nothing in it.
+            // Without rights to a group, its content is empty.
             if error == .accessGroupDenied, query.attributes[.accessGroup] != nil { return [] }
             throw await refusal(error, view)
         }
     }
 
     private func found(_ query: Query, _ view: VaultView) async throws(VaultError) -> [Item] {
-        // One that an index answers takes less time than to hand it to another thread.
+        // Answering from an index takes less time than handing the query to another thread.
         let isBrief = !query.attributes.isEmpty || !query.userAttributes.isEmpty || query.persistentReference != nil
         return isBrief ? try now(query, view.agent) : try await view.agent.copyMatching(query)
     }
@@ -196,7 +196,7 @@ extension SecretService {
         try agent.copyMatching(query)
     }
 
-    /// An item by its path.
+    /// Returns the item of a path.
     ///
     /// - Throws: `.isLocked` rather than `.noSuchObject` while the vault is locked.
     func item(
@@ -208,7 +208,7 @@ extension SecretService {
                 if let item = view[id], item.collection == collection { return item }
                 let (era, moment) = (view.era, view.moment)
                 let (found, isAll) = try await item(id, in: collection, view)
-                // What was read before the vault was locked is not served after it.
+                // Items read before the vault was locked are not served after it.
                 guard era == view.era else { continue }
                 if let found {
                     view.keep(found, as: moment)

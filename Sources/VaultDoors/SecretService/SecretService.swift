@@ -5,30 +5,30 @@ internal import Vault
 internal import VaultAgent
 internal import VaultBus
 
-/// Why a door cannot be open.
+/// The reason why a door cannot be opened.
 package enum DoorError: Error, Equatable, Sendable {
-    /// libsystemd is not there, or too old.
+    /// libsystemd is missing or too old.
     case noLibrary
     /// There is no bus.
     case noBus
-    /// The bus went away.
+    /// The connection to the bus was lost.
     case busLost
-    /// Another process has the name.
+    /// Another process owns the name.
     case nameTaken(name: String, process: Int32, program: String)
-    /// The process has as many files open as it may.
+    /// The process has reached its limit of open files.
     case noDescriptors
     case failed
 }
 
-/// The name `org.freedesktop.secrets` on a bus (Secret Service API, 0.2): what programs of the desktop ask for their
-/// secrets. It translates; what a client may do is the agent's affair.
+/// The name `org.freedesktop.secrets` on a bus (Secret Service API, 0.2), from which desktop programs get their
+/// secrets. The service only translates; the agent decides which access a client has.
 ///
-/// The connection, and all state, belongs to one queue. What may wait runs elsewhere.
+/// The connection, and all state, belongs to one queue. Blocking work runs elsewhere.
 package actor SecretService {
     private let loop: DoorLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// What it serves.
+    /// The interfaces to be served.
     package struct Names: OptionSet, Sendable {
         package let rawValue: Int
 
@@ -46,48 +46,49 @@ package actor SecretService {
     let house: any DoorHouse
     private let ended: @Sendable (DoorError) -> Void
     private var isServing = false
-    /// Nobody is asked any more: a program that hears of it would ask again at once.
+    /// Whether the service is closing: no more questions are asked, since a program whose question ended would ask
+    /// again.
     private(set) var isClosing = false
-    /// Calls that are being answered, without those that wait for a person.
+    /// The number of calls being answered, without those that wait for the user.
     var underWay = 0
-    /// Calls that gather secrets of many items, and those that wait for their turn.
+    /// The number of calls that gather secrets of many items, and the calls that wait for their turn.
     private var gathering: (count: Int, waiting: [CheckedContinuation<Void, Never>]) = (0, [])
-    /// Holds what asks a person.
+    /// The pending questions to the user.
     let asking = DispatchGroup()
 
     var clients: [String: ServiceClient] = [:]
-    /// Messages of clients whose processes are being looked at.
+    /// The messages of clients that are being identified.
     var arriving: [String: [BusMessage]] = [:]
-    /// Nil: of every client that has none of its own.
+    /// The views by client; the key `nil` is the view shared by all clients without one of their own.
     var views: [DoorClient?: VaultView] = [:]
-    /// In the order of their last use.
+    /// The clients with a view, in the order of their last use.
     var viewsByUse: [DoorClient] = []
     var sessions: [Int: ServiceSession] = [:]
     var prompts: [Int: ServicePrompt] = [:]
     var searches: [Int: LockedSearch] = [:]
     var memories: [MemoryKey: SessionCollection] = [:]
-    /// Memories whose lists are to be sent.
+    /// The memories whose lists are to be sent.
     var memoryLists: Set<MemoryKey> = []
-    /// How many searches of each program wait for a person.
+    /// The number of searches of each program that wait for the user.
     var waiting: [ServiceProgram: Int] = [:]
     var question: Question?
     var lists = ListTimer()
-    /// Processes that a person has told no.
+    /// The processes that the user has refused.
     var dismissals = Refusals()
     private let beginning = ContinuousClock.now
     var sinceBeginning: Duration { beginning.duration(to: .now) }
     private var number = 0
 
-    /// The most calls that are answered at the same time: each keeps its message, which may have 16 MiB.
+    /// The maximum number of calls answered at the same time: each keeps its message, which may have 16 MiB.
     private static let mostCalls = 64
-    /// The most calls that gather secrets of many items at the same time: each may have 60 MiB of them.
+    /// The maximum number of calls that gather secrets of many items at the same time: each may have 60 MiB of them.
     private static let mostGatherings = 2
 
     /// Connects to the bus and takes the names.
     ///
     /// - Parameters:
-    ///   - address: of the bus; nil: that of the session.
-    ///   - ended: called once when the bus has gone.
+    ///   - address: the address of the bus; `nil` for the session bus.
+    ///   - ended: called once when the connection to the bus has ended.
     package static func start(
         _ names: Names, at address: String? = nil, house: any DoorHouse,
         ended: @escaping @Sendable (DoorError) -> Void
@@ -137,14 +138,14 @@ package actor SecretService {
 
     // MARK: Messages
 
-    /// Takes what has come, and writes what waits. A client that sends faster than it is answered has the bus keep what
-    /// it sends, and keeps nobody from an answer.
+    /// Receives messages, and writes pending ones. If a client sends faster than it is answered, the bus queues its
+    /// messages, and no other client is delayed.
     ///
-    /// - Returns: what to wait for.
+    /// - Returns: the event to wait for.
     private func pump() -> DoorLoop.Event {
         do throws(BusError) {
             for _ in 0..<SecretService.mostCalls where isServing {
-                // What is done next makes room.
+                // The next finished call makes room.
                 guard underWay < SecretService.mostCalls else { return .none }
                 switch try connection.next() {
                 case .message(let message): take(message)
@@ -156,16 +157,16 @@ package actor SecretService {
                 }
             }
         } catch { end() }
-        // Without a bus, what is being done comes to its end.
+        // Without a bus, the calls under way still run to their end.
         return isServing ? .more : .none
     }
 
-    /// Gathers secrets when it is its turn.
+    /// Gathers secrets, a limited number of calls at a time.
     func inTurn<R>(_ body: () async throws(ServiceRefusal) -> R) async throws(ServiceRefusal) -> R {
         if gathering.count < SecretService.mostGatherings {
             gathering.count += 1
         } else {
-            // The turn of one that ends is handed on.
+            // A call that ends passes its turn on.
             await withCheckedContinuation { gathering.waiting.append($0) }
         }
         defer {
@@ -183,7 +184,7 @@ package actor SecretService {
         ended(.busLost)
     }
 
-    /// Nobody is asked any more. Waits until what asked has gone from the screen.
+    /// Cancels all questions. Waits until the prompt has disappeared.
     package nonisolated func close() {
         let stopped = DispatchSemaphore(value: 0)
         Task {
@@ -209,7 +210,7 @@ package actor SecretService {
             return
         }
         do throws(ServiceRefusal) {
-            // What is refused unread may have a secret as well.
+            // A message that is refused unread may contain a secret as well.
             try reading { () throws(BusError) in try message.markSecret() }
             guard let client = try client(sender, message) else { return }
             if message.objectPath == Portal.path { return try answerPortal(message, client) }
@@ -245,8 +246,8 @@ package actor SecretService {
     /// Sends an answer with secrets, which libsystemd wipes.
     ///
     /// - Parameters:
-    ///   - write: leaves room for them.
-    ///   - fill: reads what was written, and puts them in.
+    ///   - write: writes the answer, with room for the secrets.
+    ///   - fill: reads the written answer, and fills the secrets in.
     func replySecretly(
         _ call: BusMessage, _ write: (BusMessage) throws(BusError) -> Void,
         fill: (BusMessage) throws(BusError) -> Void
@@ -270,7 +271,7 @@ package actor SecretService {
         do throws(BusError) { return try body() } catch { throw ServiceRefusal(error) }
     }
 
-    /// A number for a new object: no path comes twice in the life of the process.
+    /// Returns the number of a new object: no path repeats within the life of the process.
     func nextNumber() -> Int {
         number += 1
         return number
@@ -278,7 +279,7 @@ package actor SecretService {
 
     // MARK: Clients
 
-    /// What a client has open ends with it.
+    /// Frees all state of a client that has disconnected.
     private func forgetClient(_ name: String) {
         arriving[name] = nil
         guard let client = clients.removeValue(forKey: name) else { return }
@@ -305,7 +306,7 @@ package actor SecretService {
 struct ServiceClient: Sendable {
     let name: String
     let process: DoorClient
-    /// Whether it has asked for properties among which the whole lists are.
+    /// Whether the client has read properties that include whole lists.
     var looksAtLists = false
 
     var isSandboxed: Bool { process.sandbox != nil }

@@ -11,7 +11,7 @@ struct ServedItem: Sendable {
     let attributes: ItemAttributes
     let properties: [(name: String, value: BusValue)]
 
-    /// Nil: it is none that is served.
+    /// Fails for an item that is not served.
     init?(_ item: Item) {
         guard let record = item.record, ServedItem.classes.contains(item.itemClass) else { return nil }
         let group = item[.accessGroup]?.text ?? ""
@@ -29,7 +29,7 @@ struct ServedItem: Sendable {
 
     static let classes = [ItemClass.genericPassword, .internetPassword]
 
-    /// The device's identifiers and what systemd gets are no programs' business.
+    /// The groups of the device's identifiers and of systemd's credentials are not for programs.
     static func isServed(group: String) -> Bool { !["device-identifiers", "systemd", ""].contains(group) }
 
     var id: UUID { record.id }
@@ -37,7 +37,7 @@ struct ServedItem: Sendable {
     var label: String { item[.label]?.text ?? "" }
     var contentType: String { item.userAttributes[ItemAttributes.contentType] ?? "text/plain" }
 
-    /// Of an item that nothing may be said of.
+    /// The properties of an item about which nothing may be revealed.
     static let lockedProperties: [(name: String, value: BusValue)] = [
         ("Locked", .flag(true)), ("Attributes", .texts([:])), ("Label", .text("")), ("Type", .text("")),
         ("Created", .longNumber(0)), ("Modified", .longNumber(0)),
@@ -45,15 +45,15 @@ struct ServedItem: Sendable {
 }
 
 extension Date {
-    /// Since 1970; 0 for what is before it.
+    /// The seconds since 1970; 0 for earlier dates.
     var wholeSeconds: UInt64 { UInt64(max(0, min(timeIntervalSince1970, 1e15))) }
 }
 
-/// What a collection has beside its items, kept in an item of its group that is not served.
+/// The properties of a collection other than its items, stored in an item of its group that is not served.
 struct CollectionRecord {
     static let service = "org.freedesktop.Secret.Collection"
 
-    /// Of the item; nil: it has not been stored.
+    /// The identifier of the item; `nil` if it is not stored.
     let id: UUID?
     let label: String
     let aliases: [String]
@@ -77,7 +77,7 @@ struct CollectionRecord {
             userAttributes: [aliasesName: aliases.joined(separator: "\n")])
     }
 
-    /// Of one group, or of all.
+    /// The query for the record of one group, or of all.
     static func query(_ group: String? = nil) -> Query {
         var query = Query(.genericPassword, service: service)
         if let group { query.attributes[.accessGroup] = .string(group) }

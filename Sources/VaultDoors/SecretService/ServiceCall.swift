@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a message asks for, by its header alone: nothing here has looked at its arguments, whose types are those that
-/// the case wants.
+/// A method call, identified by its header alone: the arguments are not read yet, but have the types that the case
+/// requires.
 enum ServiceCall: Equatable, Sendable {
     case introspect
-    /// The name of an interface and of a property: `ss`.
+    /// The arguments are the name of an interface and of a property: `ss`.
     case get
     case getAll
     case set
     case openSession
     case createCollection
-    /// In one collection, or nil: in all of them.
+    /// A search in one collection, or in all, by the object called.
     case searchItems
     case unlock
     case lock
@@ -26,7 +26,7 @@ enum ServiceCall: Equatable, Sendable {
     case prompt
     case dismiss
 
-    /// A kind of object, which decides what can be asked of it.
+    /// A kind of object, which determines the methods that it has.
     enum Kind: String, CaseIterable, Sendable {
         case service = "Service"
         case collection = "Collection"
@@ -91,7 +91,7 @@ enum ServiceCall: Equatable, Sendable {
         Method(.prompt, "Dismiss", "", .dismiss),
     ]
 
-    /// - Parameter interface: nil: whichever has the method.
+    /// - Parameter interface: the interface; `nil` for whichever has the method.
     static func of(
         path: String, interface: String?, member: String, signature: String
     ) throws(ServiceRefusal) -> (object: ServiceObject, call: ServiceCall) {

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// What a collection of the Secret Service is here.
+/// The storage behind a collection of the Secret Service.
 enum CollectionName: Hashable, Sendable {
-    /// Memory of this process.
+    /// The memory of this process.
     case session
     /// An access group.
     case group(String)
 
-    /// Where items go when nothing else is said, for a client that sees all groups.
+    /// The default collection, for a client that sees all groups.
     static let login = CollectionName.group("default")
 
     var isStored: Bool { self != .session }
 }
 
-/// An object of the Secret Service, as its path names it. Programs keep paths: an item's is the same for ever.
+/// An object of the Secret Service, identified by its path. Programs store paths: that of an item never changes.
 enum ServiceObject: Hashable, Sendable {
     case service
     case collection(CollectionName)
     case alias(String)
     case item(CollectionName, UUID)
-    /// What stands for a search that nobody has answered yet: see ``LockedSearch``.
+    /// A placeholder for a search that has no result yet: see ``LockedSearch``.
     case search(CollectionName, Int)
     case session(Int)
     case prompt(Int)
 
     static let root = "/org/freedesktop/secrets"
 
-    /// Of a path, in bytes: what is kept of a client's is not what it could send.
+    /// The maximum length of a path, in bytes, which bounds the memory that a client can use.
     private static let longest = 4096
 
-    /// Nil: no object can have this path.
+    /// Fails if no object can have this path.
     init?(_ path: String) {
         guard path != ServiceObject.root else {
             self = .service
@@ -85,7 +85,7 @@ enum ServiceObject: Hashable, Sendable {
         return number
     }
 
-    /// `i` and 32 digits.
+    /// Parses `i` and 32 digits.
     private static func identifier(_ text: Substring) -> UUID? {
         let digits = Array(text.utf8)
         guard digits.count == 33, digits[0] == UInt8(ascii: "i") else { return nil }
@@ -113,8 +113,8 @@ enum ServiceObject: Hashable, Sendable {
 }
 
 extension CollectionName {
-    /// The part of a path. The group `default` is `login`, which programs have written down; a group with a name that
-    /// means something here is spelled otherwise.
+    /// The path element. The group `default` is `login`, a name that programs have stored; a group whose name has a
+    /// meaning here is spelled otherwise.
     var element: String {
         switch self {
         case .session: "session"
@@ -123,7 +123,7 @@ extension CollectionName {
         }
     }
 
-    /// Nil: no collection has it.
+    /// Fails if no collection has this element.
     init?(_ element: Substring) {
         switch element {
         case "session": self = .session
@@ -136,8 +136,8 @@ extension CollectionName {
     }
 }
 
-/// A part of an object's path made of any text, as sd_bus_path_encode(3) does it: `_` and two digits for each byte
-/// that is no letter or digit, and `_` alone for nothing.
+/// Encodes any text as a path element, as sd_bus_path_encode(3) does: `_` and two digits for each byte that is not a
+/// letter or digit, and `_` alone for the empty text.
 enum PathElement {
     /// - Parameter reserved: texts that get another spelling.
     static func encoded(_ text: String, reserved: Set<String> = []) -> String {
@@ -156,7 +156,8 @@ enum PathElement {
         return String(decoding: element, as: UTF8.self)
     }
 
-    /// Nil: it is the encoding of no text. More than one element may be that of a text: the caller compares.
+    /// Returns the decoded text; `nil` if the encoding is invalid. A text may have several encodings: the caller
+    /// compares.
     static func decoded(_ element: Substring) -> String? {
         guard element != "_" else { return "" }
         let characters = Array(element.utf8)

@@ -3,7 +3,7 @@ internal import Vault
 internal import VaultBus
 internal import VaultCrypto
 
-/// The error that a call is answered with.
+/// The error sent as the answer to a call.
 struct ServiceRefusal: Error, Equatable {
     let name: String
     let text: String
@@ -22,7 +22,7 @@ struct ServiceRefusal: Error, Equatable {
     static func tooMany(_ text: String) -> ServiceRefusal { ServiceRefusal("DBus.Error.LimitsExceeded", text) }
     static func failed(_ text: String) -> ServiceRefusal { ServiceRefusal("DBus.Error.Failed", text) }
 
-    /// What the vault said. Its text names no attribute.
+    /// Maps an error of the vault. The text names no attribute.
     init(_ error: VaultError) {
         switch error {
         case .locked, .agent(.notRunning), .agent(.gone): self = .isLocked
@@ -35,7 +35,7 @@ struct ServiceRefusal: Error, Equatable {
         }
     }
 
-    /// A message that could not be read or written.
+    /// Maps a failure to read or write a message.
     init(_ error: BusError) {
         switch error {
         case .cryptography(let error): self.init(error)

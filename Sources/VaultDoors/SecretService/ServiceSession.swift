@@ -3,13 +3,13 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// A secret on its way over the bus.
+/// A secret in the form in which it is transferred over the bus.
 struct TransferredSecret: Sendable {
     /// The session's path.
     let session: String
-    /// Of the cipher; nil: more than it can have.
+    /// The parameters of the cipher; `nil` if longer than they can be.
     let parameters: [UInt8]?
-    /// Nil: more than 16 MiB.
+    /// The value; `nil` if longer than 16 MiB.
     let value: Secret?
     let contentType: String
 
@@ -26,14 +26,14 @@ struct TransferredSecret: Sendable {
         try message.structure(of: TransferredSecret.signature) { () throws(BusError) in
             session = try message.path()
             parameters = try message.bytes(limit: 16)
-            // A block more, of padding.
+            // With an additional block, for the padding.
             value = try message.secret(limit: Layout.valueLimit + 16)
             contentType = try message.text()
         }
         self.init(session: session, parameters: parameters, value: value, contentType: contentType)
     }
 
-    /// Writes all of it but the secret.
+    /// Writes the structure without the secret.
     func append(to answer: BusMessage) throws(BusError) {
         try answer.appendStructure(of: TransferredSecret.signature) { () throws(BusError) in
             try answer.append(path: session)
@@ -44,7 +44,7 @@ struct TransferredSecret: Sendable {
         }
     }
 
-    /// Puts the secret into an answer that is written.
+    /// Fills the secret into a written answer.
     func fill(_ answer: BusMessage) throws(BusError) {
         try answer.structure(of: TransferredSecret.signature) { () throws(BusError) in
             try answer.skip("oay")
@@ -58,11 +58,11 @@ struct TransferredSecret: Sendable {
     }
 }
 
-/// How secrets go to one client and come from it.
+/// A session: the encoding of secrets to and from one client.
 struct ServiceSession: Sendable {
-    /// The unique name that opened it: no other may use it.
+    /// The unique name of the client that opened it; other clients may not use it.
     let owner: String
-    /// Nil: as they are.
+    /// The key; `nil` if secrets are transferred in clear text.
     private let key: Secret?
 
     static let plainName = "plain"
@@ -70,11 +70,12 @@ struct ServiceSession: Sendable {
 
     static func plain(of owner: String) -> ServiceSession { ServiceSession(owner: owner, key: nil) }
 
-    /// Comes to a key with a client.
+    /// Agrees on a key with a client.
     ///
-    /// - Parameter peer: the client's public key; nil: more bytes than one has.
-    /// - Returns: the session, and the public key that the client needs.
-    /// - Throws: `.invalid` for what is no public key, `.notSupported` without libcrypto: clients take `plain` then.
+    /// - Parameter peer: the client's public key; `nil` if longer than a public key.
+    /// - Returns: the session, and the public key for the client.
+    /// - Throws: `.invalid` for an invalid public key, `.notSupported` without libcrypto: clients then fall back to
+    ///   `plain`.
     static func encrypted(of owner: String, _ peer: [UInt8]?) throws(ServiceRefusal) -> (ServiceSession, [UInt8]) {
         do throws(CryptoError) {
             let group = try OakleyGroup2()
@@ -90,7 +91,7 @@ struct ServiceSession: Sendable {
         }
     }
 
-    /// The secret that a client sent.
+    /// Decrypts a secret from the client.
     func opened(_ secret: TransferredSecret) throws(ServiceRefusal) -> Secret {
         guard secret.contentType.utf8.count <= 255 else { throw .invalid("a content type has at most 255 bytes") }
         guard let value = secret.value else { throw ServiceSession.tooLarge }
@@ -116,7 +117,7 @@ struct ServiceSession: Sendable {
 
     private static let tooLarge = ServiceRefusal.tooMany("a secret has at most 16 MiB")
 
-    /// A secret as this client can read it.
+    /// Encrypts a secret for the client.
     func sealed(_ secret: Secret, contentType: String, path: String) throws(ServiceRefusal) -> TransferredSecret {
         guard let key else {
             return TransferredSecret(session: path, parameters: [], value: secret, contentType: contentType)

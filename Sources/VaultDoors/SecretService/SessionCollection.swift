@@ -3,14 +3,14 @@ internal import FoundationEssentials
 internal import VaultBus
 internal import VaultCrypto
 
-/// Whose items: a sandbox has a memory of its own, and one of which nothing is known as long as its process lives.
+/// The owner of items in memory: a sandbox has a memory of its own; without a known name, as long as its process lives.
 enum MemoryKey: Hashable {
     case user
     case application(String)
     case process(DoorClient)
 }
 
-/// Items that live as long as this process: the collection `session`, which cannot be locked.
+/// The collection `session`, which cannot be locked: items that live as long as this process.
 struct SessionCollection {
     struct Entry {
         var label: String
@@ -29,13 +29,13 @@ struct SessionCollection {
         }
     }
 
-    /// Of secrets and attributes together, in bytes.
+    /// The maximum size of secrets and attributes together, in bytes.
     static let limit = 16 << 20
-    /// What an item takes at least.
+    /// The minimum size counted for an item.
     private static let overhead = 256
 
     private(set) var entries: [UUID: Entry] = [:]
-    /// In the order of their creation.
+    /// The identifiers in the order of creation.
     private(set) var order: [UUID] = []
 
     private func size(of entry: Entry) -> Int {
@@ -50,12 +50,12 @@ struct SessionCollection {
         order.filter { entries[$0]?.attributes.matches(attributes) == true }
     }
 
-    /// The newest with exactly these attributes.
+    /// Returns the newest item with exactly these attributes.
     func same(as attributes: ItemAttributes) -> UUID? {
         order.last { entries[$0]?.attributes.isSame(as: attributes) == true }
     }
 
-    /// - Throws: `.tooMany` when there is no room for it.
+    /// - Throws: `.tooMany` if there is no room for it.
     mutating func set(_ entry: Entry, for id: UUID) throws(ServiceRefusal) {
         let old = entries[id].map(size) ?? 0
         guard size - old + size(of: entry) <= SessionCollection.limit else {

@@ -3,21 +3,21 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultAgent
 
-/// What a client, or all of them, see of the vault: a connection to the agent, and what was read through it. It belongs
-/// to the service's queue.
+/// The view of the vault of one client, or of all: a connection to the agent, and the data read through it. Confined to
+/// the service's queue.
 final class VaultView {
-    /// Whose it is; nil: every client's.
+    /// The client; `nil` for the view shared by all.
     let client: DoorClient?
     let agent: AgentClient
     /// The group that is this client's `default` collection: a sandbox has one of its own.
     let home: String
-    /// Whether there are groups that it does not see.
+    /// Whether there are groups that the client does not see.
     let isConfined: Bool
     private(set) var isUnlocked: Bool
-    /// The served items; nil: not read yet, or locked.
+    /// The served items; `nil` if not read yet, or locked.
     private(set) var list: ItemList?
-    /// Counted up with each lock and unlock: what was read before is not served after it, for a part of it may have
-    /// been read locked.
+    /// Incremented with each lock and unlock: data read before is not served after it, since a part of it may have been
+    /// read while locked.
     private(set) var era = 0
     private var epoch = 0
     private var changes = 0
@@ -37,30 +37,30 @@ final class VaultView {
         isUnlocked = agent.greeting.state == .unlocked
     }
 
-    /// What is read is of: it is kept when nothing came between.
+    /// A point in time of the view: data read is kept if nothing has changed since.
     struct Moment: Equatable {
-        /// How often all may have become different.
+        /// The number of events after which everything may be different.
         fileprivate let epoch: Int
-        /// How many items have been changed or deleted.
+        /// The number of changed or deleted items.
         fileprivate let changes: Int
     }
 
     var moment: Moment { Moment(epoch: epoch, changes: changes) }
 
-    /// All may be different.
+    /// Discards all data: everything may be different.
     func forget() {
         epoch += 1
         (cache, cached, list, missed) = ([:], [], nil, [])
     }
 
-    /// The vault has been locked or unlocked, or both, one after the other.
+    /// Records that the vault was locked or unlocked, or both in succession.
     func turn(isUnlocked: Bool) {
         self.isUnlocked = isUnlocked
         era += 1
         forget()
     }
 
-    /// Enters a change in the list, or keeps it for one that is being read.
+    /// Applies a change to the list, or keeps it for a list that is being read.
     func note(_ change: @escaping (inout ItemList) -> Void) {
         if var known = list.take() {
             change(&known)
@@ -70,9 +70,9 @@ final class VaultView {
         }
     }
 
-    /// Keeps a list that was read since, and what has been noted meanwhile.
+    /// Keeps a list that was read since, with the changes noted meanwhile.
     ///
-    /// - Returns: what the list is now.
+    /// - Returns: the current list.
     func keep(_ list: ItemList, as moment: Moment) -> ItemList {
         guard moment.epoch == epoch else { return list }
         if let known = self.list { return known }
@@ -82,8 +82,9 @@ final class VaultView {
         return list
     }
 
-    /// Whether a search of all collections finds an item. What an application has stored in its own one, with the
-    /// attributes of another program's perhaps, is not for programs outside its sandbox, unless they look in there.
+    /// Returns whether a search of all collections finds an item. An item stored by a sandboxed application in its own
+    /// group, possibly with the attributes of another program, is hidden from programs outside its sandbox, unless they
+    /// search that collection.
     func trusts(_ item: ServedItem) -> Bool {
         guard !isConfined, case .group(let group) = item.collection else { return true }
         return !ProcessTable.isApplication(group)
@@ -97,7 +98,7 @@ final class VaultView {
 
     subscript(_ id: UUID) -> ServedItem? { cache[id] }
 
-    /// - Parameter moment: of the view when the item was asked for.
+    /// - Parameter moment: the moment of the view at which the item was requested.
     func keep(_ item: ServedItem, as moment: Moment) {
         guard moment == self.moment, isUnlocked else { return }
         if cache.updateValue(item, forKey: item.id) == nil { cached.append(item.id) }
@@ -106,14 +107,14 @@ final class VaultView {
         cached.removeFirst(VaultView.cacheLimit / 4)
     }
 
-    /// It has been changed: what was read of it before is not kept.
+    /// Discards the cached item after a change.
     func drop(_ id: UUID) {
         cache[id] = nil
         changes += 1
     }
 }
 
-/// Which items there are, collection by collection.
+/// The identifiers of the items, by collection.
 struct ItemList {
     private(set) var collections: [String: [UUID]] = [:]
     private var places: [UUID: (group: String, itemClass: ItemClass)] = [:]
@@ -139,7 +140,7 @@ struct ItemList {
         if old == nil, itemClass == .internetPassword { internetPasswords += 1 }
     }
 
-    /// An item, or what a collection has beside its items.
+    /// Removes an item, or the record of a collection.
     mutating func remove(_ id: UUID) {
         if let group = records.first(where: { $0.value.id == id })?.key { records[group] = nil }
         guard let old = places.removeValue(forKey: id) else { return }
