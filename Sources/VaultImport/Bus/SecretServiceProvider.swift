@@ -3,22 +3,22 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The process that has the name `org.freedesktop.secrets`: gnome-keyring, KWallet, KeePassXC or another (Secret
-/// Service API, 0.2). It is called by the name of its connection, so that no other process answers in its place later.
+/// The process that owns the name `org.freedesktop.secrets`: gnome-keyring, KWallet, KeePassXC or another (Secret
+/// Service API, 0.2). Addressed by its unique name, so that no other process can answer in its place later.
 struct SecretServiceProvider {
     static let root = "/org/freedesktop/secrets"
-    /// More objects than these are a provider's mistake.
+    /// The limit of collections; a larger number is a provider's mistake.
     static let collectionLimit = 1024
 
-    /// How an unlocking ended.
+    /// The outcome of an unlock request.
     enum Unlocking { case completed, dismissed, unanswered }
 
-    /// A secret as it comes over the bus.
+    /// A secret in the form in which it is transferred over the bus.
     struct TransferredSecret {
         let session: String
-        /// Nil: more than an initialization vector has.
+        /// The parameters of the cipher; `nil` if longer than an initialization vector.
         let parameters: [UInt8]?
-        /// Nil: more than an item can have.
+        /// The value; `nil` if longer than an item allows.
         let value: Secret?
         let contentType: String
     }
@@ -27,13 +27,13 @@ struct SecretServiceProvider {
     private static let busPath = "/org/freedesktop/DBus"
 
     private let connection: BusConnection
-    /// The name of its connection, such as `:1.7`.
+    /// The unique name of its connection, such as `:1.7`.
     private let owner: String
     let process: UInt32
 
-    /// Finds the provider, which the bus starts if it knows how.
+    /// Finds the provider; the bus starts it if it can.
     ///
-    /// - Throws: `.refused` when there is none.
+    /// - Throws: `.refused` if there is none.
     init(_ connection: BusConnection) throws(BusError) {
         self.connection = connection
         func ask(_ method: String, _ write: (BusMessage) throws(BusError) -> Void) throws(BusError) -> BusMessage {
@@ -63,7 +63,7 @@ struct SecretServiceProvider {
             """)
     }
 
-    /// Whether an object can be one of the service's.
+    /// Returns whether a path can be that of an object of the service.
     static func hasObject(_ path: String) -> Bool { path.hasPrefix(root + "/") }
 
     private static let completed = BusMember(interface: "org.freedesktop.Secret.Prompt", name: "Completed")
@@ -83,7 +83,7 @@ struct SecretServiceProvider {
     ///
     /// - Parameters:
     ///   - kind: `Service`, `Collection` or `Item`.
-    ///   - read: takes the name of a property and its value, a variant, or returns false.
+    ///   - read: receives the name of a property and its value, a variant; returns `false` to skip it.
     func readProperties(
         of path: String, _ kind: String, _ read: (String, BusMessage) throws(BusError) -> Bool
     ) throws(BusError) {
@@ -97,7 +97,7 @@ struct SecretServiceProvider {
         }
     }
 
-    /// The collection behind an alias; nil: there is none.
+    /// Returns the collection of an alias; `nil` if there is none.
     func collection(alias: String) throws(BusError) -> String? {
         let path = try call("Secret.Service", "ReadAlias") { message throws(BusError) in try message.append(alias) }
             .path()
@@ -106,9 +106,9 @@ struct SecretServiceProvider {
 
     // MARK: Unlocking
 
-    /// Unlocks objects, by the provider's own prompt if it has to ask.
+    /// Unlocks objects, with the provider's own prompt if needed.
     ///
-    /// - Parameter patience: how long the prompt has; it is dismissed afterwards.
+    /// - Parameter patience: the timeout of the prompt, which is dismissed afterwards.
     func unlock(_ paths: some Sequence<String>, patience: Duration) throws(BusError) -> Unlocking {
         let answer = try call("Secret.Service", "Unlock") { message throws(BusError) in
             try message.append(paths: paths)
@@ -128,7 +128,7 @@ struct SecretServiceProvider {
         guard let signal else {
             do throws(BusError) { _ = try call("Secret.Prompt", "Dismiss", at: prompt) } catch {
                 guard case .refused = error else { throw error }
-                // It has gone by itself in between.
+                // The prompt has ended by itself meanwhile.
             }
             return .unanswered
         }
@@ -139,8 +139,8 @@ struct SecretServiceProvider {
 
     /// Opens a session.
     ///
-    /// - Parameter publicKey: of the algorithm, if it has one.
-    /// - Returns: the path of the session, and the provider's public key: nil for more bytes than it can have.
+    /// - Parameter publicKey: the client's public key, if the algorithm uses one.
+    /// - Returns: the path of the session, and the provider's public key; `nil` if longer than a public key.
     func openSession(
         _ algorithm: String, publicKey: [UInt8]?
     ) throws(BusError) -> (path: String, publicKey: [UInt8]?) {
@@ -167,7 +167,7 @@ struct SecretServiceProvider {
 
     func closeSession(_ path: String) throws(BusError) { _ = try call("Secret.Session", "Close", at: path) }
 
-    /// The secrets of those items of which the provider gives them.
+    /// Returns the secrets of those items for which the provider returns one.
     func secrets(of paths: some Sequence<String>, session: String) throws(BusError) -> [String: TransferredSecret] {
         let answer = try call("Secret.Service", "GetSecrets", isSecret: true) { message throws(BusError) in
             try message.append(paths: paths)
@@ -195,7 +195,7 @@ struct SecretServiceProvider {
         try answer.structure(of: "oayays") { () throws(BusError) in
             session = try answer.path()
             parameters = try answer.bytes(limit: 16)
-            // A block more, of padding.
+            // With an additional block, for the padding.
             value = try answer.secret(limit: Layout.valueLimit + 16)
             contentType = try answer.text()
         }

@@ -3,20 +3,20 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// How secrets come from a provider of `org.freedesktop.secrets`: encrypted for this session, or as they are.
+/// A session with a provider of `org.freedesktop.secrets`: secrets are transferred encrypted, or in clear text.
 struct SecretServiceSession {
-    /// In the order in which they are tried.
+    /// The algorithms, in order of preference.
     enum Algorithm: String, CaseIterable {
         case diffieHellman = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
-        /// For a system without libcrypto and a provider that knows nothing else: processes of the same user that
-        /// monitor the bus can read along.
+        /// For a system without libcrypto, or a provider that supports nothing else: processes of the same user that
+        /// monitor the bus can read the secrets.
         case plain
     }
 
-    /// What became of a secret.
+    /// The result of decrypting a secret.
     enum Opened {
         case secret(Secret)
-        /// Why it cannot come.
+        /// The reason why the secret is unusable.
         case unusable(String)
     }
 
@@ -24,9 +24,9 @@ struct SecretServiceSession {
     let path: String
     private let key: Secret?
 
-    /// Opens a session with the first of the algorithms that both sides have.
+    /// Opens a session with the first algorithm that both sides support.
     ///
-    /// - Throws: `.malformed` when the provider's public key is none.
+    /// - Throws: `.malformed` if the provider's public key is invalid.
     init(_ provider: SecretServiceProvider, _ algorithms: [Algorithm]) throws(BusError) {
         if algorithms.contains(.diffieHellman), let session = try Self.encrypted(provider) {
             self = session
@@ -41,7 +41,7 @@ struct SecretServiceSession {
 
     private static let notSupported = "org.freedesktop.DBus.Error.NotSupported"
 
-    /// Nil: there is no libcrypto, or the provider does not know the algorithm.
+    /// Opens an encrypted session; `nil` without libcrypto, or if the provider does not support the algorithm.
     private static func encrypted(_ provider: SecretServiceProvider) throws(BusError) -> SecretServiceSession? {
         let group: OakleyGroup2
         do throws(CryptoError) { group = try OakleyGroup2() } catch {
@@ -62,7 +62,7 @@ struct SecretServiceSession {
         return SecretServiceSession(path: path, key: key)
     }
 
-    /// Nil: the peer's public key is none.
+    /// Derives the key; `nil` if the peer's public key is invalid.
     private static func key(_ group: borrowing OakleyGroup2, _ peer: [UInt8]) throws(CryptoError) -> Secret? {
         guard let shared = try group.shared(with: peer.span) else { return nil }
         return Secret(try ForeignDerivation.hkdfSHA256(shared, count: 16))

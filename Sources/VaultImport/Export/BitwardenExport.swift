@@ -3,7 +3,7 @@ internal import FoundationEssentials
 package import VaultCrypto
 internal import VaultFormat
 
-/// Bitwarden's JSON, in clear.
+/// Bitwarden's JSON export, in clear text.
 package enum BitwardenExport {
     package static func text(_ entries: inout ExportedEntries) throws(ImportError) -> Secret {
         do throws(CryptoError) { return try write(&entries) } catch { throw .cryptography(error) }
@@ -39,7 +39,7 @@ package enum BitwardenExport {
         return try json.line()
     }
 
-    /// A UUID that is always the same for a name.
+    /// Returns a UUID derived from the name, the same each time.
     private static func folderID(_ name: String) -> String {
         let bytes = Array(name.utf8)
         let digest = KeyedHash.digest(bytes.span)
@@ -47,7 +47,7 @@ package enum BitwardenExport {
         return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
     }
 
-    /// The members of a kind that has no password, as Bitwarden names them; each was a field.
+    /// The members of the types without a password, by Bitwarden's names; each was imported as a field.
     private static let members = [
         "card": ["cardholderName", "brand", "number", "expMonth", "expYear", "code"],
         "identity": [
@@ -102,7 +102,7 @@ package enum BitwardenExport {
         return true
     }
 
-    /// The kind that loses no part of an entry: its own, else a login.
+    /// Returns the type that loses no part of an entry: the original one if possible, else a login.
     private static func fittingKind(of entry: ExportEntry) -> Kind {
         let isLogin = !entry.urls.isEmpty || entry.otp != nil
         if isServed(entry) { return .key }
@@ -110,7 +110,7 @@ package enum BitwardenExport {
         case "secure note": return isLogin || !entry.user.isEmpty || entry.notes != nil ? .login : .note
         case let name? where members[name] != nil:
             let isFound = entry.fields.contains { members[name]?.contains($0.name) ?? false }
-            // Earlier imports kept the whole as it came, in the password.
+            // Earlier imports kept the whole object in the password.
             let isWhole = entry.id(in: "bitwarden") != nil && entry.password.map(isObject) ?? false
             guard !isLogin, isWhole || isFound && entry.user.isEmpty && entry.password?.isEmpty ?? true else {
                 return .login
@@ -120,7 +120,7 @@ package enum BitwardenExport {
         }
     }
 
-    /// Whether it is a key that the door for ssh has.
+    /// Returns whether the entry is a key that the ssh door serves.
     private static func isServed(_ entry: ExportEntry) -> Bool {
         entry.user.hasPrefix("SHA256:") && entry.attributes.contains { $0.name == "ssh.public" }
     }
@@ -143,7 +143,7 @@ package enum BitwardenExport {
         try json.end("}")
     }
 
-    /// An ssh key, as the door has it.
+    /// Writes an ssh key in the form that the ssh door stores.
     private static func writeKey(
         _ entry: inout ExportEntry, _ json: inout JSONWriter, _ entries: inout ExportedEntries
     ) throws(CryptoError) {
@@ -208,7 +208,7 @@ package enum BitwardenExport {
     }
 
     private static func writePasskeys(_ entry: inout ExportEntry, _ json: inout JSONWriter) throws(CryptoError) {
-        // Earlier imports kept them as they came, in one field.
+        // Earlier imports kept the passkeys unchanged, in one field.
         let isOwn = entry.id(in: "bitwarden") != nil
         if isOwn, let index = entry.fields.firstIndex(where: { $0.name == "passkey" && isArray($0.secret) }) {
             try json.member("fido2Credentials", raw: entry.fields.remove(at: index).secret)

@@ -2,7 +2,7 @@
 internal import FoundationEssentials
 package import VaultCrypto
 
-/// Logins as comma-separated values in the columns of a product.
+/// Logins as comma-separated values, in the columns of a product.
 package enum CSVExport {
     package static func text(_ entries: inout ExportedEntries, for layout: CSVLayout) throws(ImportError) -> Secret {
         var writer = try CSVWriter()
@@ -50,7 +50,7 @@ package enum CSVExport {
 
     private static func milliseconds(_ date: Date) -> String { String(Int64(date.timeIntervalSince1970 * 1000)) }
 
-    /// What the columns have no room for.
+    /// Counts the parts for which there is no column.
     private static func count(
         _ entry: ExportEntry, _ columns: [CSVLayout.Column], _ entries: inout ExportedEntries
     ) {

@@ -3,9 +3,9 @@ internal import FoundationEssentials
 package import VaultCrypto
 internal import VaultFormat
 
-/// The XML of KeePass 2, of which KeePassXC's command makes a database.
+/// The XML of KeePass 2, which KeePassXC's command converts to a database.
 package enum KeePassExport {
-    /// A database, encrypted under a passphrase.
+    /// Returns a database, encrypted with a passphrase.
     ///
     /// - Throws: `.missing` without `keepassxc-cli`.
     package static func database(
@@ -23,7 +23,7 @@ package enum KeePassExport {
         var database: Secret?
         try outside {
             try world.withScratch { directory in
-                // It reads nothing but files.
+                // The command reads only files.
                 let (source, target) = (directory + "/export.xml", directory + "/export.kdbx")
                 try world.write(xml, source)
                 let ended = try world.run(
@@ -50,7 +50,7 @@ package enum KeePassExport {
         } catch { throw .cryptography(error) }
     }
 
-    /// A group, and those below it.
+    /// A group, and the groups below it.
     fileprivate final class Group {
         let name: String
         let path: String
@@ -70,7 +70,7 @@ package enum KeePassExport {
     private struct Writer: ~Copyable {
         private var buffer: SecretBuffer
         private var binaries: [Secret] = []
-        /// Characters of names and attributes for which a question mark stands.
+        /// The number of characters in names and attributes that were replaced by a question mark.
         private(set) var unsayable = 0
 
         init() throws(CryptoError) { buffer = try SecretBuffer(capacity: 65_536) }
@@ -95,7 +95,7 @@ package enum KeePassExport {
             return Secret(try buffer.take())
         }
 
-        /// The entry with what XML cannot say as attachments, all of which the writer keeps.
+        /// Returns the entry with values that XML cannot represent as attachments, which the writer retains.
         private mutating func ready(_ entry: ExportEntry) -> ExportEntry {
             var entry = entry
             var attachments = entry.attachments
@@ -150,7 +150,7 @@ package enum KeePassExport {
             }
             var names: Set<String> = ["Title", "UserName", "URL", "Password", "Notes", "otp"]
             for index in 0..<max(entry.urls.count, 1) { names.insert(index == 0 ? "KP2A_URL" : "KP2A_URL_\(index)") }
-            // A key stands once in an entry, and these mean something.
+            // Keys must be unique within an entry, and these have a meaning.
             func taking(_ name: String) -> String {
                 var (taken, number) = (name, 2)
                 while taken.isEmpty || !names.insert(taken).inserted || taken.hasPrefix("KP2A_URL") {
@@ -196,8 +196,8 @@ package enum KeePassExport {
             try buffer.append("</\(name)>")
         }
 
-        /// What XML takes for markup, and a return, which it would make a newline; no other control characters, which
-        /// it cannot say.
+        /// Escapes XML's markup characters, and carriage returns, which an XML parser would turn into newlines;
+        /// replaces other control characters, which XML cannot represent, by a question mark.
         private mutating func escape(_ bytes: Span<UInt8>) throws(CryptoError) {
             for index in bytes.indices {
                 switch bytes[index] {

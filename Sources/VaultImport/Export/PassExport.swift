@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// Entries as `pass` keeps them: a file each, its name below folders, its content encrypted by GnuPG.
+/// Entries in the format of `pass`: one file each, named by folders and title, encrypted by GnuPG.
 package enum PassExport {
     /// - Parameters:
-    ///   - recipient: whose key opens the files, as gpg takes it.
-    ///   - write: takes the path of a file below the store's directory, and its bytes.
+    ///   - recipient: the key that can decrypt the files, as named for gpg.
+    ///   - write: receives the path of a file relative to the store's directory, and its bytes.
     package static func write(
         _ entries: inout ExportedEntries, for recipient: String, _ world: ImportWorld,
         _ write: (_ name: String, _ bytes: Secret) throws -> Void
@@ -34,8 +34,8 @@ package enum PassExport {
         }
     }
 
-    /// Whether a file has the secret and nothing else, as `pass insert --multiline` makes it: bytes, keys and texts of
-    /// several lines, of which the first alone would be taken for a password.
+    /// Returns whether the file contains only the secret, as `pass insert --multiline` makes it: bytes, keys and texts
+    /// of several lines, whose first line would be taken for the password.
     private static func isWhole(_ entry: ExportEntry) -> Bool {
         guard let password = entry.password else { return false }
         return !password.isUTF8 || hasLines(password)
@@ -45,7 +45,7 @@ package enum PassExport {
         secret.withBytes { bytes in bytes.indices.contains { bytes[$0] == 0x0a } }
     }
 
-    /// What such a file, and a line, has no room for.
+    /// Counts the parts that such a file, or a line, cannot represent.
     private static func count(_ entry: ExportEntry, _ entries: inout ExportedEntries) {
         entries.leaveOut("descriptions", entry.kind == nil ? 0 : 1)
         guard isWhole(entry) else {
@@ -69,9 +69,9 @@ package enum PassExport {
         return bytes
     }
 
-    /// Folders and a name, each of which is a name of a file.
+    /// Returns folders and a name, each of which is a valid file name.
     private static func path(_ entry: ExportEntry) -> String {
-        // An entry of pass has its folder in its title.
+        // The title of an entry of pass includes its folder.
         if let own = entry.id(in: "pass") ?? entry.id(in: "gopass") {
             return own.split(separator: "/").map { part(String($0)) }.joined(separator: "/")
         }
@@ -88,7 +88,7 @@ package enum PassExport {
         }
         var part = String(text)
         while part.utf8.count > 200 { part.removeLast() }
-        // A name that begins with a dot is hidden, or leads elsewhere.
+        // A name with a leading dot is hidden, or refers to another directory.
         while part.hasPrefix(".") { part = "_" + part.dropFirst() }
         return part.isEmpty ? "_" : part
     }

@@ -2,12 +2,12 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// Aegis' JSON: keys of one-time passwords, in clear or encrypted by a passphrase.
+/// Aegis' JSON: seeds of one-time passwords, in clear text or encrypted with a passphrase.
 package enum Aegis {
-    /// Steam's own alphabet, HOTP's counters and others' are kept as they are, as URIs.
+    /// The supported types. Steam's alphabet, HOTP counters and the parameters of others are kept unchanged, in URIs.
     private static let kinds: Set<String> = ["totp", "hotp", "steam", "yandex", "motp"]
 
-    /// - Parameter passphrase: asks for that of the file, if it has one.
+    /// - Parameter passphrase: asks for the passphrase of the file, if it has one.
     package static func logins(
         _ document: Document, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
@@ -65,7 +65,7 @@ package enum Aegis {
     }
 }
 
-/// How Aegis encrypts: a master key in slots, each under a key that scrypt derives, all by AES-256-GCM.
+/// Aegis' encryption: a master key in slots, each encrypted with a key derived by scrypt, all by AES-256-GCM.
 private struct AegisEncryption {
     private static let memoryLimit: UInt64 = 1 << 30
 
@@ -106,7 +106,7 @@ private struct AegisEncryption {
     init(_ root: JSONValue) throws(ImportError) {
         let header = root["header"]
         var slots: [Slot] = []
-        // Type 1 is a passphrase; the others are a phone's own.
+        // Type 1 is a passphrase; the other types are tied to a phone.
         for slot in header?["slots"]?.elements ?? [] where slot["type"]?.integer == 1 {
             guard let cost = slot["n"]?.integer, let blocks = slot["r"]?.integer, let lanes = slot["p"]?.integer,
                 cost > 1, cost.nonzeroBitCount == 1, (1...64).contains(blocks), (1...16).contains(lanes),
@@ -129,7 +129,7 @@ private struct AegisEncryption {
         database = try Sealed(header?["params"], decoded ?? nil)
     }
 
-    /// Bytes in hexadecimal.
+    /// Decodes hexadecimal.
     private static func decoded(_ value: JSONValue?) throws(ImportError) -> Secret? {
         guard let digits = value?.text, let bytes = VaultFormat.bytes(hexadecimal: digits.lowercased()) else {
             return nil

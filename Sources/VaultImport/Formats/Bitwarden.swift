@@ -2,7 +2,7 @@
 internal import FoundationEssentials
 package import VaultCrypto
 
-/// What the item of a private ssh key has beside the key's file.
+/// The parts of an item for a private ssh key, other than the key file.
 package struct SSHKeyItem: Sendable {
     let service: String
     let fingerprint: String
@@ -12,15 +12,15 @@ package struct SSHKeyItem: Sendable {
         (self.service, self.fingerprint, self.attributes) = (service, fingerprint, attributes)
     }
 
-    /// Reads a file of a private key; nil: the agent of ssh could not use it.
+    /// Reads a private key file; returns `nil` if the ssh agent cannot use it.
     package typealias Reading = (_ file: Secret, _ isConfirmed: Bool) -> SSHKeyItem?
 }
 
 /// Bitwarden's JSON export: plain, or protected by a passphrase of its own.
 package enum Bitwarden {
     /// - Parameters:
-    ///   - sshKey: reads the ssh keys that the export has; one that it does not read comes as fields.
-    ///   - passphrase: asks for that of the file, if it has one.
+    ///   - sshKey: reads the ssh keys of the export; a key that it rejects is imported as fields.
+    ///   - passphrase: asks for the passphrase of the file, if it has one.
     package static func logins(
         _ document: Document, sshKey: SSHKeyItem.Reading = { _, _ in nil }, passphrase: () throws -> Secret
     ) throws(ImportError) -> ImportedLogins {
@@ -86,10 +86,10 @@ package enum Bitwarden {
         return imported
     }
 
-    /// Members that say yes or no; `reprompt` has Bitwarden ask for its password again.
+    /// The boolean members; with `reprompt`, Bitwarden asks for its password again.
     static let flags = ["favorite", "reprompt"]
 
-    /// How a URL is compared with a page's, by Bitwarden's numbers.
+    /// The ways to compare a URL with that of a page, by Bitwarden's numbers.
     static let matches = ["domain", "host", "start", "exact", "regex", "never"]
 
     private static func read(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
@@ -110,7 +110,7 @@ package enum Bitwarden {
         }
     }
 
-    /// Its entries say until when they were the password, the last one first.
+    /// Reads the password history, whose entries have the end of their use, latest first.
     private static func readHistory(_ item: JSONValue, _ login: inout Login) throws(ImportError) {
         let entries = item["passwordHistory"]?.elements ?? []
         login.olderVersions = entries.count
@@ -122,7 +122,7 @@ package enum Bitwarden {
         }
     }
 
-    /// Entries with several secrets, none of them a password: a field each, by Bitwarden's names.
+    /// Reads an entry with several secrets other than a password: one field each, by Bitwarden's names.
     private static func readMembers(_ item: JSONValue, _ name: String, _ login: inout Login) throws(ImportError) {
         login.kind = kinds[name] ?? name
         login.address = .service(login.title.isEmpty ? kinds[name] ?? name : login.title)
@@ -131,10 +131,10 @@ package enum Bitwarden {
         }
     }
 
-    /// The names of kinds where they are others than the members'.
+    /// The names of kinds that differ from those of the members.
     private static let kinds = ["sshKey": "ssh key"]
 
-    /// An item as `vault ssh-add` makes it, where the key can be used.
+    /// Makes an item like that of `vault ssh-add`, if the key is usable.
     private static func readKey(
         _ item: JSONValue, _ sshKey: SSHKeyItem.Reading, _ login: inout Login
     ) throws(ImportError) {
@@ -157,7 +157,7 @@ package enum Bitwarden {
                 guard let value = field["value"]?.text, !value.isEmpty else { break }
                 login.booleans.insert(name)
                 login.addAttribute(name, value)
-            // A link to another part of the entry, which is a number.
+            // A link to another part of the entry, given by number.
             case 3: login.addAttribute(name, field["linkedId"]?.text.map { "linked:\($0)" })
             default: login.addAttribute(name, field["value"]?.text)
             }

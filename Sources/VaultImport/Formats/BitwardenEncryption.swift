@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// How Bitwarden protects an export with a passphrase: PBKDF2 or Argon2id, HKDF's second step (RFC 5869) to a key for
+/// Bitwarden's passphrase protection of an export: PBKDF2 or Argon2id, then HKDF-Expand (RFC 5869) to a key for
 /// AES-256-CBC and one for HMAC-SHA256.
 struct BitwardenEncryption {
-    /// What Bitwarden lets its users choose, with some room.
+    /// The values that Bitwarden offers, with some margin.
     private static let iterations = 1...10_000_000
     private static let passes = 1...100
     private static let mebibytes = 1...2048
@@ -18,10 +18,10 @@ struct BitwardenEncryption {
     private let derivation: Derivation
     private let salt: String
     private let data: Box
-    /// What the right key opens, so that a wrong one is known.
+    /// A box that only the right key opens, to detect a wrong passphrase.
     private let validation: Box
 
-    /// `2.VECTOR|CIPHERTEXT|CODE`, each in base64.
+    /// The format `2.VECTOR|CIPHERTEXT|CODE`, each part in base64.
     private struct Box {
         let vector: Secret
         let ciphertext: Secret
@@ -127,7 +127,7 @@ struct BitwardenEncryption {
 }
 
 extension ImportError {
-    /// What a call of libcrypto ends with.
+    /// Maps an error of libcrypto.
     init(library error: CryptoError) {
         self = error == .unavailable ? .missing("libcrypto", package: "libssl3") : .cryptography(error)
     }

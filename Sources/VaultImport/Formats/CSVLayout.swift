@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The columns of one product's CSV, which its header tells: read and written by this one table.
+/// The columns of a product's CSV, recognised by the header; used both for reading and for writing.
 package struct CSVLayout: Sendable {
     package enum Column: Equatable, Sendable {
         case title, url, user, password, notes, otp, folder, id
-        /// A time in milliseconds since 1970, or as RFC 3339 has it.
+        /// A time in milliseconds since 1970, or in RFC 3339.
         case created, modified
-        /// An attribute of this name.
+        /// An attribute with this name.
         case attribute(String)
-        /// A secret of this name.
+        /// A secret with this name.
         case field(String)
-        /// Of use to the product alone.
+        /// Only of use to the product itself.
         case ignored
     }
 
     package let product: String
-    /// In the order in which the product writes them.
+    /// The columns, in the order in which the product writes them.
     package let columns: [(name: String, column: Column)]
-    /// The columns without which a header is another's; compared without regard to case.
+    /// The columns that identify the product's header; compared case-insensitively.
     let telling: Set<String>
 
     private init(_ product: String, telling: Set<String>, _ columns: [(String, Column)]) {
@@ -25,7 +25,7 @@ package struct CSVLayout: Sendable {
         self.columns = columns.map { (name: $0.0, column: $0.1) }
     }
 
-    /// The more a header must have, the earlier it is tried.
+    /// The layouts, those with the most identifying columns first.
     package static let all: [CSVLayout] = [
         CSVLayout(
             "firefox", telling: ["url", "username", "password", "httprealm", "formactionorigin"],
@@ -73,18 +73,18 @@ package struct CSVLayout: Sendable {
             [("name", .title), ("url", .url), ("username", .user), ("password", .password), ("note", .notes)]),
     ]
 
-    /// Those that `vault export csv` writes.
+    /// The products whose layout `vault export csv` writes.
     package static let written = ["apple", "chrome", "firefox", "lastpass", "1password"]
 
     package static func named(_ product: String) -> CSVLayout? { all.first { $0.product == product } }
 
-    /// Whose a header is.
+    /// Returns the layout of a header.
     static func of(_ header: [String]) -> CSVLayout? {
         let names = Set(header.map { $0.lowercased() })
         return all.first { $0.telling.isSubset(of: names) }
     }
 
-    /// What a column is; one that the product did not have when this was written may be a secret.
+    /// Returns the meaning of a column; an unknown column, added by later versions, may be a secret.
     func column(_ name: String) -> Column {
         columns.first { $0.name.lowercased() == name.lowercased() }?.column ?? .field(name)
     }

@@ -5,8 +5,9 @@ internal import VaultFormat
 
 /// Logins in comma-separated values.
 package enum CSVLogins {
-    /// - Returns: also the product that the header is of.
-    /// - Throws: `.malformed` with a line: a quote that is left open, a row with other cells than the header.
+    /// - Returns: the logins, and the product identified by the header.
+    /// - Throws: `.malformed` with a line, for an unclosed quote, or a row whose number of cells differs from the
+    ///   header's.
     package static func logins(_ document: Document) throws(ImportError) -> (logins: ImportedLogins, product: String) {
         var reader = CSVReader(document)
         guard let header = try reader.next() else { throw .malformed(nil, "the file is empty") }
@@ -29,8 +30,8 @@ package enum CSVLogins {
             }
             if layout.product == "lastpass", login.urls.first == "http://sn" { makeNote(&login) }
             if login.id.isEmpty {
-                // No password is in it, so it stays the same when that changes. The title tells apart what is else the
-                // same, and then the order does.
+                // The identifier excludes the password, so that it stays the same when the password changes. The title
+                // distinguishes otherwise equal entries, and after that their order.
                 let page = login.urls.first ?? login.title
                 var id = [page, login.user].joined(separator: "\n")
                 if counts[id] != nil { id += "\n" + login.title }
@@ -58,7 +59,7 @@ package enum CSVLogins {
         case .notes: login.notes = reader.text(cell)
         case .otp: login.addField(ImportNames.otp, try reader.secret(cell))
         case .folder:
-            // LastPass has a backslash between folders.
+            // LastPass separates folders by backslashes.
             let folder = reader.text(cell)
             login.folder = product == "lastpass" ? folder.replacing("\\", with: "/") : folder
         case .id: login.id = reader.text(cell)
@@ -76,7 +77,7 @@ package enum CSVLogins {
         return milliseconds > 0 ? Date(timeIntervalSince1970: Double(milliseconds) / 1000) : nil
     }
 
-    /// LastPass keeps notes as logins of a page that is none.
+    /// Converts a note, which LastPass stores as a login with a placeholder URL.
     private static func makeNote(_ login: inout Login) {
         login.urls = []
         login.kind = "secure note"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// `.env` files: lines `NAME=VALUE`, as shells and the tools that read such files understand them.
+/// `.env` files: lines `NAME=VALUE`, in the syntax of shells and of the tools that read such files.
 package enum EnvironmentVariables {
-    /// - Parameter service: of the items, each of which has the name of a variable as its account.
+    /// - Parameter service: the service of the items; the account of each is the name of a variable.
     package static func logins(_ document: Document, service: String) throws(ImportError) -> ImportedLogins {
         var imported = ImportedLogins()
         var places: [String: Int] = [:]
@@ -18,7 +18,7 @@ package enum EnvironmentVariables {
             login.title = name
             login.user = name
             login.password = value
-            // The last of a name is the one that counts.
+            // The last value of a name is the valid one.
             if let earlier = places[name] {
                 imported.logins[earlier] = login
             } else {
@@ -29,9 +29,9 @@ package enum EnvironmentVariables {
         return imported
     }
 
-    /// The variables in the order of the file, each with its line; the last of a name is the one that counts.
+    /// Returns the variables in the order of the file, each with its line; the last value of a name is the valid one.
     ///
-    /// - Throws: `.malformed` with the line that is not understood, and nothing of what is on it.
+    /// - Throws: `.malformed` with the number of a line that cannot be parsed, but none of its content.
     package static func variables(
         _ document: Document
     ) throws(ImportError) -> [(name: String, value: Secret, line: Int)] {
@@ -43,7 +43,7 @@ package enum EnvironmentVariables {
         return variables
     }
 
-    /// Nil for a line that is blank or a comment.
+    /// Returns the variable of a line; `nil` for a blank line or a comment.
     private static func variable(
         _ document: Document, _ line: Range<Int>, _ place: String
     ) throws(ImportError) -> (name: String, value: Secret)? {
@@ -81,8 +81,8 @@ package enum EnvironmentVariables {
         }
     }
 
-    /// As shells have it: '…' as it stands, "…" with \\n, \\t, \\", \\$ and \\\\, and without quotes up to a comment.
-    /// Nil: a quote that does not end.
+    /// Evaluates quotes as shells do: '…' literally, "…" with the escapes \\n, \\t, \\", \\$ and \\\\, and unquoted
+    /// text up to a comment. Returns `nil` for an unclosed quote.
     private static func unquoted(_ document: Document, _ range: Range<Int>) throws(ImportError) -> Secret? {
         let isClosed: Bool
         var buffer = try secured { () throws(CryptoError) in try SecretBuffer(capacity: range.count) }

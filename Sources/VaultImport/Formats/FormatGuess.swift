@@ -2,13 +2,13 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// The format of a file, as far as the file tells it.
+/// Guesses the format of a file from its content.
 package enum FormatGuess {
-    /// - Returns: the name of a format, as `vault import` takes it; nil: any, or none.
+    /// - Returns: the name of a format, as taken by `vault import`; `nil` if unknown.
     package static func format(of content: Secret) -> String? {
         switch content.withBytes({ $0.array(0..<min(4, $0.count)) }) {
         case [0x03, 0xd9, 0xa2, 0x9a]: return "kdbx"
-        // A zip archive; no other format is one.
+        // A zip archive, which only 1Password's format is.
         case [0x50, 0x4b, 0x03, 0x04]: return "1pux"
         default: break
         }
@@ -29,7 +29,7 @@ package enum FormatGuess {
 }
 
 extension Document {
-    /// The first byte that is no blank.
+    /// The first non-blank byte.
     var first: UInt8? {
         bytes.withBytes { bytes in
             (start..<bytes.count).first { ![0x20, 0x09, 0x0a, 0x0d].contains(bytes[$0]) }.map { bytes[$0] }

@@ -2,7 +2,7 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// Databases of KeePass, by KeePassXC's command: ciphers, key derivations and key files are its business.
+/// KeePass databases, read through KeePassXC's command, which handles ciphers, key derivations and key files.
 package struct KeePass {
     private static let command = ["env", "LC_ALL=C.UTF-8", "keepassxc-cli"]
     private static let package = "keepassxc"
@@ -12,7 +12,7 @@ package struct KeePass {
     private let passphrase: Secret
     private let keyFile: String?
 
-    /// - Parameter passphrase: of the database; empty for one that a key file alone opens.
+    /// - Parameter passphrase: the passphrase of the database; empty if a key file alone opens it.
     package init(_ file: String, passphrase: Secret, keyFile: String?, _ world: ImportWorld) {
         (self.file, self.passphrase, self.keyFile, self.world) = (file, passphrase, keyFile, world)
     }
@@ -21,7 +21,7 @@ package struct KeePass {
         (keyFile.map { ["--key-file", KeePass.path($0)] } ?? []) + (passphrase.isEmpty ? ["--no-password"] : [])
     }
 
-    /// A name that is no option.
+    /// Returns the file name in a form that cannot be read as an option.
     private static func path(_ name: String) -> String { name.hasPrefix("-") ? "./" + name : name }
 
     private func line() throws(ImportError) -> Secret {
@@ -44,7 +44,7 @@ package struct KeePass {
                 try check(ended)
             }
         } catch {
-            // A program that failed says nothing, which is no XML.
+            // A failed program writes no output, which is not valid XML: report the program's failure instead.
             try check(ended)
             throw error
         }
@@ -63,7 +63,7 @@ package struct KeePass {
         throw .program("keepassxc-cli", nil, hint: "see what 'keepassxc-cli ls' says of the file")
     }
 
-    /// Nil: it has more than 16 MiB, and may be made to fill any disk.
+    /// Decompresses; `nil` for more than 16 MiB, such as a decompression bomb.
     private func unpacked(_ packed: Secret) throws(ImportError) -> Secret? {
         do throws(ImportError) {
             let (content, ended) = try world.output(
@@ -76,7 +76,8 @@ package struct KeePass {
         }
     }
 
-    /// KeePassXC exports the attachments of KDBX 4 one by one, each to a file, by the names of groups and entries.
+    /// Exports missing attachments. KeePassXC exports those of KDBX 4 one by one, each to a file, by the names of
+    /// groups and entry.
     private func addMissing(
         _ missing: [KeePassXML.MissingAttachment], to imported: inout ImportedLogins
     ) throws(ImportError) {

@@ -4,9 +4,9 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-/// The XML of KeePass 2 and KeePassXC, as it comes from a pipe, with the values of protected fields in clear.
+/// Parses the XML of KeePass 2 and KeePassXC, streamed from a pipe, with the values of protected fields in clear text.
 final class KeePassXML {
-    /// An attachment that the XML only names: KeePassXC leaves the content of KDBX 4 out.
+    /// An attachment that the XML only names: KeePassXC omits the content in KDBX 4.
     struct MissingAttachment {
         let login: Int
         let groups: [String]
@@ -15,7 +15,7 @@ final class KeePassXML {
 
     private(set) var imported = ImportedLogins()
     private(set) var missing: [MissingAttachment] = []
-    /// The elements around the one that is open, it being the last.
+    /// The open elements, the innermost one last.
     private var path: [Tag] = []
     private var text: SecretBuffer
     private var isProtected = false
@@ -24,7 +24,7 @@ final class KeePassXML {
     private var groups: [(name: String, id: String)] = []
     private var entry: Entry?
     private var historyDepth = 0
-    /// The older version that is read.
+    /// The older version that is being read.
     private var older: (password: Secret?, since: Date?) = (nil, nil)
     private var binaryID = ""
     private var isCompressed = false
@@ -33,7 +33,7 @@ final class KeePassXML {
     private var entryCount = 0
     private var failure: ImportError?
 
-    /// The elements that mean something here.
+    /// The elements that are interpreted.
     private enum Tag: String {
         case file = "KeePassFile"
         case meta = "Meta"
@@ -73,9 +73,9 @@ final class KeePassXML {
 
     init() throws(ImportError) { text = try secured { () throws(CryptoError) in try SecretBuffer(capacity: 4096) } }
 
-    /// Reads the parts that `feed` hands over.
+    /// Parses the parts that `feed` provides.
     ///
-    /// - Parameter feed: is given a function for them; what it throws goes on.
+    /// - Parameter feed: receives the function to call for each part; its errors are rethrown.
     func parse(_ feed: ((Span<UInt8>) throws -> Void) throws -> Void) throws(ImportError) {
         var handlers = unsafe cexpat_handlers(
             context: Unmanaged.passUnretained(self).toOpaque(),
@@ -90,7 +90,7 @@ final class KeePassXML {
                 }
             },
             text: { context, bytes, count in
-                // expat's bytes live as long as the call.
+                // expat's bytes are valid for the duration of the call.
                 unsafe KeePassXML.of(context) { reader throws(ImportError) in
                     let part = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
                     try reader.append(unsafe Span(_unsafeBytes: part))
@@ -123,7 +123,7 @@ final class KeePassXML {
         guard let list = unsafe list, unsafe list[0] != nil else { return [:] }
         var attributes: [String: String] = [:]
         var index = 0
-        // Names and values in turn, and a null behind the last.
+        // Names and values alternate; a null pointer ends the list.
         while let name = unsafe list[index], let value = unsafe list[index + 1] {
             attributes[unsafe String(cString: name)] = unsafe String(cString: value)
             index += 2
@@ -131,12 +131,12 @@ final class KeePassXML {
         return attributes
     }
 
-    /// Runs what a callback is for, and keeps its error until the parser has stopped.
+    /// Runs the body of a callback, and keeps its error until the parser has stopped.
     private static func of(_ context: UnsafeMutableRawPointer?, _ body: (KeePassXML) throws(ImportError) -> Void)
         -> CInt
     {
         guard let context = unsafe context else { return 1 }
-        // The parser that `parse` keeps alive.
+        // `parse` keeps the parser alive.
         let reader = unsafe Unmanaged<KeePassXML>.fromOpaque(context).takeUnretainedValue()
         do throws(ImportError) {
             try body(reader)
@@ -177,7 +177,7 @@ final class KeePassXML {
     }
 
     private func append(_ bytes: Span<UInt8>) throws(ImportError) {
-        // Of older versions nothing is wanted but passwords and dates.
+        // Of older versions, only passwords and dates are used.
         guard historyDepth == 0 || [.key, .value, .modification].contains(path.last) else { return }
         // Attachments are in base64.
         guard text.count + bytes.count <= Layout.valueLimit * 3 / 2 else { throw .tooLarge(place) }
@@ -186,7 +186,7 @@ final class KeePassXML {
 
     private var place: String { "entry \(entryCount)" }
 
-    /// The text of the element that ends, as a secret or, of one that is none, as text.
+    /// Returns the text of the element that ends, as a secret.
     private func content() throws(ImportError) -> Secret {
         try secured { () throws(CryptoError) in Secret(try text.take()) }
     }
@@ -224,7 +224,7 @@ final class KeePassXML {
         text.clear()
     }
 
-    /// The end of an element in the history of an entry, which KeePass writes the oldest version first.
+    /// Handles the end of an element in the history of an entry, which KeePass writes oldest version first.
     private func endOlder(_ tag: Tag, _ parent: Tag) throws(ImportError) {
         switch (tag, parent) {
         case (.history, _): historyDepth -= 1
@@ -251,7 +251,7 @@ final class KeePassXML {
         case "TOTP Settings": entry?.settings = value.plainText
         case _ where key.hasPrefix("KP2A_URL") && !isProtected:
             if !value.isEmpty { entry?.login.urls.append(value.plainText) }
-        // An URI of one-time passwords is a secret whether the product thinks so or not.
+        // A URI for one-time passwords is a secret, even where the product does not protect it.
         case _ where isProtected || key == ImportNames.otp: entry?.login.addField(key, value)
         default: entry?.login.addAttribute(key, value.plainText)
         }
@@ -264,13 +264,13 @@ final class KeePassXML {
             return imported.skip(entry.login.place, "it is in the recycle bin")
         }
         if entry.login.id.isEmpty { entry.login.id = String(entryCount) }
-        // A version of which only other parts were changed has the password that is current.
+        // A version that changed other parts only has the current password.
         if let current = entry.login.password, entry.login.olderPasswords.last?.password.isEqual(to: current) == true {
             entry.login.olderPasswords.removeLast()
         }
         if entry.expires { entry.login.addAttribute("expires", KeePassTime.text(entry.expiry)) }
         try addSeed(to: &entry)
-        // Below the one that every database has.
+        // The path excludes the root group, which every database has.
         let folders = groups.dropFirst().map(\.name)
         entry.login.folder = folders.joined(separator: "/")
         for (name, reference) in entry.attachments {
@@ -284,8 +284,8 @@ final class KeePassXML {
         imported.logins.append(entry.login)
     }
 
-    /// Seeds of one-time passwords as older versions of KeePassXC, KeePass itself and a plugin of it keep them. One
-    /// that says what no URI says, such as Steam's own letters, stays as it is.
+    /// Converts the seeds of one-time passwords in the formats of older versions of KeePassXC, of KeePass itself and of
+    /// a plugin. A seed with parameters that no URI can express, such as Steam's alphabet, stays unchanged.
     private func addSeed(to entry: inout Entry) throws(ImportError) {
         let place = entry.login.fields.firstIndex { $0.name == ImportNames.otp }
         if let seed = entry.seed {
@@ -314,7 +314,7 @@ final class KeePassXML {
         }
     }
 
-    /// Opens the attachments that are packed, one by one.
+    /// Decompresses the attachments, one by one.
     func unpack(_ unpacked: (Secret) throws(ImportError) -> Secret?) throws(ImportError) -> ImportedLogins {
         for index in imported.logins.indices {
             var attachments: [Login.Attachment] = []
@@ -335,7 +335,7 @@ final class KeePassXML {
     }
 }
 
-/// A time of KeePass: RFC 3339 in KDBX 3, seconds of our era in base64 in KDBX 4.
+/// A time of KeePass: RFC 3339 in KDBX 3; in KDBX 4 the seconds since year 1, in base64.
 enum KeePassTime {
     private static let secondsBefore1970: Int64 = 62_135_596_800
 

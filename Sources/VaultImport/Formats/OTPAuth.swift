@@ -2,7 +2,7 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Lists of `otpauth://` URIs, one a line, and the URIs themselves.
+/// Lists of `otpauth://` URIs, one per line, and the URIs themselves.
 package enum OTPAuth {
     private static let scheme = "otpauth://"
 
@@ -28,7 +28,8 @@ package enum OTPAuth {
         return imported
     }
 
-    /// Where the label of a URI lies, between its kind and its parameters. Nil: it is none.
+    /// Returns the range of the label of a URI, between its type and its parameters; `nil` if the line is not such a
+    /// URI.
     private static func label(_ document: Document, _ line: Range<Int>) -> Range<Int>? {
         document.bytes.withBytes { bytes in
             guard bytes.starts(line, with: scheme), let question = bytes.firstIndex(of: UInt8(ascii: "?"), in: line),
@@ -39,7 +40,7 @@ package enum OTPAuth {
         }
     }
 
-    /// `ISSUER:ACCOUNT`, percent-encoded.
+    /// Sets the names from `ISSUER:ACCOUNT`, percent-encoded.
     private static func name(_ login: inout Login, _ label: String) {
         let text = percentDecoded(label)
         guard let colon = text.firstIndex(of: ":") else {
@@ -66,7 +67,7 @@ package enum OTPAuth {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Everything but letters, digits and `-._~` as `%XX` (RFC 3986, section 2).
+    /// Encodes everything but letters, digits and `-._~` as `%XX` (RFC 3986, section 2).
     static func percentEncoded(_ text: String) -> String {
         text.utf8.map { byte in
             switch byte {
@@ -80,11 +81,11 @@ package enum OTPAuth {
         }.joined()
     }
 
-    /// A URI of its parts.
+    /// Makes a URI of its parts.
     ///
     /// - Parameters:
-    ///   - key: in base32.
-    ///   - parameters: beside the key; an empty value is left out.
+    ///   - key: the seed, in base32.
+    ///   - parameters: the parameters other than the seed; empty values are omitted.
     static func uri(
         kind: String = "totp", issuer: String, account: String, key: Secret, _ parameters: [(String, String)] = []
     ) throws(ImportError) -> Secret {
@@ -94,7 +95,7 @@ package enum OTPAuth {
             var buffer = try SecretBuffer(capacity: key.count + label.utf8.count + rest.utf8.count + 64)
             try buffer.append("\(scheme)\(kind)/\(label)?secret=")
             try key.withBytes { bytes throws(CryptoError) in
-                // As people write it, in groups.
+                // Seeds are often written in groups, separated by spaces.
                 for index in bytes.indices where bytes[index] != 0x20 { try buffer.append(bytes[index]) }
             }
             try buffer.append(rest)
@@ -102,7 +103,7 @@ package enum OTPAuth {
         }
     }
 
-    /// The parts of `key=…&name=value`. Nil: it is something else.
+    /// Parses `key=…&name=value`; `nil` for any other text.
     static func parameters(_ text: Secret) -> (key: Secret, others: [String: String])? {
         let (key, rest) =
             text.withBytes { bytes -> (Range<Int>, String)? in
@@ -115,7 +116,7 @@ package enum OTPAuth {
         return (Secret(bytes), Dictionary(others.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first })
     }
 
-    /// - Parameter settings: of KeePassXC before 2.5: `period;digits`.
+    /// - Parameter settings: the format of KeePassXC before 2.5: `period;digits`.
     static func uri(_ login: Login, _ key: Secret, settings: String?) throws(ImportError) -> Secret {
         let parts = (settings ?? "").split(separator: ";")
         return try uri(

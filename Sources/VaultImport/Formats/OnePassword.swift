@@ -2,7 +2,7 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// 1Password's 1PUX: a zip archive with `export.data`, which is JSON, and the files beside it.
+/// 1Password's 1PUX: a zip archive with `export.data`, which is JSON, and the attached files.
 package struct OnePassword {
     private static let dataLimit = 256 << 20
 
@@ -31,9 +31,9 @@ package struct OnePassword {
         case absent, tooLarge
     }
 
-    /// Nil: there is no such member.
+    /// Returns a member of the archive; `nil` if there is none.
     private func member(_ name: String, limit: Int) throws(ImportError) -> Secret? {
-        // Characters that unzip takes for a pattern.
+        // Escapes the characters that unzip treats as a pattern.
         let escaped = name.map { "[]*?\\".contains($0) ? "\\\($0)" : String($0) }.joined()
         let path = file.hasPrefix("-") ? "./" + file : file
         let (bytes, ended) = try world.output(
@@ -41,13 +41,13 @@ package struct OnePassword {
             place: name == "export.data" ? name : nil)
         switch ended.status {
         case 0: return bytes
-        // Nothing matches.
+        // No match.
         case 11: return nil
         default: throw .program("unzip", nil, hint: "see what 'unzip -t' says of the file")
         }
     }
 
-    /// - Parameter attachment: gives a file of the archive by its name.
+    /// - Parameter attachment: returns a file of the archive by its name.
     package static func logins(
         _ document: Document, attachment: (String) throws(ImportError) -> Attachment
     ) throws(ImportError) -> ImportedLogins {
@@ -61,7 +61,7 @@ package struct OnePassword {
             let folder = vault["attrs"]?["name"]?.text ?? ""
             for entry in vault["items"]?.elements ?? [] {
                 number += 1
-                // Older exports have the item one level deeper.
+                // Older exports nest the item one level deeper.
                 let item = entry["item"] ?? entry
                 let place = "entry \(number)"
                 guard item.isObject, let overview = item["overview"] else {
@@ -85,7 +85,7 @@ package struct OnePassword {
         "113": "medical record", "114": "ssh key", "115": "crypto wallet",
     ]
 
-    /// Those that have no page: their service is their title.
+    /// The categories without a web page: their service is the title.
     private static let pageless: Set<String> = ["002", "004", "101", "103", "104", "106", "108", "113", "114", "115"]
 
     private static func read(_ item: JSONValue, _ overview: JSONValue, _ login: inout Login) throws(ImportError) {
@@ -115,7 +115,7 @@ package struct OnePassword {
             switch field["designation"]?.text {
             case "username": login.user = field["value"]?.text ?? ""
             case "password": login.password = try field["value"]?.secret()
-            // What else the form of a page had: it may be a secret.
+            // Other inputs of the page's form may be secret.
             default: login.addField(field["name"]?.text ?? "field", try field["value"]?.secret())
             }
         }
@@ -131,7 +131,7 @@ package struct OnePassword {
         switch kind {
         case "totp": login.addField(ImportNames.otp, try value.secret())
         case "concealed":
-            // The password of what is no login.
+            // The password of an item that is not a login.
             let isPassword = field["id"]?.text == "password" && login.password == nil
             if isPassword { login.password = try value.secret() } else { login.addField(title, try value.secret()) }
         case "string" where field["id"]?.text == "username" && login.user.isEmpty: login.user = value.text ?? ""
@@ -139,7 +139,7 @@ package struct OnePassword {
             login.addAttribute(title, value.text)
         case "email": login.addAttribute(title, value.text ?? value["email_address"]?.text)
         case "file": break
-        // Others are secrets as far as can be told, such as the number of a card; an address has several parts.
+        // Other values are treated as secrets, such as the number of a card; an address has several parts.
         case _ where value.isObject:
             for (name, part) in value.members where !part.isObject {
                 login.addField("\(title) \(name)", try part.secret())
@@ -148,7 +148,7 @@ package struct OnePassword {
         }
     }
 
-    /// Its entries say until when they were the password.
+    /// Reads the password history, whose entries have the end of their use.
     private static func readHistory(_ details: JSONValue?, _ login: inout Login) throws(ImportError) {
         let entries = details?["passwordHistory"]?.elements ?? []
         login.olderVersions = entries.count

@@ -7,7 +7,7 @@ internal import VaultFormat
 /// The stores of `pass` and gopass: a tree of files, each encrypted by GnuPG.
 package struct PassStore {
     private static let suffix = ".gpg"
-    /// So many programs at once; each waits for the one agent that has the key.
+    /// The number of programs run at once; all wait for the one agent that has the key.
     private static let width = 4
 
     private let directory: String
@@ -17,7 +17,7 @@ package struct PassStore {
 
     package func logins() throws(ImportError) -> ImportedLogins {
         let files = try outside { try world.files(directory) }
-        // What git and gopass keep for themselves.
+        // Skips the hidden files of git and gopass.
         let names = files.filter { !$0.hasPrefix(".") && !$0.contains("/.") }
         let encrypted = names.filter { $0.hasSuffix(PassStore.suffix) }
         var imported = ImportedLogins()
@@ -27,7 +27,7 @@ package struct PassStore {
         guard !encrypted.isEmpty || !imported.skipped.isEmpty else {
             throw .otherFormat("there are no entries of pass in the directory", hint: "name the store's directory")
         }
-        // The first alone: a person may have to be asked for the passphrase of the key.
+        // Decrypts the first file alone: gpg may have to ask for the passphrase of the key.
         if let first = encrypted.first { try append(opened(first), first, &imported) }
         let rest = Array(encrypted.dropFirst())
         for (number, content) in try openedAtOnce(rest).enumerated() { try append(content, rest[number], &imported) }
@@ -101,7 +101,7 @@ package struct PassStore {
         }
     }
 
-    /// The password in the first line, what is known of it below, and everything else as a secret, as it was one.
+    /// Parses a decrypted file: the password in the first line, known keys below; the rest stays secret, as it was.
     package static func login(_ secret: Secret, path: String, place: String) throws(ImportError) -> Login {
         var login = Login(id: path, place: place)
         login.title = path
@@ -138,7 +138,7 @@ package struct PassStore {
         return login
     }
 
-    /// Whether the line is a URI of one-time passwords, or `name: value`.
+    /// Reads a line that is a URI for one-time passwords, or `name: value`; returns whether it was one.
     private static func take(
         _ line: Range<Int>, _ document: Document, _ login: inout Login
     ) throws(ImportError) -> Bool {
@@ -168,7 +168,7 @@ package struct PassStore {
         case "password" where login.password == nil: login.password = try document.secret(value)
         case "url", "uri", "site", "website": login.urls.append(document.text(value))
         case "otpauth":
-            // `otpauth: //totp/…`, which is the URI with a blank in it, as YAML has it.
+            // `otpauth: //totp/…`: the URI with a blank in it, as read by a YAML parser.
             login.addField(
                 ImportNames.otp,
                 try secured { () throws(CryptoError) in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// A passkey in the parts that Bitwarden has (`login.fido2Credentials`): what is public of it as attributes, the rest
-/// as fields, each `passkey.NAME`, of a further one `passkey.2.NAME`.
+/// A passkey in Bitwarden's parts (`login.fido2Credentials`): the public parts as attributes, the rest as fields, each
+/// named `passkey.NAME`, or `passkey.2.NAME` for a second passkey.
 enum Passkey {
-    /// A member of Bitwarden's, and what it is called here.
+    /// A member of Bitwarden's object, and its name here.
     private struct Part {
         let member: String
         let name: String
@@ -15,7 +15,7 @@ enum Passkey {
         }
     }
 
-    /// In the order in which Bitwarden writes them.
+    /// The parts, in the order in which Bitwarden writes them.
     private static let parts = [
         Part("credentialId", "credential"), Part("keyType", "key-type"), Part("keyAlgorithm", "key-algorithm"),
         Part("keyCurve", "key-curve"), Part("keyValue", "key", isPublic: false), Part("rpId", "rp"),
@@ -38,15 +38,15 @@ enum Passkey {
         }
     }
 
-    /// Takes the passkeys out of the attributes and fields of an entry.
+    /// Removes the passkeys from the attributes and fields of an entry.
     ///
-    /// - Returns: the members of each, by Bitwarden's names and in Bitwarden's order.
+    /// - Returns: the members of each passkey, with Bitwarden's names and in Bitwarden's order.
     static func take(from entry: inout ExportEntry) throws(CryptoError) -> [[(member: String, value: Secret?)]] {
         var passkeys: [[(member: String, value: Secret?)]] = []
         while true {
             let prefix = prefix(passkeys.count + 1)
             let names = entry.fields.map(\.name) + entry.attributes.map(\.name)
-            // Without these two there is nothing that could be used.
+            // Without these two parts a passkey is unusable.
             guard names.contains(prefix + "key"), names.contains(prefix + "credential") else { return passkeys }
             var members: [(member: String, value: Secret?)] = []
             for part in parts {

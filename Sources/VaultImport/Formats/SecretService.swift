@@ -3,27 +3,27 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What a running provider of `org.freedesktop.secrets` has: gnome-keyring, KWallet, KeePassXC or another. It is read
-/// over the bus of the user's session, and stays as it is.
+/// The items of a running provider of `org.freedesktop.secrets`: gnome-keyring, KWallet, KeePassXC or another. They are
+/// read over the session bus, and not changed.
 package struct SecretServiceSource {
-    /// All of them are listed before the first secret is asked for.
+    /// The maximum number of items: all are listed before the first secret is requested.
     private static let itemLimit = 250_000
     private static let batch = 100
 
-    /// The process that is the provider, for the caller to look at: it may be the vault itself.
+    /// The process of the provider, for the caller to check: it may be the vault itself.
     package let owner: Int32
 
     private let provider: SecretServiceProvider
     private let promptPatience: Duration
-    /// Those that may be used.
+    /// The permitted algorithms.
     var algorithms = SecretServiceSession.Algorithm.allCases
 
-    /// Connects to the bus and finds the provider, which the bus starts if it knows how.
+    /// Connects to the bus and finds the provider; the bus starts it if it can.
     ///
     /// - Parameters:
-    ///   - address: of the bus; nil: the session's.
-    ///   - patience: how long an answer may take.
-    ///   - promptPatience: how long a prompt of the provider's waits for its user.
+    ///   - address: the address of the bus; `nil` for the session bus.
+    ///   - patience: the timeout of a call.
+    ///   - promptPatience: the timeout of a prompt of the provider.
     /// - Throws: `.missing` without libsystemd; `.service` without a bus or a provider.
     package init(
         address: String? = nil, patience: Duration = .seconds(25), promptPatience: Duration = .seconds(120)
@@ -39,11 +39,11 @@ package struct SecretServiceSource {
         owner = Int32(truncatingIfNeeded: provider.process)
     }
 
-    /// All items of all collections but those of the session. What is locked is unlocked by the provider's own prompt;
-    /// what stays locked is skipped.
+    /// Reads all items of all collections except the session collection. Locked items are unlocked through the
+    /// provider's own prompt; items that stay locked are skipped.
     ///
-    /// - Parameter progress: takes how much is done, from 0 to 1.
-    /// - Throws: `.service` when the provider or the bus goes away or does not answer, `.malformed`, `.tooLarge` for
+    /// - Parameter progress: receives the finished share, from 0 to 1.
+    /// - Throws: `.service` if the provider or the bus disconnects or does not answer, `.malformed`, `.tooLarge` for
     ///   more than 250,000 items.
     package func logins(_ progress: (Double) -> Void = { _ in }) throws(ImportError) -> ImportedLogins {
         let session = try asking { () throws(BusError) in try SecretServiceSession(provider, algorithms) }
@@ -61,7 +61,7 @@ package struct SecretServiceSource {
                 progress(Double(done) / count)
             }
         }
-        // It ends with the connection anyway.
+        // The session ends with the connection anyway.
         _ = try attempting { () throws(BusError) in try provider.closeSession(session.path) }
         return reading.imported
     }

@@ -4,15 +4,15 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What a provider of `org.freedesktop.secrets` says of an item beside its secret.
+/// The properties of an item of a provider of `org.freedesktop.secrets`, without its secret.
 struct SecretServiceItem {
-    /// What an attribute may have in the vault, as the limits of ``Login`` are; longer values become fields.
+    /// The maximum length of an attribute in the vault, like the limits of ``Login``; longer values become fields.
     private static let longestAttribute = 255
     private static let attributesLimit = 48 << 10
-    /// What is read at all.
+    /// The maximum size that is read.
     private static let readLimit = 1 << 20
-    /// gnome-keyring adds it to what has no schema, but only once it has read the item from its file, and a search for
-    /// it finds those without: it says nothing of an item, and would make another one of it every now and then.
+    /// The schema that gnome-keyring adds to items without one, but only after reading them from its file; a search for
+    /// it also finds items without it. The schema says nothing about an item, and would change its identity at times.
     private static let noSchema = "org.freedesktop.Secret.Generic"
     private static let networkPassword = "org.gnome.keyring.NetworkPassword"
 
@@ -20,7 +20,7 @@ struct SecretServiceItem {
     private(set) var label = ""
     private(set) var attributes: [String: String] = [:]
     private(set) var isLocked = false
-    /// Label and attributes are more than what an item of the vault can have.
+    /// Whether the label and attributes exceed the limits of an item of the vault.
     private(set) var isTooLarge = false
 
     init(_ path: String, of provider: SecretServiceProvider) throws(BusError) {
@@ -52,8 +52,8 @@ struct SecretServiceItem {
         isTooLarge = read > Self.readLimit || kept > Self.attributesLimit
     }
 
-    /// The same for an item whenever it is read, and after a restart of its provider, which may number items anew: made
-    /// of what it says and where it is. Items that say the same have the same.
+    /// Returns an identity of the item that is stable across reads, and across restarts of the provider, which may
+    /// renumber items: derived from the item's properties and collection. Equal items have equal identities.
     func identity(in collection: String) -> String {
         var hash = KeyedHash()
         hash.update(framed: collection)
@@ -67,8 +67,8 @@ struct SecretServiceItem {
     }
 
     /// - Parameters:
-    ///   - folder: the name of the collection; empty for that of the user's own.
-    ///   - contentType: as its program said.
+    ///   - folder: the name of the collection; empty for the user's default collection.
+    ///   - contentType: the content type, as stated by the program.
     func login(id: String, place: String, folder: String, _ secret: Secret, contentType: String) -> Login {
         var login = Login(id: id, place: place)
         login.title = label
@@ -90,7 +90,7 @@ struct SecretServiceItem {
         names.lazy.compactMap { attributes[$0] }.first { !$0.isEmpty }
     }
 
-    /// Of a password for a server of the network, as git and GNOME store it.
+    /// The address of a network password, as stored by git and GNOME.
     private var internetAddress: Login.Address? {
         guard attributes["xdg:schema"] == Self.networkPassword, let server = attributes["server"], !server.isEmpty
         else { return nil }

@@ -3,15 +3,15 @@ internal import VaultBus
 internal import VaultCrypto
 internal import VaultFormat
 
-/// One reading of all that a provider of `org.freedesktop.secrets` has.
+/// A single pass over all items of a provider of `org.freedesktop.secrets`.
 struct SecretServiceReading {
     struct Collection {
         let path: String
-        /// Such as "collection 2".
+        /// The name for messages, such as "collection 2".
         let place: String
-        /// The folder of its items; empty for the collection of the user's own, which programs store into.
+        /// The folder of its items; empty for the user's default collection, into which programs store.
         var folder = ""
-        /// The paths of its items, each once, in the order of their numbers where they have some.
+        /// The distinct paths of its items, in numerical order if they have numbers.
         var items: [String] = []
     }
 
@@ -19,14 +19,14 @@ struct SecretServiceReading {
     let session: SecretServiceSession
     let promptPatience: Duration
     private(set) var imported = ImportedLogins()
-    /// A prompt was not answered in time: there is nobody to ask.
+    /// Whether a prompt timed out: there is no user to ask.
     private var isUnanswered = false
-    /// The collections in which the user would not unlock items.
+    /// The collections in which the user declined to unlock items.
     private var refused: Set<String> = []
     private var seen: Set<String> = []
-    /// How many items there are with an identity.
+    /// The number of items with each identity.
     private var identities: [String: Int] = [:]
-    /// How many items of a collection were looked at.
+    /// The number of items examined in each collection.
     private var counts: [String: Int] = [:]
 
     init(provider: SecretServiceProvider, session: SecretServiceSession, promptPatience: Duration) {
@@ -35,7 +35,7 @@ struct SecretServiceReading {
 
     // MARK: Collections
 
-    /// The collections that can be read, unlocked; the others are skipped.
+    /// Returns the readable collections, unlocked; skips the others.
     ///
     /// - Throws: `.tooLarge` for more items than the limit.
     mutating func collections(itemLimit: Int) throws(ImportError) -> [Collection] {
@@ -75,7 +75,7 @@ struct SecretServiceReading {
         var items: [String]? = []
     }
 
-    /// Returns false for a collection that is skipped.
+    /// Reads a collection; returns `false` if it is skipped.
     private mutating func read(
         _ collection: inout Collection, isOwn: Bool, itemLimit: Int
     ) throws(ImportError) -> Bool {
@@ -89,7 +89,7 @@ struct SecretServiceReading {
                 imported.skip(collection.place, "it is locked, and \(reason)")
                 return false
             }
-            // What is locked may not say what it has.
+            // A locked collection may not list its items.
             guard let unlocked = try self.state(of: collection, itemLimit), !unlocked.isLocked else {
                 imported.skip(collection.place, "it is locked, and stayed so")
                 return false
@@ -110,7 +110,7 @@ struct SecretServiceReading {
         return true
     }
 
-    /// Nil: its provider does not say.
+    /// Returns the state of a collection; `nil` if the provider does not report it.
     private func state(of collection: Collection, _ itemLimit: Int) throws(ImportError) -> State? {
         let provider = provider
         return try attempting { () throws(BusError) in
@@ -131,11 +131,11 @@ struct SecretServiceReading {
         }
     }
 
-    /// Returns why they stay locked; nil: they may be unlocked.
+    /// Unlocks objects; returns the reason if they stay locked, `nil` otherwise.
     private mutating func unlock(_ paths: [String]) throws(ImportError) -> String? {
         guard !isUnanswered else { return "an earlier prompt was not answered" }
         let (provider, patience) = (provider, promptPatience)
-        // A provider may answer only when its user has.
+        // Some providers answer only after their user has.
         let result = try attempting(patiently: true) { () throws(BusError) in
             try provider.unlock(paths, patience: patience)
         }
@@ -169,7 +169,7 @@ struct SecretServiceReading {
             }
             items.append((item, place))
         }
-        // KeePassXC asks for items, in collections that are unlocked.
+        // KeePassXC asks for each item, even in unlocked collections.
         let locked = items.filter { $0.item.isLocked }.map { $0.item.path }
         if !locked.isEmpty, !refused.contains(collection.path), try unlock(locked) != nil {
             refused.insert(collection.path)
@@ -195,7 +195,8 @@ struct SecretServiceReading {
         case unusable(String)
     }
 
-    /// Those that come together; the others, of which one may be too long for a message, are asked for one by one.
+    /// Returns the secrets that fit into one answer; others, of which one may be too long for a message, are read one
+    /// by one.
     private func secrets(
         of paths: [String]
     ) throws(ImportError) -> [String: SecretServiceProvider.TransferredSecret] {
@@ -233,10 +234,10 @@ func asking<R>(_ body: () throws(BusError) -> R) throws(ImportError) -> R {
     do throws(BusError) { return try body() } catch { throw ImportError(error) }
 }
 
-/// Runs a body that calls a provider, without which the others can come. Nil: the provider refuses, or its answer makes
-/// no sense.
+/// Runs a call whose failure does not prevent reading the rest. Returns `nil` if the provider refuses, or its answer is
+/// malformed.
 ///
-/// - Parameter patiently: whether no answer in time counts as a refusal.
+/// - Parameter patiently: whether a timeout counts as a refusal.
 func attempting<R>(patiently: Bool = false, _ body: () throws(BusError) -> R) throws(ImportError) -> R? {
     do throws(BusError) { return try body() } catch {
         switch error {

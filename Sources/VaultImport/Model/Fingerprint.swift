@@ -3,13 +3,13 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What an item says, in 32 bytes: whether it changed since it was imported, or did so at its source.
+/// A digest of an item's content, 32 bytes, to detect changes since the import, here or at the source.
 ///
-/// It is as good as the secrets for a reader who guesses them, and is kept as a field, sealed with them.
+/// Sensitive: it lets an attacker verify guesses of the secrets, so it is kept as a field, encrypted like them.
 struct Fingerprint: Equatable {
     private let digest: Digest
 
-    /// - Parameter open: the secret of the item, or a field of it.
+    /// - Parameter open: opens the secret of the item, or one of its fields.
     init(of item: Item, _ open: (String?) throws(VaultError) -> Secret?) throws(VaultError) {
         var hash = KeyedHash()
         let user = item.userAttributes
@@ -38,7 +38,7 @@ struct Fingerprint: Equatable {
         digest = hash.digest()
     }
 
-    /// Which file it came from: 16 bytes of a hash of its path.
+    /// The file from which an item was imported: 16 bytes of a hash of its path.
     struct Origin: Equatable {
         fileprivate let bytes: [UInt8]
 
@@ -47,14 +47,14 @@ struct Fingerprint: Equatable {
             bytes = (0..<16).map { digest.bytes[$0] }
         }
 
-        /// Nil: the field has none.
+        /// Fails if the field has no origin.
         init?(_ field: Secret) {
             guard field.count == 48 else { return nil }
             bytes = field.withBytes { $0.array(32..<48) }
         }
     }
 
-    /// Nil: what the field has is none.
+    /// Fails if the field is not a fingerprint.
     init?(_ field: Secret) {
         guard field.count == 32 || field.count == 48 else { return nil }
         digest = field.withBytes { Digest($0.extracting(0..<32)) }
@@ -71,7 +71,7 @@ struct Fingerprint: Equatable {
 }
 
 extension KeyedHash {
-    /// Adds a text and its length, so that no two rows of texts give one hash.
+    /// Hashes a text with its length in front, so that different sequences of texts give different hashes.
     mutating func update(framed text: String) {
         let bytes = Array(text.utf8)
         update(framed: bytes.span)

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// Why nothing was imported or exported. None of it has content in it.
+/// The reason why nothing was imported or exported. Never contains content.
 package enum ImportError: Error {
-    /// What was read makes no sense.
+    /// The input is malformed.
     ///
     /// - Parameters:
-    ///   - place: such as "line 12" or "entry 3"; nil: the whole of it.
-    ///   - flaw: in words, such as "a quote is left open".
+    ///   - place: such as "line 12" or "entry 3"; `nil` for the whole input.
+    ///   - flaw: a description, such as "a quote is left open".
     case malformed(_ place: String?, _ flaw: String)
-    /// A field, an attachment or the whole has more bytes than can be taken.
+    /// A field, an attachment or the whole input exceeds the size limit.
     case tooLarge(_ place: String?)
-    /// It is another product's, or a version that is not known.
+    /// The input is in the format of another product, or of an unknown version.
     case otherFormat(_ flaw: String, hint: String?)
-    /// The passphrase of what is imported, which is not the vault's.
+    /// The passphrase of the imported file, not of the vault, is wrong.
     case wrongPassphrase
-    /// The key derivation of what is imported costs more than what a file may ask for.
+    /// The key derivation of the imported file costs more than a file may demand.
     case tooExpensive
-    /// A program or a library is not there.
+    /// A program or a library is missing.
     ///
-    /// - Parameter package: of Debian's, that has it.
+    /// - Parameter package: the Debian package that contains it.
     case missing(_ what: String, package: String)
-    /// A program ended with a failure.
+    /// A program failed.
     ///
-    /// - Parameter place: of what it was to read.
+    /// - Parameter place: the place of its input.
     case program(_ name: String, _ place: String?, hint: String?)
-    /// A service that a running program offers is not there, does not answer, or went away.
+    /// A service of a running program is missing, does not answer, or has disconnected.
     ///
-    /// - Parameter flaw: in words, such as "the bus of the session cannot be reached".
+    /// - Parameter flaw: a description, such as "the bus of the session cannot be reached".
     case service(_ flaw: String, hint: String?)
     case cryptography(CryptoError)
-    /// What the caller's own functions threw.
+    /// An error of a function passed in by the caller.
     case outside(any Error)
 }
 
@@ -38,12 +38,12 @@ extension ImportError {
     static func line(_ line: Int, _ flaw: String) -> ImportError { .malformed("line \(line)", flaw) }
 }
 
-/// Runs a body that needs locked memory, or the like.
+/// Runs a body that needs locked memory or another resource.
 func secured<R: ~Copyable>(_ body: () throws(CryptoError) -> R) throws(ImportError) -> R {
     do throws(CryptoError) { return try body() } catch { throw .cryptography(error) }
 }
 
-/// Runs a body of the caller's, or of the vault's.
+/// Runs a body of the caller, or of the vault.
 func outside<R>(_ body: () throws -> R) throws(ImportError) -> R {
     do { return try body() } catch {
         if let error = error as? ImportError { throw error }

@@ -3,24 +3,24 @@ package import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What an import would do, decided before anything is written: so a run that only looks says the same as one that
-/// does it.
+/// The changes that an import would make, planned before anything is written: so a dry run reports the same as a real
+/// one.
 package struct ImportPlan {
-    /// A transaction has so many items.
+    /// The number of items in a transaction.
     private static let batch = 1000
 
     private enum Change {
         case some(ItemChanges)
-        /// An item of another class comes in its place: a class stays what it is.
+        /// A replacement by an item of another class, since the class of an item cannot change.
         case replacement(Item)
     }
 
     private struct Addition {
         let item: Item
-        /// The oldest first.
+        /// The older passwords, oldest first.
         let older: [Login.OlderPassword]
 
-        /// The item with an older password, or its own behind them. Nil: it has not so many.
+        /// Returns the item with an older password, or, after those, with its own; `nil` beyond that.
         func version(_ number: Int) -> Item? {
             guard number < older.count else { return number == older.count ? item : nil }
             var version = item
@@ -39,23 +39,23 @@ package struct ImportPlan {
     package private(set) var report = ImportReport()
     private var additions: [Addition] = []
     private var updates: [(line: Int, record: ItemRecord, change: Change)] = []
-    /// Items that were imported, by what they say of their source.
+    /// The imported items of the vault, by their source.
     private var imported: [String: Item] = [:]
-    /// Every key that is taken: by an item of the vault, or (nil) by one that is to be added.
+    /// The keys in use: by an item of the vault, or (`nil`) by one to be added.
     private var keys: [ImportKey: Item?] = [:]
-    /// How often each source came, and the last number that was given to an item because of its key.
+    /// The number of entries with each source, and the last number given to an item to make its key unique.
     private var sources: [String: Int] = [:]
     private var ownKeys: [ImportKey: Int] = [:]
-    /// Items of other sources that an item of this one takes the place of.
+    /// Items of other sources that an entry of this one updates.
     private var claimed: Set<[UInt8]> = []
 
     /// - Parameters:
-    ///   - format: what sources begin with.
-    ///   - origin: the file that a format without identifiers of its own was read from: its entries take no place of
-    ///     those of another file.
-    ///   - group: where items are added.
-    ///   - replaces: whether the source is right where it differs.
-    ///   - history: how many older passwords come with an item that is added.
+    ///   - format: the prefix of sources.
+    ///   - origin: the file, for a format without identifiers of its own: its entries do not update those of another
+    ///     file.
+    ///   - group: the access group of added items.
+    ///   - replaces: whether the source takes precedence where both have changed.
+    ///   - history: the maximum number of older passwords for an added item.
     package init(
         _ logins: ImportedLogins, of format: String, from origin: String? = nil, in store: any ItemStore,
         group: String?, replaces: Bool, history: Int = 0
@@ -72,10 +72,10 @@ package struct ImportPlan {
         }
     }
 
-    /// Adds and changes what was planned, 1,000 additions at a time: what is there stays when a later one fails, and
-    /// the next run goes on.
+    /// Carries out the planned additions and changes, 1,000 additions at a time: if a later batch fails, earlier ones
+    /// stay, and the next run continues.
     ///
-    /// - Parameter progress: takes how much is done, from 0 to 1.
+    /// - Parameter progress: receives the finished share, from 0 to 1.
     package mutating func carryOut(_ progress: (Double) -> Void) throws(ImportError) {
         let count = Double(additions.count + updates.count)
         var done = 0
@@ -137,7 +137,7 @@ package struct ImportPlan {
         var login = login
         for item in items {
             try plan(item, of: login)
-            // Its attachments have none.
+            // Attachments have no older passwords.
             login.olderPasswords = []
         }
     }
@@ -152,7 +152,7 @@ package struct ImportPlan {
         if let existing = imported[source] {
             try plan(item, fingerprint, inPlaceOf: existing, of: login)
         } else if let other = keys[ImportKey(item)] {
-            // One that is to be added is of this source as well.
+            // An item to be added is of this source as well.
             let isOfThisSource =
                 other.map { $0.userAttributes[ImportNames.source]?.hasPrefix(format + ":") ?? false } ?? true
             if isOfThisSource {
@@ -165,7 +165,7 @@ package struct ImportPlan {
         }
     }
 
-    /// The item was imported before.
+    /// Plans the change of an item that was imported before.
     private mutating func plan(
         _ item: Item, _ fingerprint: Fingerprint, inPlaceOf existing: Item, of login: Login
     ) throws(ImportError) {
@@ -174,7 +174,7 @@ package struct ImportPlan {
         guard base != fingerprint else { return note(login, item, .unchanged) }
         let current = try self.fingerprint(of: existing)
         if current == fingerprint {
-            // Both sides came to the same, and from there they go on.
+            // Both sides made the same change, which becomes the new baseline.
             note(login, item, .unchanged)
             try update(
                 existing, .some(ItemChanges(fields: [ImportNames.fingerprint: .some(fingerprint.field(origin))])))
@@ -186,7 +186,7 @@ package struct ImportPlan {
                 return try update(existing, .some(changes(of: existing, to: item, removing: current == base)))
             }
             var replacement = item
-            // No source says these.
+            // No source has these attributes.
             let protection = existing[.accessControl] == nil ? Attribute.accessible : .accessControl
             for chosen in [.accessGroup, .synchronizable, protection] { replacement[chosen] = existing[chosen] }
             try update(existing, .replacement(replacement))
@@ -195,13 +195,13 @@ package struct ImportPlan {
         }
     }
 
-    /// Another item, which this source did not bring, has the key.
+    /// Plans an item whose key belongs to another item, not from this source.
     private mutating func plan(_ item: Item, besides other: Item, of login: Login) throws(ImportError) {
         if try !isSame(other, item) {
             guard replaces, let record = other.record else {
                 return note(login, item, .differs, "another item has its key, and another secret")
             }
-            // A second entry of the same key does not take the place of the first.
+            // A second entry with the same key must not overwrite the first.
             guard claimed.insert(record.persistentReference).inserted else { return add(withOwnKey(item), login) }
             note(login, item, .updated)
             try update(other, .some(changes(of: other, to: item, removing: false)))
@@ -215,20 +215,20 @@ package struct ImportPlan {
         }
     }
 
-    /// Whether an item says what another says beside its secrets; a label may be any.
+    /// Returns whether an item includes everything that another has beside its secrets; labels may differ.
     private func saysAll(_ item: Item, _ other: Item) -> Bool {
         for attribute in [Attribute.comment, .itemDescription] {
             guard let text = other[attribute]?.text, !text.isEmpty else { continue }
             guard item[attribute]?.text == text else { return false }
         }
         return other.userAttributes.allSatisfy { name, value in
-            // An address that is written otherwise says the same.
+            // Different spellings of an address are equal.
             let isSamePage = name == ImportNames.url && WebAddress(value)?.text == WebAddress(item).text
             return name.hasPrefix("vault.") || isSamePage || item.userAttributes[name] == value
         }
     }
 
-    /// Whether an item has all of the secrets of another.
+    /// Returns whether an item includes all secrets of another.
     private func isSame(_ item: Item, _ other: Item) throws(ImportError) -> Bool {
         func isEqual(_ first: Secret?, _ second: Secret?) -> Bool {
             guard let first, let second else { return first?.isEmpty ?? second?.isEmpty ?? true }
@@ -241,14 +241,14 @@ package struct ImportPlan {
         return true
     }
 
-    /// - Parameter removing: whether what the source has no more goes here too.
+    /// - Parameter removing: whether parts that the source no longer has are removed here too.
     private func changes(
         of existing: Item, to item: Item, removing: Bool
     ) throws(ImportError) -> ItemChanges {
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
-        // An item never loses its secret, which can only become empty.
+        // An item cannot lose its secret, which can only become empty.
         if item.secret == nil, existing.record?.hasSecret == true, removing { changes.secret = try Secret(plain: "") }
-        // What the new address has not.
+        // Clears the parts that the new address lacks.
         if item.itemClass == .internetPassword {
             for attribute in [Attribute.protocolName, .path, .authenticationType] where item[attribute] == nil {
                 changes.attributes[attribute] = .string("")
@@ -294,7 +294,7 @@ package struct ImportPlan {
         note(login, item, .added)
     }
 
-    /// The item with the first key of its own: two entries of a source may have one.
+    /// Returns the item with the first unused key derived from its own: two entries of a source may have the same key.
     private mutating func withOwnKey(_ item: Item) -> Item {
         var item = item
         let part = item.itemClass == .genericPassword ? Attribute.service : .securityDomain
@@ -343,7 +343,7 @@ package struct ImportPlan {
     }
 }
 
-/// What no two items of a group have in common, as text: near enough to the vault's own to plan by.
+/// A text that is unique for each item of a group, close enough to the vault's own key for planning.
 private struct ImportKey: Hashable {
     private let parts: [String]
 

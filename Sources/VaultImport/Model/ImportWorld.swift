@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// What a format needs of the machine beside the bytes of a file. The command gives the real one, tests one of their
-/// own.
+/// The system services that a format needs beyond the bytes of a file. The command provides real ones, tests provide
+/// fakes.
 package struct ImportWorld: Sendable {
-    /// How a program ended that was run.
+    /// The result of a finished program.
     package struct Ended: Sendable {
-        /// 0: it did what it was to do; nil: there is no such program.
+        /// The exit status; `nil` if there is no such program.
         package let status: Int32?
-        /// What it said on standard error, at most 4 KiB.
+        /// The output on standard error, at most 4 KiB.
         package let message: String
 
         package init(status: Int32?, message: String) { (self.status, self.message) = (status, message) }
     }
 
-    /// Runs a program with an input and hands on its standard output, part by part, in locked memory.
+    /// Runs a program with an input and passes its standard output on, in parts, in locked memory.
     package typealias Run =
         @Sendable (
             _ arguments: [String], _ input: Secret?, _ output: (Span<UInt8>) throws -> Void
@@ -23,13 +23,13 @@ package struct ImportWorld: Sendable {
     package var run: Run
     /// Reads a file.
     package var read: @Sendable (_ path: String) throws -> Secret
-    /// The paths of the regular files below a directory, sorted.
+    /// Returns the paths of the regular files below a directory, sorted.
     package var files: @Sendable (_ directory: String) throws -> [String]
-    /// Makes a directory in memory that only the user reads, and wipes what is in it in the end.
+    /// Makes a directory in memory that only the user can read, and wipes its files at the end.
     package var withScratch: @Sendable (_ body: (_ directory: String) throws -> Void) throws -> Void
     /// Writes a new file with mode 0600.
     package var write: @Sendable (_ bytes: Secret, _ path: String) throws -> Void
-    /// Says how far it is, from 0 to 1.
+    /// Reports the progress, from 0 to 1.
     package var progress: @Sendable (Double) -> Void
 
     package init(
@@ -43,11 +43,11 @@ package struct ImportWorld: Sendable {
             (run, read, files, withScratch, write, progress)
     }
 
-    /// The whole output of a program, up to a limit.
+    /// Returns the whole output of a program, up to a limit.
     ///
     /// - Parameters:
-    ///   - package: of Debian's, that has the program.
-    ///   - place: of what it reads, for messages.
+    ///   - package: the Debian package that contains the program.
+    ///   - place: the place of its input, for messages.
     func output(
         of arguments: [String], _ input: Secret? = nil, limit: Int, package: String, place: String? = nil
     ) throws(ImportError) -> (bytes: Secret, ended: Ended) {

@@ -4,15 +4,15 @@ internal import VaultCrypto
 internal import VaultFormat
 
 extension Login {
-    /// A longer text is no attribute that a program looks for: it goes into a field.
+    /// The maximum length of an attribute: no program searches for a longer text, which becomes a field.
     private static let attributeLimit = 4096
-    /// What all the attributes may have together; the vault takes 64 KiB, encoded.
+    /// The maximum size of all attributes together; the vault allows 64 KiB, encoded.
     private static let attributesLimit = 48 << 10
 
-    /// The item of the entry, and one for each attachment.
+    /// Returns the item of the entry, and one for each attachment.
     ///
-    /// - Parameter format: as ``ImportNames/source`` begins with it.
-    /// - Throws: `.malformed` for an entry that is too large to come at all.
+    /// - Parameter format: the prefix of ``ImportNames/source``.
+    /// - Throws: `.malformed` for an entry that is too large to be imported.
     func items(of format: String) throws(ImportError) -> [Item] {
         let source = source(of: format)
         var names = UniqueNames()
@@ -37,7 +37,7 @@ extension Login {
             if !marked.isEmpty { user[ImportNames.booleans] = marked.map(\.name).joined(separator: "\n") }
         }
         for (name, value) in given {
-            // A URL may have a password in it.
+            // A URL may contain a password.
             let isSecret = name.hasPrefix(ImportNames.url) && Login.hasPassword(value)
             if isSecret || value.utf8.count > (isLarge ? 255 : Login.attributeLimit) {
                 secrets[name] = try Secret(plain: value)
@@ -76,14 +76,14 @@ extension Login {
             }
     }
 
-    /// What ``ImportNames/source`` says of it.
+    /// Returns the value of ``ImportNames/source``.
     package func source(of format: String) -> String {
         guard id.utf8.count > 200 else { return "\(format):\(id)" }
         let digest = KeyedHash.digest(Array(id.utf8).span)
         return "\(format):\(hexadecimal((0..<16).map { digest.bytes[$0] }))"
     }
 
-    /// Whether a URL has a password before its host.
+    /// Returns whether a URL has a password in front of its host.
     private static func hasPassword(_ url: String) -> Bool {
         guard let start = url.utf8.firstIndex(of: UInt8(ascii: "@")),
             let scheme = url.firstRange(of: "://"), scheme.upperBound < start
@@ -116,11 +116,11 @@ extension Login {
     }
 }
 
-/// Gives each field and attribute a name that an item can have and that no other of it has.
+/// Gives each field and attribute of an item a valid and unique name.
 private struct UniqueNames {
     private var taken: Set<String> = [ImportNames.fingerprint, ImportNames.source, ImportNames.originalKey]
 
-    /// The name as it is, if an item can have it.
+    /// Returns the name unchanged, if it is valid and unused.
     mutating func keeping(_ name: String) -> String {
         (1...255).contains(name.utf8.count) && taken.insert(name).inserted ? name : taking(name)
     }

@@ -3,63 +3,63 @@ package import FoundationEssentials
 package import Vault
 package import VaultCrypto
 
-/// What another product keeps in one entry, as far as products have it in common.
+/// An entry of another product, in the parts that products have in common.
 package struct Login: Sendable {
-    /// Where an entry belongs that is not told by its URL.
+    /// The address of an entry, where its URL does not determine it.
     package enum Address: Sendable {
         /// An internet password of the first URL, if it names a host, else a generic password of the title.
         case ofURL
-        /// A generic password of this service.
+        /// A generic password with this service.
         case service(String)
-        /// An internet password of these attributes, a server among them.
+        /// An internet password with these attributes, including a server.
         case internet([Attribute: AttributeValue])
     }
 
     package struct Attachment: Sendable {
         package var name: String
         package var content: Secret
-        /// Whether the content is packed by gzip, and still has to be opened.
+        /// Whether the content is compressed by gzip, and has yet to be decompressed.
         package var isCompressed = false
     }
 
     package struct OlderPassword: Sendable {
         package var password: Secret
-        /// When it became the password.
+        /// The start of its use.
         package var since: Date?
     }
 
-    /// What tells it from the others of its source, the next time too.
+    /// An identifier that is unique within the source, and stable across imports.
     package var id: String
-    /// For messages, such as "line 3" or "entry 12": no attribute of it.
+    /// The place for messages, such as "line 3" or "entry 12"; not an attribute.
     package var place: String
     package var address = Address.ofURL
     package var title = ""
     package var user = ""
     package var urls: [String] = []
-    /// Parted by slashes.
+    /// The folder, with slashes between its levels.
     package var folder = ""
     package var notes = ""
-    /// What kind it is, if it is no login.
+    /// The kind of the entry, if it is not a login.
     package var kind: String?
     package var password: Secret?
-    /// Secrets beside the password, in the order of their source.
+    /// The secrets beside the password, in the order of the source.
     package var fields: [(name: String, secret: Secret)] = []
-    /// What else is said of it, in the order of its source.
+    /// Further attributes, in the order of the source.
     package var attributes: [(name: String, value: String)] = []
-    /// Whether the names of attributes mean something to programs, and so stay as they are, but for those that begin
-    /// with `vault.`.
+    /// Whether programs rely on the names of attributes, which therefore stay unchanged, except those that begin with
+    /// `vault.`.
     package var keepsAttributeNames = false
-    /// What the password is, as its program said (RFC 2045, 5.1); nil: a text.
+    /// The content type of the password, as stated by its program (RFC 2045, 5.1); `nil` for text.
     package var contentType: String?
     package var attachments: [Attachment] = []
-    /// The attributes that are truths at the source, and no texts.
+    /// The attributes that are booleans at the source, not texts.
     package var booleans: Set<String> = []
-    /// When it was made, and last changed, at the source.
+    /// The times of creation and last change at the source.
     package var created: Date?
     package var modified: Date?
-    /// How many older versions the source has.
+    /// The number of older versions at the source.
     package var olderVersions = 0
-    /// The passwords of those that had another one, the oldest first.
+    /// The passwords of the versions with a different one, oldest first.
     package var olderPasswords: [OlderPassword] = []
 
     package init(id: String, place: String) { (self.id, self.place) = (id, place) }
@@ -73,12 +73,12 @@ package struct Login: Sendable {
     }
 }
 
-/// What a format gives.
+/// The result of reading a format.
 package struct ImportedLogins: Sendable {
     package var logins: [Login] = []
-    /// Entries that cannot come, each with the reason.
+    /// The entries that cannot be imported, each with the reason.
     package var skipped: [(place: String, reason: String)] = []
-    /// Whether a passphrase was needed to read them.
+    /// Whether reading them needed a passphrase.
     package internal(set) var wereEncrypted = false
 
     package init() {}
@@ -86,35 +86,36 @@ package struct ImportedLogins: Sendable {
     mutating func skip(_ place: String, _ reason: String) { skipped.append((place, reason)) }
 }
 
-/// The names of attributes and fields that an import gives a meaning.
+/// The names of attributes and fields that have a meaning for the import.
 package enum ImportNames {
-    /// `FORMAT:ID`, where an item came from.
+    /// The origin of an item, as `FORMAT:ID`.
     package static let source = "vault.import"
-    /// The field with the fingerprint of what came.
+    /// The field with the fingerprint of the imported content.
     package static let fingerprint = "vault.import"
-    /// The service of a generic password, or the domain of an internet password, that was changed because another
+    /// The original service of a generic password, or domain of an internet password, which was changed because another
     /// entry has the same key.
     package static let originalKey = "vault.key"
-    /// The names of the attributes that are truths where they came from, a line each.
+    /// The names of the attributes that are booleans at the source, one per line.
     static let booleans = "vault.boolean"
-    /// What the secret is, if it is no text; it belongs to the item as its user's attributes do.
+    /// The content type of the secret, if not text; part of the item like its user attributes.
     package static let contentType = "vault.content-type"
     package static let folder = "folder"
-    /// The first URL as it was written, where server, protocol, port and path do not say all of it.
+    /// The first URL as written, if server, protocol, port and path do not cover all of it.
     package static let url = "url"
     package static let otp = "otp"
-    /// How the URL of this number is compared with a page's, as Bitwarden has it: `url.match`, `url.2.match` and on.
+    /// How the URL with this number is compared with that of a page, in Bitwarden's terms: `url.match`, `url.2.match`,
+    /// ….
     static func match(of number: Int) -> String { (number == 1 ? url : furtherURL(number)) + ".match" }
-    /// Before the name of a custom attribute that would pass for one of these.
+    /// The prefix for a custom attribute whose name would clash with one of these.
     package static let custom = "custom."
 
-    /// `url.2` and on.
+    /// Returns `url.2` and so on.
     package static func furtherURL(_ number: Int) -> String { "\(url).\(number)" }
 
-    /// Whether an attribute is for the import alone, and says nothing of the item.
+    /// Returns whether an attribute is only for the import, and says nothing about the item.
     static func isOwn(_ name: String) -> Bool { name.hasPrefix(prefix) && name != contentType }
 
-    /// Of names that no other program gives a meaning.
+    /// The prefix of names reserved for this product.
     static let prefix = "vault."
 
     package static func isReserved(_ name: String) -> Bool {

@@ -2,8 +2,8 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// `~/.docker/config.json`: `auths`, with user and password in base64. The items are those of docker's own helper for
-/// the Secret Service, so that it finds them.
+/// `~/.docker/config.json`: `auths`, with user and password in base64. The items have the format of docker's own helper
+/// for the Secret Service, so that it finds them.
 enum DockerConfiguration {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         let root = try JSONValue(ofExport: document)
@@ -14,14 +14,15 @@ enum DockerConfiguration {
             var login = Login(id: server, place: place)
             let auth = value["auth"]?.stringRange.flatMap { $0.isEmpty ? nil : $0 }
             if let token = value["identitytoken"], let range = token.stringRange, !range.isEmpty {
-                // As docker's helpers name the user of a token.
+                // The user name that docker's helpers give to a token.
                 login.user = "<token>"
                 login.password = try token.secret()
                 guard let auth else {
                     found.append(finished(login, server), [range])
                     continue
                 }
-                // Nothing is taken out that the item has not: docker itself leaves no password beside a token.
+                // Only what the item contains is removed from the file: docker itself leaves no password beside a
+                // token.
                 let beside = try read(document, auth)
                 if beside == nil { found.imported.skip(place, "what stands beside its token is no user and password") }
                 if let beside, !beside.password.isEmpty { login.addField("auth", beside.whole) }
@@ -43,7 +44,7 @@ enum DockerConfiguration {
         return found
     }
 
-    /// Nil: it is no user and password in base64.
+    /// Reads user and password; `nil` if the text is not both in base64.
     private static func read(
         _ document: Document, _ range: Range<Int>
     ) throws(ImportError) -> (user: String, password: Secret, whole: Secret)? {

@@ -3,7 +3,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// `~/.git-credentials`: a URL a line, with user and password, percent-encoded (git-credential-store).
+/// `~/.git-credentials`: one URL per line, with user and password, percent-encoded (git-credential-store).
 enum GitCredentials {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
@@ -28,7 +28,7 @@ enum GitCredentials {
             var login = Login(id: "\(address.text) \(user)", place: place)
             login.user = user
             login.title = address.host
-            // As git says it to helpers: decoded, and without its first slash.
+            // The path as git passes it to helpers: decoded, and without its leading slash.
             var attributes = address.attributes
             attributes[.path] = address.path.map { .string(OTPAuth.percentDecoded(String($0.dropFirst()))) }
             login.address = .internet(attributes)

@@ -2,7 +2,7 @@
 internal import Vault
 internal import VaultCrypto
 
-/// `~/.netrc`: `machine NAME login USER password WORD`, in words that blanks and lines part.
+/// `~/.netrc`: `machine NAME login USER password WORD`, in words separated by blanks and line ends.
 enum Netrc {
     private struct Word {
         let range: Range<Int>
@@ -47,7 +47,7 @@ enum Netrc {
                 let account = try value().plainText
                 current?.login.addAttribute("account", account)
             case "macdef":
-                // A macro goes to the next blank line, and stays.
+                // A macro extends to the next blank line, and is not removed.
                 let end = endOfMacro(document, word.range.upperBound)
                 if let (login, ranges, start) = current {
                     current = (login, ranges + [start..<word.range.lowerBound], end)
@@ -65,7 +65,7 @@ enum Netrc {
             ?? document.count
     }
 
-    /// Between quotes a backslash stands before a character that means itself.
+    /// Returns the value of a word. Between quotes, a backslash escapes the next character.
     private static func meaning(of word: Word, _ document: Document) throws(ImportError) -> Secret {
         guard word.isQuoted else { return try document.secret(word.range) }
         return try secured { () throws(CryptoError) in
@@ -82,7 +82,7 @@ enum Netrc {
         }
     }
 
-    /// Between quotes there may be blanks; behind a # at the beginning of a line is a comment.
+    /// Splits the text into words. Quoted words may contain blanks; a # at the beginning of a line starts a comment.
     private static func words(of document: Document) -> [Word] {
         var words: [Word] = []
         for (number, line) in document.lines.enumerated() {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package import VaultCrypto
 
-/// A file in which another program keeps credentials in clear.
+/// A file in which another program keeps credentials in clear text.
 package enum Plaintext: String, CaseIterable, Sendable {
     case gitCredentials = "git-credentials"
     case netrc, docker, gh, cargo, aws, pgpass
 
-    /// What a file has, and where in it that is.
+    /// The logins of a file, and their ranges in it.
     package struct Found {
         package var imported = ImportedLogins()
-        /// Of each login: the parts of the file that go when it is taken out.
+        /// For each login, the ranges of the file to remove with it.
         package var ranges: [[Range<Int>]] = []
 
         mutating func append(_ login: Login, _ ranges: [Range<Int>]) {
@@ -18,9 +18,9 @@ package enum Plaintext: String, CaseIterable, Sendable {
         }
     }
 
-    /// Where the program keeps it, if a variable of its own says nothing else.
+    /// Returns the path of the file; a variable of the program overrides the default.
     ///
-    /// - Parameter variable: the value of a variable of the environment.
+    /// - Parameter variable: returns the value of an environment variable.
     package func path(home: String, variable: (String) -> String?) -> String {
         switch self {
         case .gitCredentials: home + "/.git-credentials"
@@ -46,7 +46,7 @@ package enum Plaintext: String, CaseIterable, Sendable {
         }
     }
 
-    /// The file without some of its parts. Nil: nothing but blanks and comments is left of it.
+    /// Returns the file without the given ranges; `nil` if only blanks and comments are left.
     package static func removing(_ ranges: [Range<Int>], from document: Document) throws(ImportError) -> Secret? {
         let cut = ranges.sorted { $0.lowerBound < $1.lowerBound }
         let rest = try secured { () throws(CryptoError) in
@@ -71,7 +71,7 @@ package enum Plaintext: String, CaseIterable, Sendable {
 }
 
 extension Document {
-    /// The lines with what ends them.
+    /// The lines, including their ends.
     var wholeLines: [Range<Int>] {
         let lines = lines
         return lines.indices.map { index in

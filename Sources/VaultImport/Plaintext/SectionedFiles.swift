@@ -13,7 +13,7 @@ private struct Setting {
 }
 
 extension Document {
-    /// The settings of sections `[name]`; comments begin with # or ;.
+    /// Returns the settings of sections `[name]`; comments begin with # or ;.
     fileprivate func settings() throws(ImportError) -> [Setting] {
         var settings: [Setting] = []
         var section = ""
@@ -43,7 +43,7 @@ extension Document {
     }
 }
 
-/// `~/.aws/credentials`: a profile a section.
+/// `~/.aws/credentials`: one profile per section.
 enum AWSCredentials {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
@@ -76,7 +76,7 @@ enum AWSCredentials {
 
 /// `~/.cargo/credentials.toml`: a token for each registry.
 enum CargoCredentials {
-    /// Of crates.io, as cargo names it to credential providers.
+    /// The URL by which cargo names crates.io to credential providers.
     private static let cratesIO = "sparse+https://index.crates.io/"
 
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
@@ -115,12 +115,12 @@ enum CargoCredentials {
     }
 }
 
-/// `~/.config/gh/hosts.yml` of GitHub's command, as it writes it: a host a block, `oauth_token` in it or below each of
-/// its users.
+/// `~/.config/gh/hosts.yml` of GitHub's command, in the form it writes: one block per host, with `oauth_token` in it or
+/// below each of its users.
 enum GitHubHosts {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()
-        /// Names of the blocks around a line, with how far each is indented.
+        /// The names of the blocks around a line, and their indentation.
         var blocks: [(indent: Int, name: String)] = []
         var tokens: [(host: String, user: String?, value: Range<Int>, line: Range<Int>, place: String)] = []
         var users: [String: String] = [:]
@@ -163,7 +163,7 @@ enum GitHubHosts {
             let user = token.user ?? users[token.host] ?? ""
             let id = "\(token.host) \(user)"
             let secret = try document.secret(token.value)
-            // The token of the active user stands there twice, if it is the same.
+            // The token of the active user may be in the file twice.
             if let place = places[id], found.imported.logins[place].password?.isEqual(to: secret) == true {
                 found.ranges[place].append(token.line)
                 continue
@@ -184,8 +184,8 @@ enum GitHubHosts {
 }
 
 extension GitHubHosts {
-    /// The text of a scalar of YAML, plain or between quotes, without the comment behind it. Nil: escapes, or further
-    /// lines, say it.
+    /// Returns the text of a YAML scalar, plain or quoted, without the comment behind it; `nil` if it contains escapes
+    /// or spans lines.
     private static func scalar(_ written: Range<Int>, _ document: Document) -> Range<Int>? {
         document.bytes.withBytes { bytes in
             guard !written.isEmpty else { return written }
@@ -214,7 +214,7 @@ extension GitHubHosts {
     }
 }
 
-/// `~/.pgpass`: `host:port:database:user:password`, a backslash before a colon or a backslash that is one.
+/// `~/.pgpass`: `host:port:database:user:password`, with a backslash in front of a literal colon or backslash.
 enum PostgresPasswords {
     static func logins(_ document: Document) throws(ImportError) -> Plaintext.Found {
         var found = Plaintext.Found()

@@ -2,8 +2,8 @@
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Reads comma-separated values (RFC 4180), row by row, in locked memory: with a byte order mark or without, lines that
-/// end with a newline, with a return before it or with a return alone.
+/// Reads comma-separated values (RFC 4180), row by row, in locked memory: with or without a byte order mark, and with
+/// lines that end in LF, CRLF or CR.
 struct CSVReader {
     struct Cell {
         fileprivate let range: Range<Int>
@@ -11,7 +11,7 @@ struct CSVReader {
     }
 
     struct Row {
-        /// Of its first cell, from 1.
+        /// The line of its first cell, from 1.
         let line: Int
         let cells: [Cell]
     }
@@ -25,7 +25,7 @@ struct CSVReader {
         offset = document.start
     }
 
-    /// Nil: there are no more.
+    /// Returns the next row; `nil` at the end.
     mutating func next() throws(ImportError) -> Row? {
         let reader = self
         let (row, end) = try document.bytes.withBytes { bytes throws(ImportError) in
@@ -53,7 +53,7 @@ struct CSVReader {
 
     private static func endsLine(_ byte: UInt8) -> Bool { byte == 0x0a || byte == 0x0d }
 
-    /// Over what ends a line.
+    /// Skips a line end.
     private mutating func step(_ bytes: Span<UInt8>) {
         if bytes[offset] == 0x0d, offset + 1 < bytes.count, bytes[offset + 1] == 0x0a { offset += 1 }
         offset += 1
@@ -99,7 +99,7 @@ struct CSVReader {
         return cell.hasDoubledQuotes ? text.replacing("\"\"", with: "\"") : text
     }
 
-    /// Nil for an empty cell.
+    /// Returns the text of a cell as a secret; `nil` for an empty cell.
     func secret(_ cell: Cell) throws(ImportError) -> Secret? {
         guard !cell.range.isEmpty else { return nil }
         guard cell.hasDoubledQuotes else { return try document.secret(cell.range) }

@@ -2,18 +2,18 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// A text that is read, in locked memory. What is found in it is a range of it until it is wanted: as text, if it is no
-/// secret, else as a secret.
+/// A text in locked memory. Parsers represent its parts as ranges, converted only when needed: to text if not secret,
+/// else to a secret.
 package struct Document: Sendable {
     let bytes: Secret
-    /// Where the text begins, behind a byte order mark.
+    /// The start of the text, after a byte order mark.
     let start: Int
 
     package var content: Secret { bytes }
 
     var count: Int { bytes.count }
 
-    /// - Throws: `.malformed` with the line of what is no UTF-8.
+    /// - Throws: `.malformed` with the line of invalid UTF-8.
     package init(_ bytes: Secret) throws(ImportError) {
         self.bytes = bytes
         let hasMark = bytes.withBytes { $0.count >= 3 && $0[0] == 0xef && $0[1] == 0xbb && $0[2] == 0xbf }
@@ -27,7 +27,7 @@ package struct Document: Sendable {
         if let flaw { throw .line(line(at: flaw), "the text is not UTF-8") }
     }
 
-    /// The number of the line of a byte, from 1.
+    /// Returns the line number of a byte, from 1.
     func line(at offset: Int) -> Int {
         bytes.withBytes { bytes in
             1 + (0..<min(offset, bytes.count)).reduce(0) { $0 + (bytes[$1] == UInt8(ascii: "\n") ? 1 : 0) }
@@ -42,7 +42,7 @@ package struct Document: Sendable {
         try secured { () throws(CryptoError) in Secret(try bytes.bytes.copy(of: range)) }
     }
 
-    /// The lines, without what ends them.
+    /// The lines, without their ends.
     var lines: [Range<Int>] {
         bytes.withBytes { bytes in
             var lines: [Range<Int>] = []
@@ -68,7 +68,7 @@ extension Span<UInt8> {
         return nil
     }
 
-    /// The range without blanks and tabulators at its ends.
+    /// Returns the range without blanks and tabs at its ends.
     func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, self[start] == 0x20 || self[start] == 0x09 { start += 1 }
@@ -78,17 +78,17 @@ extension Span<UInt8> {
 }
 
 extension Secret {
-    /// As text, of which copies stay: for what is no secret.
+    /// The bytes as text, of which copies remain in memory: only for non-secrets.
     var plainText: String { withBytes { String(decoding: $0.array(0..<$0.count), as: UTF8.self) } }
 
     var isEmpty: Bool { count == 0 }
 
-    /// Whether another has the same bytes.
+    /// Returns whether another secret has the same bytes.
     func isEqual(to other: Secret) -> Bool {
         withBytes { a in other.withBytes { b in isEqualInConstantTime(a, b) } }
     }
 
-    /// What base64 says. Nil: it is none.
+    /// Decodes base64; `nil` if invalid.
     static func decoding(base64 text: Span<UInt8>) throws(ImportError) -> Secret? {
         try secured { () throws(CryptoError) in
             guard let bytes = try SecretBytes.decoding(base64: text) else { return nil }
@@ -96,7 +96,7 @@ extension Secret {
         }
     }
 
-    /// A secret of text that was none where it came from.
+    /// Makes a secret of text that was not secret at its source.
     convenience init(plain text: String) throws(ImportError) {
         let bytes = Array(text.utf8)
         self.init(try secured { () throws(CryptoError) in try SecretBytes(copying: bytes.span) })

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 package import VaultCrypto
 internal import VaultFormat
 
-/// A value of a JSON text (RFC 8259) that stays in locked memory: Foundation's decoder would make a `String` of each
+/// A JSON value (RFC 8259) whose text stays in locked memory: Foundation's decoder would make a `String` of each
 /// secret.
 package struct JSONValue {
     private let document: Document
@@ -21,9 +21,9 @@ package struct JSONValue {
         } catch { throw .line(document.line(at: error.offset), error.text) }
     }
 
-    /// The JSON of a product's export.
+    /// Parses the JSON of a product's export.
     ///
-    /// - Throws: `.otherFormat` for a file that is none, with what it may be.
+    /// - Throws: `.otherFormat` if the file is not JSON, with a guess of its format.
     init(ofExport document: Document) throws(ImportError) {
         guard let first = document.first, "{[".utf8.contains(first) else {
             let format = FormatGuess.format(of: document.content)
@@ -33,13 +33,13 @@ package struct JSONValue {
         try self.init(document)
     }
 
-    /// A member of an object, which is no null.
+    /// A member of an object; `nil` if absent or null.
     package subscript(key: String) -> JSONValue? { node[key].map { JSONValue(document, $0) } }
 
-    /// The elements of an array; none of anything else.
+    /// The elements of an array; empty for any other value.
     package var elements: [JSONValue] { node.elements.map { JSONValue(document, $0) } }
 
-    /// The members of an object; none of anything else.
+    /// The members of an object; empty for any other value.
     package var members: [(key: String, value: JSONValue)] {
         guard case .object(let members) = node.kind else { return [] }
         return members.map { ($0.key, JSONValue(document, $0.value)) }
@@ -49,15 +49,15 @@ package struct JSONValue {
     package var isArray: Bool { if case .array = node.kind { true } else { false } }
     package var isString: Bool { node.isString }
 
-    /// Where a string lies between its quotes, as it is written.
+    /// The range of a string between its quotes, escapes included.
     var stringRange: Range<Int>? { isString ? node.range : nil }
 
     package var boolean: Bool? { if case .boolean(let value) = node.kind { value } else { nil } }
 
-    /// A number that is an integer of 64 bits.
+    /// A number that is a 64-bit integer.
     package var integer: Int? { if case .number = node.kind { Int(document.text(node.range)) } else { nil } }
 
-    /// A string, or a number or a truth as it is written; for what is no secret.
+    /// A non-secret string, or the source text of a number or boolean.
     package var text: String? {
         switch node.kind {
         case .string: document.bytes.withBytes { node.unescaped($0) }
@@ -66,17 +66,18 @@ package struct JSONValue {
         }
     }
 
-    /// A string that is a time (RFC 3339).
+    /// A string with a time (RFC 3339).
     var date: Date? {
         guard let text else { return nil }
         return (try? Date(text, strategy: .iso8601))
             ?? (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
     }
 
-    /// A number that is a time, in seconds since 1970.
+    /// A number with a time, in seconds since 1970.
     var time: Date? { integer.flatMap { $0 > 0 ? Date(timeIntervalSince1970: Double($0)) : nil } }
 
-    /// A string, as a secret; a number or a truth as it is written. Nil for what is neither, and for an empty string.
+    /// Returns a string as a secret, or the source text of a number or boolean; `nil` for other values, and for an
+    /// empty string.
     package func secret() throws(ImportError) -> Secret? {
         switch node.kind {
         case .string:
@@ -93,7 +94,7 @@ package struct JSONValue {
         }
     }
 
-    /// The JSON text of the value as it came.
+    /// Returns the JSON source text of the value.
     func source() throws(ImportError) -> Secret {
         let range = isString ? node.range.lowerBound - 1..<node.range.upperBound + 1 : node.range
         return try document.secret(range)

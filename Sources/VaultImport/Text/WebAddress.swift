@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 
-/// A URL (RFC 3986) in the parts that an internet password has. What they cannot say is kept beside them.
+/// A URL (RFC 3986) split into the attributes of an internet password; the rest of the URL is kept elsewhere.
 struct WebAddress: Equatable {
-    /// A scheme, in lower case; nil: the text has none.
+    /// The scheme in lower case; `nil` if the text has none.
     let scheme: String?
     let host: String
     let port: Int?
-    /// With its first slash; nil for none, and for a slash alone.
+    /// The path with its leading slash; `nil` if empty, or only a slash.
     let path: String?
 
-    /// Nil for what names no host.
+    /// Fails for a text that does not name a host.
     init?(_ text: String) {
-        // By bytes: a character may be a slash with a mark on it.
+        // Split by bytes: a `Character` may be a slash with a combining mark.
         var rest = Array(text.utf8)[...]
         if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
             let scheme = rest[..<colon]
@@ -44,7 +44,7 @@ struct WebAddress: Equatable {
         host = WebAddress.lowercased(place)
         guard !host.unicodeScalars.contains(where: { $0.value <= 0x20 || !$0.isASCII && $0.properties.isWhitespace })
         else { return nil }
-        // Without a scheme it may be any word.
+        // Without a scheme, the text may be any word.
         let isDotted = place.dropFirst().dropLast().contains(UInt8(ascii: "."))
         guard scheme != nil || isDotted || host == "localhost" else { return nil }
     }
