@@ -2,15 +2,15 @@
 internal import CBus
 internal import Glibc
 
-/// A process that serves others does not wait on the bus: it hears from its descriptor when there is something to do.
+/// For a process that serves others: it must not block on the bus, and polls the descriptor instead.
 extension BusConnection {
-    /// To be waited for by poll(2), with ``events``.
+    /// The descriptor for poll(2), to be used with ``events``.
     package var descriptor: Int32 { unsafe cbus_descriptor(bus) }
 
-    /// Whether bytes wait to be written.
+    /// Whether bytes are pending to be written.
     package var wantsToWrite: Bool { unsafe Int32(cbus_events(bus)) & Int32(POLLOUT) != 0 }
 
-    /// How long nothing may be done on the connection; nil: until something comes.
+    /// The time until the connection next needs attention without input; `nil` for none.
     package var rest: Duration? {
         let microseconds = unsafe cbus_patience(bus)
         return microseconds == .max ? nil : .microseconds(max(0, microseconds))
@@ -19,14 +19,14 @@ extension BusConnection {
     /// The name of this connection, such as `:1.7`.
     package var uniqueName: String? {
         var name: UnsafePointer<CChar>?
-        // The name lives as long as the connection.
+        // The name is valid for the lifetime of the connection.
         guard unsafe cbus_unique_name(bus, &name) >= 0, let name = unsafe name else { return nil }
         return unsafe String(cString: name)
     }
 
-    /// Takes a name that programs know, if nobody has it.
+    /// Requests a well-known name, unless another process owns it.
     ///
-    /// - Returns: false when another process has it.
+    /// - Returns: `false` if another process owns it.
     package func takeName(_ name: String) throws(BusError) -> Bool {
         let result = unsafe name.withCString { unsafe cbus_request_name(bus, $0) }
         if result == -EEXIST { return false }
@@ -34,10 +34,10 @@ extension BusConnection {
         return true
     }
 
-    /// What came next.
+    /// The result of processing the connection once.
     package enum Event {
         case message(BusMessage)
-        /// There may be more.
+        /// There may be more to process.
         case progress
         case nothing
     }
@@ -55,12 +55,12 @@ extension BusConnection {
         guard result >= 0 else { throw BusError(result) }
     }
 
-    /// - Parameter destination: a connection's name; nil: all that listen.
+    /// - Parameter destination: the name of a connection; `nil` to broadcast.
     package func signal(
         _ member: BusMember, at path: String, to destination: String? = nil
     ) throws(BusError) -> BusMessage {
         var made: OpaquePointer?
-        // Every text ends with a zero byte and lives as long as the call.
+        // Each text ends with a zero byte and is valid for the duration of the call.
         let result = unsafe path.withCString { path in
             unsafe member.interface.withCString { interface in
                 unsafe member.name.withCString { name in
@@ -79,7 +79,7 @@ extension BusConnection {
 }
 
 extension BusMessage {
-    /// An answer to this call, without its values.
+    /// Makes the answer to this call, without its values.
     package func answer() throws(BusError) -> BusMessage {
         var made: OpaquePointer?
         let result = unsafe cbus_new_answer(message, &made)
@@ -87,7 +87,7 @@ extension BusMessage {
         return unsafe BusMessage(made)
     }
 
-    /// An answer that refuses this call.
+    /// Makes an error as the answer to this call.
     package func refusal(_ name: String, _ text: String) throws(BusError) -> BusMessage {
         var made: OpaquePointer?
         // Both texts are copied.
@@ -102,17 +102,17 @@ extension BusMessage {
 
     package var expectsAnswer: Bool { unsafe cbus_expects_answer(message) > 0 }
 
-    /// The unique name of who sent it, as the bus says.
+    /// The unique name of the sender, as vouched for by the bus.
     package var sender: String? { unsafe text(cbus_sender(message)) }
     package var objectPath: String { unsafe text(cbus_path(message)) ?? "" }
     package var interface: String? { unsafe text(cbus_interface(message)) }
     package var member: String { unsafe text(cbus_member(message)) ?? "" }
-    /// The types of all that it has.
+    /// The signature of the arguments.
     package var signature: String { unsafe text(cbus_signature(message)) ?? "" }
 
     private func text(_ text: UnsafePointer<CChar>?) -> String? {
         guard let text = unsafe text else { return nil }
-        // It lives as long as the message.
+        // The text is valid for the lifetime of the message.
         return unsafe String(cString: text)
     }
 }

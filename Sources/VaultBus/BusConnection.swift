@@ -10,20 +10,20 @@ package struct BusMember: Hashable, Sendable {
     package init(interface: String, name: String) { (self.interface, self.name) = (interface, name) }
 }
 
-/// A connection to a D-Bus message bus, by sd-bus: one call at a time, each with an end.
+/// A connection to a D-Bus message bus, by sd-bus. Calls are synchronous, one at a time, each with a timeout.
 @safe package final class BusConnection {
     let bus: OpaquePointer
     private let patience: Duration
 
     /// - Parameters:
-    ///   - address: as D-Bus writes it, such as `unix:path=/run/user/1000/bus`; nil: that of the session, from
+    ///   - address: a D-Bus address, such as `unix:path=/run/user/1000/bus`; `nil` for the session bus, from
     ///     `$DBUS_SESSION_BUS_ADDRESS` or `$XDG_RUNTIME_DIR`.
-    ///   - patience: how long a call waits for its answer.
+    ///   - patience: the timeout of a call.
     /// - Throws: `.noLibrary`, `.unreachable`.
     package init(_ address: String?, patience: Duration) throws(BusError) {
         guard cbus_load() >= 0 else { throw .noLibrary }
         var bus: OpaquePointer?
-        // Without an error there is a connection.
+        // Without an error the pointer is not null.
         let result =
             if let address { unsafe address.withCString { unsafe cbus_open($0, &bus) } } else {
                 unsafe cbus_open(nil, &bus)
@@ -40,12 +40,12 @@ package struct BusMember: Hashable, Sendable {
 
     deinit { unsafe cbus_close(bus) }
 
-    /// A call that nobody has sent yet.
+    /// Makes a method call, to be sent later.
     package func newCall(
         _ method: BusMember, at path: String, of destination: String
     ) throws(BusError) -> BusMessage {
         var made: OpaquePointer?
-        // Every text ends with a zero byte and lives as long as the call.
+        // Each text ends with a zero byte and is valid for the duration of the call.
         let result = unsafe destination.withCString { destination in
             unsafe path.withCString { path in
                 unsafe method.interface.withCString { interface in
@@ -63,7 +63,7 @@ package struct BusMember: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - destination: a name on the bus.
-    ///   - isSecret: whether the call or the answer has a secret: libsystemd wipes them.
+    ///   - isSecret: whether the call or the answer contains a secret: libsystemd wipes both.
     ///   - write: appends the arguments.
     package func call(
         _ method: BusMember, at path: String, of destination: String, isSecret: Bool = false,
@@ -74,7 +74,7 @@ package struct BusMember: Hashable, Sendable {
         try write(call)
         var answer: OpaquePointer?
         var name = ""
-        // The name has room for any that D-Bus has.
+        // The buffer has room for any D-Bus name.
         let called = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CBUS_NAME_LENGTH)) {
             unsafe $0.initialize(repeating: 0)
             let called = unsafe cbus_call(bus, call.message, patience.microseconds, &answer, $0.baseAddress)
@@ -87,18 +87,18 @@ package struct BusMember: Hashable, Sendable {
         return message
     }
 
-    /// Asks the bus for signals, which ``signal(until:_:)`` gives.
+    /// Subscribes to signals, which ``signal(until:_:)`` returns.
     ///
-    /// - Parameter rule: as D-Bus writes match rules.
+    /// - Parameter rule: a D-Bus match rule.
     package func match(_ rule: String) throws(BusError) {
         let result = unsafe rule.withCString { unsafe cbus_match(bus, $0) }
         guard result >= 0 else { throw BusError(result) }
     }
 
-    /// The first signal that `isWanted`; those before it are dropped. Another process can send what nobody asked for,
-    /// so the caller compares the sender too.
+    /// Returns the first signal that `isWanted` accepts, and drops earlier ones. Another process can send signals
+    /// unasked, so the caller must compare the sender too.
     ///
-    /// - Returns: nil when none came in time.
+    /// - Returns: `nil` on timeout.
     package func signal(
         until deadline: ContinuousClock.Instant, _ isWanted: (BusMessage) throws(BusError) -> Bool
     ) throws(BusError) -> BusMessage? {
@@ -130,7 +130,7 @@ package struct BusMember: Hashable, Sendable {
 }
 
 extension Duration {
-    /// One or more, up to some decades.
+    /// The duration in microseconds: at least one, up to some decades.
     fileprivate var microseconds: UInt64 {
         let (seconds, attoseconds) = components
         return UInt64(max(0, min(seconds, 1 << 30))) * 1_000_000 + UInt64(max(0, attoseconds / 1_000_000_000_000)) + 1

@@ -2,29 +2,29 @@
 internal import Glibc
 package import VaultCrypto
 
-/// Why a call on a bus has no answer.
+/// The reason why a call on a bus failed.
 package enum BusError: Error, Equatable {
-    /// libsystemd is not there, or too old.
+    /// libsystemd is missing or too old.
     case noLibrary
-    /// There is no bus at the address, or it does not let this process in.
+    /// There is no bus at the address, or it denies this process access.
     case unreachable
-    /// The connection ended.
+    /// The connection has ended.
     case lost
-    /// Nothing came in time.
+    /// No answer before the timeout.
     case timedOut
     /// The answer is an error.
     ///
-    /// - Parameter name: of the error, in the sender's words: to compare, not to show.
+    /// - Parameter name: the error's name, chosen by the sender: to be compared, not displayed.
     case refused(name: String)
-    /// A message is not made as it has to be.
+    /// A message has an unexpected structure.
     case malformed
     case cryptography(CryptoError)
 }
 
 extension BusError {
     /// - Parameters:
-    ///   - result: -errno, as sd-bus returns it.
-    ///   - name: of an answer that is an error; empty when there was none.
+    ///   - result: -errno, as returned by sd-bus.
+    ///   - name: the name of the error answer; empty if there was none.
     init(_ result: CInt, name: String = "") {
         switch -result {
         case ETIMEDOUT: self = .timedOut

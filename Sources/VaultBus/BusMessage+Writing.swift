@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CBus
 
-/// A value as properties have them.
+/// A value of a property, as a variant.
 package enum BusValue: Equatable, Sendable {
     case text(String)
     case flag(Bool)
@@ -30,7 +30,7 @@ extension BusMessage {
     package func append(path: String) throws(BusError) { try append("o", path) }
 
     private func append(_ type: Unicode.Scalar, _ text: String) throws(BusError) {
-        // The text ends with a zero byte and is copied.
+        // The text ends with a zero byte, and is copied.
         try check(unsafe text.withCString { unsafe cbus_append(message, CChar(ascii: type), $0) })
     }
 
@@ -57,13 +57,13 @@ extension BusMessage {
         try check(unsafe bytes.withUnsafeBytes { unsafe cbus_append_bytes(message, $0.baseAddress, $0.count) })
     }
 
-    /// Appends an array of bytes, which ``fillRooms(_:)`` puts in.
+    /// Reserves an array of bytes, to be filled in by ``fillRooms(_:)``.
     package func append(room count: Int) throws(BusError) { try check(unsafe cbus_append_room(message, count)) }
 
-    /// Puts secrets into the rooms of an answer that is written: libsystemd does not wipe where a message was before it
-    /// grew. Nothing can be appended after it.
+    /// Fills secrets into the reserved arrays of a written answer: libsystemd does not wipe the old buffer of a message
+    /// that grew. Nothing can be appended afterwards.
     ///
-    /// - Parameter body: reads the answer from its beginning, and calls ``fill(_:)`` where there is room.
+    /// - Parameter body: reads the answer from its beginning, and calls ``fill(_:)`` at each reserved array.
     package func fillRooms(_ body: () throws(BusError) -> Void) throws(BusError) {
         try check(unsafe cbus_fill_rooms(message))
         try body()
@@ -74,7 +74,7 @@ extension BusMessage {
         try check(unsafe bytes.withUnsafeBytes { unsafe cbus_fill(message, $0.baseAddress, $0.count) })
     }
 
-    /// An array has at most 64 MiB, and the bus cuts off who sends a larger one.
+    /// The maximum size of an array, in bytes: D-Bus allows 64 MiB, and the bus disconnects the sender of a larger one.
     private static let longestArray = 60 << 20
 
     package func append(paths: some Sequence<String>) throws(BusError) {
@@ -118,7 +118,7 @@ extension BusMessage {
         try inside("v", "ay") { () throws(BusError) in try append(bytes: bytes) }
     }
 
-    /// A dictionary of names and variants.
+    /// Appends a dictionary of names and variants.
     package func append(_ properties: [(name: String, value: BusValue)]) throws(BusError) {
         try inside("a", "{sv}") { () throws(BusError) in
             for (name, value) in properties {
@@ -130,7 +130,7 @@ extension BusMessage {
         }
     }
 
-    /// Writes an array, which the body fills.
+    /// Appends an array, whose elements the body appends.
     package func appendArray(of contents: String, _ body: () throws(BusError) -> Void) throws(BusError) {
         try inside("a", contents, body)
     }

@@ -3,17 +3,17 @@ internal import CBus
 package import VaultCrypto
 internal import VaultFormat
 
-/// A message of D-Bus, written or read from its beginning to its end. What is read is as its sender made it: sd-bus has
-/// compared the types, and that texts are UTF-8 and paths are paths.
+/// A D-Bus message, written or read front to back. A received message is untrusted, but sd-bus has checked its types,
+/// that texts are UTF-8, and that paths are valid.
 @safe package final class BusMessage {
     let message: OpaquePointer
 
-    /// - Parameter message: goes with the value.
+    /// - Parameter message: released with the value.
     init(_ message: OpaquePointer) { unsafe self.message = unsafe message }
 
     deinit { unsafe cbus_release(message) }
 
-    /// libsystemd wipes the message before it gives its memory back.
+    /// Makes libsystemd wipe the message before it frees the memory.
     package func markSecret() throws(BusError) { try check(unsafe cbus_mark_sensitive(message)) }
 
     func check(_ result: CInt) throws(BusError) {
@@ -22,11 +22,11 @@ internal import VaultFormat
 
     // MARK: Header
 
-    /// Whether it is a signal of this name, from one sender and object.
+    /// Returns whether the message is a given signal, from a sender and object.
     ///
-    /// - Parameter sender: a unique name: the bus vouches for it.
+    /// - Parameter sender: a unique name, for which the bus vouches.
     package func isSignal(_ signal: BusMember, from sender: String, at path: String) -> Bool {
-        // The names live as long as the calls, and the message's as long as the message.
+        // The names are valid for the duration of the calls, those of the message for its lifetime.
         let isSignal = unsafe signal.interface.withCString { interface in
             unsafe signal.name.withCString { unsafe cbus_is_signal(message, interface, $0) }
         }
@@ -45,7 +45,7 @@ internal import VaultFormat
     private func text(_ type: Unicode.Scalar) throws(BusError) -> String {
         var text: UnsafePointer<CChar>?
         let result = unsafe cbus_read(message, CChar(ascii: type), &text)
-        // The text lives as long as the message.
+        // The text is valid for the lifetime of the message.
         guard result > 0, let text = unsafe text else { throw .malformed }
         return unsafe String(cString: text)
     }
@@ -56,33 +56,33 @@ internal import VaultFormat
         return flag != 0
     }
 
-    /// A number of type `u`.
+    /// Reads a number of type `u`.
     package func number() throws(BusError) -> UInt32 {
         var number: UInt32 = 0
         guard unsafe cbus_read(message, CChar(ascii: "u"), &number) > 0 else { throw .malformed }
         return number
     }
 
-    /// A number of type `t`.
+    /// Reads a number of type `t`.
     package func longNumber() throws(BusError) -> UInt64 {
         var number: UInt64 = 0
         guard unsafe cbus_read(message, CChar(ascii: "t"), &number) > 0 else { throw .malformed }
         return number
     }
 
-    /// A descriptor, which is the message's and goes with it.
+    /// Reads a descriptor, which belongs to the message and is closed with it.
     package func descriptor() throws(BusError) -> Int32 {
         var descriptor: CInt = -1
         guard unsafe cbus_read(message, CChar(ascii: "h"), &descriptor) > 0 else { throw .malformed }
         return descriptor
     }
 
-    /// An array of bytes, as long as the body runs.
+    /// Lends an array of bytes to the body.
     package func withBytes<R>(_ body: (Span<UInt8>) throws(BusError) -> R) throws(BusError) -> R {
         var start: UnsafeRawPointer?
         var count = 0
         guard unsafe cbus_read_bytes(message, &start, &count) > 0 else { throw .malformed }
-        // The bytes live as long as the message; none have no address.
+        // The bytes are valid for the lifetime of the message; an empty array has no address.
         return try body(unsafe Span(_unsafeBytes: UnsafeRawBufferPointer(start: start, count: count)))
     }
 
@@ -133,7 +133,7 @@ extension CChar {
 }
 
 extension BusMessage {
-    /// The paths of an array, if they are not more than the limit.
+    /// Reads an array of paths; `nil` if there are more than the limit.
     package func paths(limit: Int) throws(BusError) -> [String]? {
         var paths: [String]? = []
         try array(of: "o") { () throws(BusError) in
@@ -144,12 +144,12 @@ extension BusMessage {
         return paths
     }
 
-    /// The bytes of an array of bytes that is no secret, if they are not more than the limit.
+    /// Reads a non-secret array of bytes; `nil` if it is longer than the limit.
     package func bytes(limit: Int) throws(BusError) -> [UInt8]? {
         try withBytes { bytes throws(BusError) in bytes.count <= limit ? bytes.array(0..<bytes.count) : nil }
     }
 
-    /// A copy of an array of bytes in locked memory, if they are not more than the limit.
+    /// Copies an array of bytes into locked memory; `nil` if it is longer than the limit.
     package func secret(limit: Int) throws(BusError) -> Secret? {
         try withBytes { bytes throws(BusError) in
             guard bytes.count <= limit else { return nil }

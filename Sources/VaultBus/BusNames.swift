@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who has which name on a bus. Nothing is started for it: a name without an owner has none.
+/// Looks up the owners of names on a bus, without activating a service.
 package struct BusNames {
     /// A connection that has a name.
     package struct Owner: Equatable, Sendable {
-        /// Such as `:1.7`.
+        /// The unique name, such as `:1.7`.
         package let connection: String
-        /// 0: the bus does not say.
+        /// The process; 0 if the bus does not report it.
         package let process: Int32
     }
 
-    /// Why there is no answer.
+    /// The reason why a look-up failed.
     package enum Failure: Error, Equatable, Sendable {
-        /// libsystemd is not there.
+        /// libsystemd is missing.
         case noLibrary
-        /// There is no bus, or it does not let this process in.
+        /// There is no bus, or it denies this process access.
         case unreachable
-        /// It does not answer in time, or not as a bus does.
+        /// The bus does not answer in time, or not as a bus does.
         case silent
     }
 
@@ -25,18 +25,18 @@ package struct BusNames {
     private let connection: BusConnection
 
     /// - Parameters:
-    ///   - address: of the bus; nil: the session's.
-    ///   - patience: how long each answer may take.
+    ///   - address: the address of the bus; `nil` for the session bus.
+    ///   - patience: the timeout of each call.
     package init(address: String? = nil, patience: Duration = .seconds(2)) throws(Failure) {
         do throws(BusError) { connection = try BusConnection(address, patience: patience) } catch {
             throw error == .noLibrary ? .noLibrary : .unreachable
         }
     }
 
-    /// On a connection that is there already.
+    /// Uses an existing connection.
     package init(on connection: BusConnection) { self.connection = connection }
 
-    /// Nil: the name has no owner.
+    /// Returns the owner of a name; `nil` if there is none.
     package func owner(of name: String) throws(Failure) -> Owner? {
         do throws(BusError) {
             let owner = try ask("GetNameOwner", name).text()
@@ -47,7 +47,7 @@ package struct BusNames {
         }
     }
 
-    /// The process of a connection; 0: it has gone meanwhile, or is out of the bus' sight.
+    /// Returns the process of a connection; 0 if it has disconnected, or the bus cannot see it.
     package func process(of connection: String) throws(BusError) -> Int32 {
         do throws(BusError) {
             return Int32(clamping: try ask("GetConnectionUnixProcessID", connection).number())
@@ -57,7 +57,7 @@ package struct BusNames {
         }
     }
 
-    /// Makes the bus look for the programs that it can start: it does not notice a directory that is new.
+    /// Makes the bus search for services that it can start: it does not notice a new directory.
     package func reloadConfiguration() throws(Failure) {
         do throws(BusError) { _ = try ask("ReloadConfig") } catch {
             guard case .refused = error else { throw .silent }
