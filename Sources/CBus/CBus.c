@@ -71,7 +71,7 @@ int cbus_new_signal(sd_bus *bus, sd_bus_message **signal, const char *destinatio
 }
 
 int cbus_send(sd_bus *bus, sd_bus_message *message) {
-    // To a call that nobody asks the number of, libsystemd wants no answer.
+    // Without a pointer for the serial number, libsystemd marks the call as expecting no answer.
     uint64_t number = 0;
     return lib.send(bus, message, &number);
 }
@@ -93,7 +93,7 @@ int cbus_append_room(sd_bus_message *message, size_t count) {
 }
 
 int cbus_fill_rooms(sd_bus_message *message) {
-    // The number of an answer, which may not be 0, is nobody's to refer to.
+    // The serial number must not be 0; no message refers to that of an answer.
     int flaw = lib.seal(message, 1, 0);
     return flaw < 0 ? flaw : lib.rewind(message, 1);
 }
@@ -104,7 +104,7 @@ int cbus_fill(sd_bus_message *message, const void *bytes, size_t count) {
     int flaw = lib.read_array(message, 'y', &room, &size);
     if (flaw < 0) return flaw;
     if (size != count) return -EINVAL;
-    // The memory is the message's own, which is not read-only: libsystemd gives it for reading alone.
+    // libsystemd returns a const pointer, but the memory belongs to the message and is writable.
     if (count > 0) memcpy((void *)room, bytes, count);
     return 0;
 }

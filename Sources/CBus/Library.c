@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libsystemd is loaded by name when it is first used: few commands need it, its loading would cost every one of them
-// more than a millisecond, and there are systems without it.
+// Loads libsystemd with dlopen(3) on first use: few commands need it, linking it would cost each command more than a
+// millisecond, and some systems lack it.
 #define _GNU_SOURCE
 #include "Library.h"
 #include <dlfcn.h>

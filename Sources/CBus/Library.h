@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libsystemd that are used, and what their declarations need.
+// The functions of libsystemd in use, and the types in their declarations.
 #ifndef CBUS_LIBRARY_H
 #define CBUS_LIBRARY_H
 #include "CBus.h"

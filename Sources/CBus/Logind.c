@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of sd-bus are variadic.
+// In C, since these calls of sd-bus are variadic.
 #define _GNU_SOURCE
 #include "Library.h"
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 static sd_bus *bus;
 static int delay = -1;
-// What came last: 1 the session was locked, 2 the machine is about to sleep, 3 it is awake again.
+// The last event: 1 the session was locked, 2 the machine is about to sleep, 3 the machine has woken up.
 static int event;
 
 static int sleeping(sd_bus_message *message, void *unused, sd_bus_error *error) {
@@ -28,7 +28,7 @@ static int locked(sd_bus_message *message, void *unused, sd_bus_error *unused_er
     sd_bus_error error = {0};
     sd_bus_message *answer = NULL;
     uint32_t user = 0;
-    // Another user's session is none of ours; one of which that cannot be said may be.
+    // Ignores another user's session; a session whose user is unknown may be ours.
     const char *path = lib.path(message);
     int known = lib.get_property(bus, LOGIND, path, LOGIND ".Session", "User", &error, &answer, "(uo)") >= 0 &&
                 lib.read(answer, "(uo)", &user, NULL) >= 0;
@@ -46,8 +46,8 @@ long cbus_logind_open(void) {
         bus = NULL;
         return -ECONNREFUSED;
     }
-    // Signals of the process that has logind's name, and of no other: any process on the bus can send what looks like
-    // them.
+    // Accepts signals only from the owner of logind's name: any process on the bus can send signals that look like
+    // logind's.
     if (lib.match(bus, NULL, SIGNAL(".Manager", "PrepareForSleep"), sleeping, NULL) < 0 ||
         lib.match(bus, NULL, SIGNAL(".Session", "Lock"), locked, NULL) < 0) {
         bus = lib.close_unref(bus);
@@ -67,7 +67,7 @@ long cbus_logind_next(void) {
     }
 }
 
-// The delay ends when the descriptor that logind gives is closed.
+// The delay ends when the descriptor returned by logind is closed.
 void cbus_logind_delay_sleep(void) {
     if (delay >= 0) return;
     sd_bus_error error = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// D-Bus by sd-bus of libsystemd, which is loaded by name. Types are the characters of D-Bus' signatures. Every `int`
-// and `long` is 0 or more, or -errno. A connection belongs to one thread at a time.
+// D-Bus through sd-bus of libsystemd, loaded at run time. Types are the characters of D-Bus signatures. Every returned
+// `int` and `long` is 0 or more, or -errno. A connection must be used by one thread at a time.
 #ifndef CBUS_H
 #define CBUS_H
 #include <stddef.h>
@@ -9,91 +9,91 @@
 typedef struct sd_bus sd_bus;
 typedef struct sd_bus_message sd_bus_message;
 
-// A name of D-Bus', with the zero byte at its end.
+// The size of a buffer for a D-Bus name, including the terminating zero byte.
 #define CBUS_NAME_LENGTH 256
 
-// 0, -ENOENT without the library, or -ENOSYS without one of its functions. What connects calls it.
+// Returns 0, -ENOENT without the library, or -ENOSYS if it lacks a function. The functions that connect call this.
 int cbus_load(void);
 
-// Connects to an address, or (null) to the bus of the session; `cbus_process` does the rest until it is ready.
+// Connects to an address, or (null) to the session bus; `cbus_process` completes the connection.
 int cbus_open(const char *address, sd_bus **);
 void cbus_close(sd_bus *);
-// More than 0: calls can be made.
+// Positive if calls can be made.
 int cbus_is_ready(sd_bus *);
-// Asks for the signals that a rule describes; `cbus_process` gives them.
+// Subscribes to the signals that match a rule; `cbus_process` returns them.
 int cbus_match(sd_bus *, const char *rule);
-// One step. More than 0: there may be more to do; the message is null unless it is one that the caller asked for.
+// Processes one step. Positive if there may be more to do; the message is null unless it is for the caller.
 int cbus_process(sd_bus *, sd_bus_message **);
-// Waits until there is something to process.
+// Waits until a step can be processed, or the timeout passes.
 int cbus_wait(sd_bus *, uint64_t microseconds);
 
-// For a process that serves: its descriptor, for which events of poll(2) it waits, and after how many microseconds
-// there is something to do in any case.
+// For a process that serves: the descriptor, the events of poll(2) to wait for, and the microseconds until the next
+// call of `cbus_process` is due without any event.
 int cbus_descriptor(sd_bus *);
 int cbus_events(sd_bus *);
 int64_t cbus_patience(sd_bus *);
 int cbus_unique_name(sd_bus *, const char **name);
-// -EEXIST: another process has the name, which neither gives it up nor is waited for.
+// -EEXIST if another process owns the name; neither replaces the owner nor queues for the name.
 int cbus_request_name(sd_bus *, const char *name);
 int cbus_new_answer(sd_bus_message *call, sd_bus_message **);
 int cbus_new_error(sd_bus_message *call, sd_bus_message **, const char *name, const char *text);
-// For one connection, or (null) for all that listen.
+// Makes a signal to one connection, or (null) a broadcast.
 int cbus_new_signal(sd_bus *, sd_bus_message **, const char *destination, const char *path, const char *interface,
                     const char *member);
 int cbus_send(sd_bus *, sd_bus_message *);
 
 int cbus_new_call(sd_bus *, sd_bus_message **, const char *destination, const char *path, const char *interface,
                   const char *member);
-// Sends a call and waits for the answer. An answer that is an error is one here, and the name has its name, which is
+// Sends a call and waits for the answer. Fails if the answer is an error, whose name is then in `error_name`, which is
 // empty otherwise.
 int cbus_call(sd_bus *, sd_bus_message *, uint64_t microseconds, sd_bus_message **answer,
               char error_name[CBUS_NAME_LENGTH]);
 void cbus_release(sd_bus_message *);
-// The message has a secret: libsystemd wipes its memory before it gives it back.
+// Marks a message that contains a secret: libsystemd wipes its memory before freeing it.
 int cbus_mark_sensitive(sd_bus_message *);
 
 // `value` is the text, or the address of the number.
 int cbus_append(sd_bus_message *, char type, const void *value);
 int cbus_append_bytes(sd_bus_message *, const void *bytes, size_t count);
-// A message that grows is moved, and libsystemd does not wipe where it was, whether it has a secret or not. So a secret
-// is put in when nothing is moved any more: first room is appended for its bytes. When all is written,
-// `cbus_fill_rooms` ends the writing of an answer and goes back to its beginning; it is read then as any message, with
-// `cbus_fill` in the place of `cbus_read_bytes` where there is room.
+// libsystemd reallocates a message that grows, and never wipes the old memory, even of a sensitive message. So a secret
+// is filled in last: first `cbus_append_room` reserves its bytes. When the answer is written, `cbus_fill_rooms` seals
+// it and rewinds it; it is then read like any message, with `cbus_fill` in place of `cbus_read_bytes` at each
+// reserved array.
 int cbus_append_room(sd_bus_message *, size_t count);
 int cbus_fill_rooms(sd_bus_message *answer);
-// -EINVAL: the room is for another number of bytes.
+// -EINVAL if the reserved size differs.
 int cbus_fill(sd_bus_message *, const void *bytes, size_t count);
 int cbus_open_container(sd_bus_message *, char type, const char *contents);
 int cbus_close_container(sd_bus_message *);
 
-// -ENXIO for what is of another type; 0 at the end of an array. Texts and bytes live as long as the message.
+// -ENXIO for a value of another type; 0 at the end of an array. Texts and bytes are valid as long as the message.
 int cbus_read(sd_bus_message *, char type, void *value);
 int cbus_read_bytes(sd_bus_message *, const void **bytes, size_t *count);
 int cbus_enter(sd_bus_message *, char type, const char *contents);
 int cbus_exit(sd_bus_message *);
-// More than 0: the container that was entered has no more.
+// Positive at the end of the entered container.
 int cbus_is_at_end(sd_bus_message *);
 int cbus_skip(sd_bus_message *, const char *types);
 
-// Null: it has none.
+// Null if the message has none.
 const char *cbus_path(sd_bus_message *);
-// The unique name of who sent it, as the bus says.
+// The unique name of the sender, as vouched for by the bus.
 const char *cbus_sender(sd_bus_message *);
 const char *cbus_interface(sd_bus_message *);
 const char *cbus_member(sd_bus_message *);
-// Of the whole body.
+// The signature of the whole body.
 const char *cbus_signature(sd_bus_message *);
 int cbus_is_call(sd_bus_message *);
 int cbus_expects_answer(sd_bus_message *);
 int cbus_is_signal(sd_bus_message *, const char *interface, const char *member);
 
-// logind, on the system's bus, for one caller in the process.
+// logind, on the system bus, for a single caller in the process.
 
-// A descriptor that is readable when there is something to take up.
+// Returns a descriptor that becomes readable when there are events.
 long cbus_logind_open(void);
-// What came: 1 the session was locked, 2 the machine is about to sleep, 3 it is awake again; 0: no more.
+// The next event: 1 the session was locked, 2 the machine is about to sleep, 3 it has woken up; 0 if there is none.
 long cbus_logind_next(void);
-// Asks logind to wait before a sleep until it is let.
+// Makes logind delay a sleep until `cbus_logind_let_sleep` is called.
 void cbus_logind_delay_sleep(void);
 void cbus_logind_let_sleep(void);
 #endif
