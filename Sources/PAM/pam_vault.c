@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the vault of a user who logs in, and lets its passphrase follow a change of the login's, where the two are the
-// same. It stores no passphrase, its result is always PAM_IGNORE, and a login never waits for it.
+// Opens the vault of a user who logs in, and changes the vault's passphrase along with the login password, if the two
+// are the same. Stores no passphrase, always returns PAM_IGNORE, and never delays a login.
 //
-//   auth      optional  pam_vault.so    keeps what was typed until the session is open
+//   auth      optional  pam_vault.so    keeps the typed password until the session is open
 //   session   optional  pam_vault.so    after pam_systemd, which makes the directory of the agent's socket
 //   password  optional  pam_vault.so    after the module that changes the login's password
 #define _GNU_SOURCE
@@ -44,10 +44,10 @@ static void forget(pam_handle_t *pam, void *token, int status) {
 }
 
 static void keep(pam_handle_t *pam, const struct passwd *user, const char *typed) {
-    // A page of its own: locking and unlocking it touches no memory of the program's.
+    // A separate mapping: mlock and munmap affect no other memory of the program.
     struct token *token = mmap(NULL, sizeof *token, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (token == MAP_FAILED) return;
-    // A kernel or a limit may refuse each of these. A child that the program forks has zeros there.
+    // A kernel or a limit may refuse each of these. Children forked by the program find zeros here.
     mlock(token, sizeof *token);
     madvise(token, sizeof *token, MADV_DONTDUMP);
     madvise(token, sizeof *token, MADV_WIPEONFORK);
@@ -57,7 +57,7 @@ static void keep(pam_handle_t *pam, const struct passwd *user, const char *typed
     if (pam_set_data(pam, data_name, token, forget) != PAM_SUCCESS) forget(pam, token, 0);
 }
 
-// What was typed, if a vault could have it as its passphrase.
+// Returns the typed password, if it is possible as a vault's passphrase.
 static const char *typed(const pam_handle_t *pam, int item) {
     const void *text = NULL;
     if (pam_get_item(pam, item, &text) != PAM_SUCCESS || !text) return NULL;
@@ -65,18 +65,18 @@ static const char *typed(const pam_handle_t *pam, int item) {
     return length > 0 && length <= longest ? text : NULL;
 }
 
-// The account that this process may run a program for. It asks for no name: that is for the other modules to do.
+// Returns the account for which this process may run a program. Never prompts for a name: other modules do that.
 static const struct passwd *account(pam_handle_t *pam) {
     const void *name = NULL;
     if (pam_get_item(pam, PAM_USER, &name) != PAM_SUCCESS || !name) return NULL;
     const struct passwd *user = pam_modutil_getpwnam(pam, name);
     if (!user || !user->pw_dir || user->pw_dir[0] != '/') return NULL;
-    // A screen locker runs as the user. A server with an account of its own would run the command as itself.
+    // A screen locker runs as the user. A server with an account of its own would run the command as that account.
     return geteuid() == 0 || (geteuid() == user->pw_uid && getuid() == user->pw_uid) ? user : NULL;
 }
 
-// The read end of a pipe that holds the text. A pipe has room for a page, so that this waits for no reader, and its
-// reader is this process, so that there is no SIGPIPE.
+// Returns the read end of a pipe that holds the text. A pipe has room for a page, so that the write does not block, and
+// this process holds the read end, so that there is no SIGPIPE.
 static int piped(const char *text, size_t length) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -86,18 +86,18 @@ static int piped(const char *text, size_t length) {
     return is_whole ? ends[0] : -1;
 }
 
-// A child that is none of the program's business: its end sends no SIGCHLD, and only a wait with __WCLONE finds it, so
-// that no handler takes it away or counts it. No handler of pthread_atfork runs, which could wait for a thread.
+// Makes a child hidden from the program: its exit sends no SIGCHLD, and only a wait with __WCLONE finds it, so that no
+// handler of the program reaps or counts it. No handler of pthread_atfork runs, which could wait for a thread.
 static pid_t split(void) { return (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0); }
 
-// In the child, which has one thread and the locks of all others: it makes system calls and nothing else. libc's own
+// Runs in the child, which has one thread and inherits locks held by all others: makes system calls only. libc's own
 // setuid would wait for the other threads to follow.
 __attribute__((noreturn)) static void become(const struct job *job) {
     uid_t uid = job->user->pw_uid, gid = job->as_root ? job->user->pw_gid : getgid();
     if (setsid() < 0 || chdir("/") != 0) _exit(1);
     if (job->as_root && syscall(SYS_setgroups, (size_t)job->group_count, job->groups) != 0) _exit(1);
     if (syscall(SYS_setresgid, gid, gid, gid) != 0 || syscall(SYS_setresuid, uid, uid, uid) != 0) _exit(1);
-    // Above the numbers that are wanted, where the pipes of a program without standard descriptors may be.
+    // Copies above the target numbers, which the pipes may occupy if the program has no standard descriptors.
     int copies[2], null = fcntl(open("/dev/null", O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 8);
     for (int index = 0; index < job->count; index++)
         if ((copies[index] = fcntl(job->inputs[index], F_DUPFD_CLOEXEC, 8)) < 0) _exit(1);
@@ -113,13 +113,13 @@ __attribute__((noreturn)) static void become(const struct job *job) {
     _exit(1);
 }
 
-// In the first child, whose end the program waits for. The second one is init's then.
+// Runs in the first child, which the program reaps; init adopts the second one.
 __attribute__((noreturn)) static void supervise(const struct job *job, int waits) {
     for (int number = 1; number <= SIGRTMAX; number++) signal(number, SIG_DFL);
     pid_t child = split();
     if (child == 0) become(job);
     if (child < 0 || !waits) _exit(child < 0);
-    // Signals are blocked, so that nothing cuts this short. It waits to the end where there are no such descriptors.
+    // Signals are blocked, so that poll is not interrupted. If `pidfd_open` fails, poll waits for the whole timeout.
     int status = 0;
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
     poll(&end, 1, patience_milliseconds);
@@ -128,11 +128,11 @@ __attribute__((noreturn)) static void supervise(const struct job *job, int waits
     _exit(1);
 }
 
-// Runs the command as the user. Returns 1 if it succeeded or, when nothing waits for it, if it was started.
+// Runs the command as the user. Returns 1 if the command succeeded or, without `waits`, if it was started.
 static int run(pam_handle_t *pam, struct job *job, int waits) {
     char home[PATH_MAX], runtime[PATH_MAX], path[] = "PATH=/usr/bin:/bin";
     const struct passwd *user = job->user;
-    // What a user may have put into PAM's variables is for a command of that user's; root's gets what root has.
+    // PAM's variables may be set by the user, so only the user's own command gets them, never root's.
     const char *directory = user->pw_uid != 0 ? pam_getenv(pam, "XDG_RUNTIME_DIR") : NULL;
     int length = directory ? snprintf(runtime, sizeof runtime, "XDG_RUNTIME_DIR=%s", directory)
                            : snprintf(runtime, sizeof runtime, "XDG_RUNTIME_DIR=/run/user/%u", (unsigned)user->pw_uid);
@@ -140,12 +140,12 @@ static int run(pam_handle_t *pam, struct job *job, int waits) {
     for (int index = 0; index < job->count; index++) fits &= job->inputs[index] >= 0;
     memcpy(job->environment, (char *[]){home, runtime, path, NULL}, sizeof job->environment);
     job->as_root = geteuid() == 0, job->group_count = most_groups;
-    // Of more groups the first ones: a vault is its user's alone.
+    // Excess groups are dropped: a vault belongs to its user alone.
     if (job->as_root) getgrouplist(user->pw_name, user->pw_gid, job->groups, &job->group_count);
     if (job->group_count > most_groups) job->group_count = most_groups;
     sigset_t all, before;
     sigfillset(&all);
-    // Until the child has reset its handlers: those of the program are not for it to run.
+    // Blocked until the child has reset the handlers: it must not run those of the program.
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t child = fits ? split() : -1;
     if (child == 0) supervise(job, waits);
@@ -159,7 +159,7 @@ static int run(pam_handle_t *pam, struct job *job, int waits) {
 }
 
 int pam_sm_authenticate(pam_handle_t *pam, int flags, int argc, const char **argv) {
-    // An attempt before this one, perhaps as another user, has left nothing.
+    // Discards the data of an earlier attempt, perhaps as another user.
     pam_set_data(pam, data_name, NULL, NULL);
     const struct passwd *user = account(pam);
     const char *token = typed(pam, PAM_AUTHTOK);
@@ -173,7 +173,7 @@ int pam_sm_open_session(pam_handle_t *pam, int flags, int argc, const char **arg
     const struct token *token = data;
     char *const arguments[] = {"vault", "unlock", "--from-login", "--passphrase-fd", "0", NULL};
     struct job job = {.user = account(pam), .arguments = arguments, .count = 1, .first = 0};
-    // A module may have put another user in the place of the one who typed it.
+    // A module may have replaced the user who typed the password by another one.
     if (job.user && job.user->pw_uid == token->user && token->length > 0) {
         job.inputs[0] = piped(token->bytes, token->length);
         run(pam, &job, 0);
@@ -189,12 +189,12 @@ int pam_sm_chauthtok(pam_handle_t *pam, int flags, int argc, const char **argv) 
     const char *old = typed(pam, PAM_OLDAUTHTOK), *new = typed(pam, PAM_AUTHTOK);
     char *const arguments[] = {"vault", "passwd", "--passphrase-fd", "3", "--new-passphrase-fd", "4", NULL};
     struct job job = {.user = account(pam), .arguments = arguments, .count = 2, .first = 3};
-    // Root, who resets a password, has no old one.
+    // Root resets a password without the old one.
     if (!(flags & PAM_UPDATE_AUTHTOK) || !old || !new || !job.user) return PAM_IGNORE;
     job.inputs[0] = piped(old, strlen(old));
     job.inputs[1] = piped(new, strlen(new));
     const void *data = NULL;
-    // A login with a password that had expired: the session opens the vault with the new one.
+    // At a login with an expired password, the session opens the vault with the new password.
     if (run(pam, &job, 1) && pam_get_data(pam, data_name, &data) == PAM_SUCCESS && data) keep(pam, job.user, new);
     return PAM_IGNORE;
 }
