@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// C that says nothing of null is imported with `!`, and sources are written for that.
+// Apple's headers without nullability annotations are imported with `!`, on which client sources rely.
 // swift-format-ignore-file: NeverUseImplicitlyUnwrappedOptionals
 public import Foundation
 
-/// Data of bytes that the caller holds, as clients make it of keys and give it away from where the bytes were lent.
+/// Makes data of bytes that the caller owns; clients use this for keys, and may keep the data beyond the bytes'
+/// lifetime.
 ///
 /// - Parameters:
 ///   - bytes: `length` bytes.
-///   - bytesDeallocator: ``kCFAllocatorNull``: the bytes stay the caller's, and are copied, for the data often lives
-///     longer than they do. Else they become the data's, which frees them as memory of `malloc`.
-/// - Returns: nil when the length is negative.
+///   - bytesDeallocator: with ``kCFAllocatorNull`` the bytes stay the caller's and are copied, since the data often
+///     outlives them. Otherwise the data takes ownership, and frees them as memory of `malloc`.
+/// - Returns: `nil` if the length is negative.
 public func CFDataCreateWithBytesNoCopy(
     _ allocator: CFAllocator!, _ bytes: UnsafePointer<UInt8>!, _ length: CFIndex, _ bytesDeallocator: CFAllocator!
 ) -> CFData! {
     guard length >= 0 else { return nil }
     guard let bytes = unsafe bytes else { return NSData() }
-    // The caller promises that the bytes are there.
+    // The caller guarantees that the bytes are valid.
     if bytesDeallocator === kCFAllocatorNull { return unsafe NSData(bytes: bytes, length: length) }
-    // And gives them away.
+    // The caller transfers ownership of the bytes.
     return unsafe NSData(bytesNoCopy: UnsafeMutablePointer(mutating: bytes), length: length, freeWhenDone: true)
 }

@@ -3,10 +3,10 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultFormat
 
-/// What Apple's match keys ask of a certificate, or of an identity's, beside its attributes.
+/// The conditions of Apple's match keys on a certificate, or on that of an identity, beyond its attributes.
 struct CertificateFilter {
     var policy: SecPolicy?
-    /// Normalized names, without their outer SEQUENCE.
+    /// The accepted issuers: normalized names, without their outer SEQUENCE.
     var issuers: [[UInt8]] = []
     var emailAddress: String?
     var isTrusted = false
@@ -14,7 +14,7 @@ struct CertificateFilter {
 
     var isEmpty: Bool { policy == nil && issuers.isEmpty && emailAddress == nil && !isTrusted && validOn == nil }
 
-    /// How many certificates lead from one to an issuer that is asked for.
+    /// The maximum number of certificates between one and an accepted issuer.
     private static let mostSteps = 8
 
     func passes(_ certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> Bool {
@@ -30,7 +30,7 @@ struct CertificateFilter {
             }
         }
         if let policy {
-            // Whether it fits the policy: who has signed it, and when, is asked by other keys.
+            // Checks the certificate alone against the policy: its signer and validity have match keys of their own.
             var question = TrustQuestion(judged: certificate, others: [], policies: [policy])
             (question.anchors, question.trustsSystem, question.date) = ([certificate], false, fields.notBefore)
             guard TrustVerdict(question).error == nil else { return false }
@@ -46,7 +46,7 @@ struct CertificateFilter {
         return chain.contains { link in link.fields.normalizedIssuer.map(issuers.contains) ?? false }
     }
 
-    /// The certificates of the vault that lead from this one upwards.
+    /// Returns the certificates of the vault that lead from this one upwards.
     private func issuers(of certificate: SecCertificate, in store: any ItemStore) throws(VaultError) -> [SecCertificate]
     {
         var (chain, last) = ([SecCertificate](), certificate)

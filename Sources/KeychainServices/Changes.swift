@@ -3,12 +3,12 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-/// The second dictionary of SecItemUpdate: attributes and data alone.
+/// The second dictionary of SecItemUpdate: only attributes and data.
 struct Changes {
     private var attributes: [Attribute: AttributeValue] = [:]
     private var data: NSData?
     private(set) var flaw: VaultError?
-    /// As ``Request/refusal``.
+    /// The early refusal, as in ``Request/refusal``.
     private(set) var refusal: VaultError?
     private var reference: ItemReference?
 
@@ -40,13 +40,13 @@ struct Changes {
         }
     }
 
-    /// The changes for the engine.
+    /// Returns the changes for the engine.
     ///
-    /// - Parameter itemClass: of what is changed.
+    /// - Parameter itemClass: the class of the items to be changed.
     func changes(of itemClass: ItemClass?) throws(VaultError) -> ItemChanges {
         let secret = try Secret.toStore(data, else: reference)
         var changes = ItemChanges(attributes: attributes, secret: secret)
-        // Its type is looked at; the date is the vault's.
+        // Only the type of a given date is checked; the vault sets the date itself.
         if case .date = attributes[.modificationDate] { changes.attributes[.modificationDate] = nil }
         if let secret, itemClass == .key {
             let key = SecKey.privateKey(secret, isRSA: true) ?? SecKey.privateKey(secret, isRSA: false)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// C that says nothing of null is imported with `!`, and sources are written for that.
+// Apple's headers without nullability annotations are imported with `!`, on which client sources rely.
 // swift-format-ignore-file: NeverUseImplicitlyUnwrappedOptionals
 public import Foundation
 
-// What Core Foundation's names stand for where there is no Core Foundation: Foundation's classes, so that `as` bridges
-// in both directions.
+// Core Foundation's names, as Foundation's classes where there is no Core Foundation, so that `as` bridges in both
+// directions.
 
 public typealias CFTypeRef = AnyObject
 public typealias CFString = NSString
@@ -30,14 +30,14 @@ public typealias CFHashCode = UInt
 public typealias CFAbsoluteTime = Double
 public typealias CFTimeInterval = Double
 
-// What kSecAttrCreator and kSecAttrType hold.
+// The type of kSecAttrCreator and kSecAttrType.
 public typealias FourCharCode = UInt32
 public typealias OSType = FourCharCode
 
-/// C's `bool`, which Foundation has under another name where there is no Darwin.
+/// C's `bool`, for which Foundation has another name without Darwin.
 public typealias DarwinBoolean = ObjCBool
 
-/// Nothing here is allocated by it: pass nil or ``kCFAllocatorDefault``.
+/// An allocator that allocates nothing: pass `nil` or ``kCFAllocatorDefault``.
 public final class CFAllocator: NSObject, @unchecked Sendable {
     fileprivate static let null = CFAllocator()
 
@@ -45,7 +45,7 @@ public final class CFAllocator: NSObject, @unchecked Sendable {
 }
 
 public var kCFAllocatorDefault: CFAllocator! { nil }
-/// Frees nothing: what it is given belongs to another.
+/// An allocator that frees nothing: the memory belongs to the caller.
 public var kCFAllocatorNull: CFAllocator! { CFAllocator.null }
 public var kCFBooleanTrue: CFBoolean! { NSNumber(value: true) }
 public var kCFBooleanFalse: CFBoolean! { NSNumber(value: false) }
@@ -77,7 +77,7 @@ public func CFGetTypeID(_ object: CFTypeRef!) -> CFTypeID {
     }
 }
 
-// The numbers are only compared with each other; 0 is no type.
+// The numbers are only compared with each other; 0 is not a type.
 
 public func CFStringGetTypeID() -> CFTypeID { 2 }
 public func CFDictionaryGetTypeID() -> CFTypeID { 3 }
@@ -119,11 +119,11 @@ public func CFStringGetLength(_ string: CFString!) -> CFIndex { string.length }
 public func CFArrayGetCount(_ array: CFArray!) -> CFIndex { array.count }
 public func CFDictionaryGetCount(_ dictionary: CFDictionary!) -> CFIndex { dictionary.count }
 
-/// Whether the number was made of a `Bool`: Core Foundation has two objects for those, and no number is one of them.
+/// Returns whether the number was made from a `Bool`: Core Foundation has two objects for those, unlike any number.
 func isBoolean(_ number: NSNumber) -> Bool { number === NSNumber(value: true) || number === NSNumber(value: false) }
 
 extension NSMutableDictionary {
-    /// As Objective-C's key-value coding does for dictionaries: nil removes the key.
+    /// Sets a value like Objective-C's key-value coding of dictionaries: `nil` removes the key.
     public func setValue(_ value: Any?, forKey key: String) {
         if let value { self[key as NSString] = value } else { removeObject(forKey: key as NSString) }
     }

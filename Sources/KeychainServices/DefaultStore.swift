@@ -5,16 +5,16 @@ internal import Logging
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
-/// The store that the calls use, and the status that they end with.
+/// The store that the calls use, and the status that they return.
 enum DefaultStore {
     private static let log = Logger(label: "KeychainServices")
 
-    /// Runs a call and turns what it throws into Apple's status.
+    /// Runs a call and converts its error into Apple's status.
     ///
     /// - Parameters:
-    ///   - hasFlaw: whether the request is one that no vault is asked.
-    ///   - people: whether a person has allowed the call already.
-    ///   - check: what is wrong with the request itself is a better answer than that there is no vault.
+    ///   - hasFlaw: whether the request is invalid, so that no vault is opened for it.
+    ///   - people: the user's consent, if given already.
+    ///   - check: reports a flaw of the request, which takes precedence over a missing vault.
     static func perform(
         adding: Bool = false, hasFlaw: Bool, for people: Request.People? = nil,
         check: (AccessGroups) throws(VaultError) -> Void,
@@ -32,13 +32,13 @@ enum DefaultStore {
         do throws(VaultError) {
             do throws(VaultError) { try call(vault) } catch {
                 switch error {
-                // It was changed while it was read.
+                // The item was changed while it was read.
                 case .itemChanged: try call(vault)
-                // What a person has allowed has ended with the agent's connection.
+                // The consent has ended with the agent's connection.
                 case .presenceRequired where people?.store != nil: try call(try get())
-                // The file was replaced, or this is a forked child: nothing was done, and a new handle may do it.
+                // The file was replaced, or this is a forked child: nothing was done, and a new handle may succeed.
                 case _ where error.asksForReopening && DefaultVault.forget(vault): try call(try get())
-                // The agent was locked since; perhaps this process can do without it.
+                // The agent was locked since; this process may be able to open the vault itself.
                 case .locked where DefaultVault.forget(vault): try call(try get())
                 default: throw error
                 }
@@ -51,20 +51,20 @@ enum DefaultStore {
         }
     }
 
-    /// Opens the secret of an item that was found, whether or not a person has to allow it.
+    /// Opens the secret of an item that was found, with the user's consent if it is required.
     ///
-    /// - Throws: `.presenceRequired` when nobody can be asked, or may be; `.cancelled`, `.agent(.unanswered)` and
-    ///   `.storage(.wrongPassphrase)` when they were; and as ``ItemRecord/secret(field:)``.
+    /// - Throws: `.presenceRequired` if no prompt is possible or permitted; `.cancelled`, `.agent(.unanswered)` and
+    ///   `.storage(.wrongPassphrase)` after a prompt; and the errors of ``ItemRecord/secret(field:)``.
     static func secret(of record: ItemRecord, for people: Request.People) throws(VaultError) -> Secret? {
         let store = try get(for: people)
         do throws(VaultError) { return try store.secret(of: record, field: nil, presence: people.presence) } catch {
-            // What a person has allowed has ended with the agent's connection: they are asked anew, or nobody is.
+            // The consent has ended with the agent's connection: ask again, if that is permitted.
             guard error == .presenceRequired, people.store != nil else { throw error }
             return try get().secret(of: record, field: nil, presence: people.presence)
         }
     }
 
-    /// The agent of the vault that the calls open. Nil: none runs, or the program has bound a vault of its own.
+    /// Returns the agent of the default vault; `nil` if none runs, or the program has bound a vault of its own.
     static func agent() throws(VaultError) -> AgentClient? {
         guard DefaultVault.bound == nil, let path = Vault.defaultPath else { return nil }
         let groups = DefaultVault.accessGroups
@@ -72,7 +72,7 @@ enum DefaultStore {
             of: LockedVault(at: path).path, groups == .ofProcess ? nil : groups, doWithout: { _ in })
     }
 
-    /// Whether the vault that the calls open has a slot for a passphrase.
+    /// Returns whether the default vault has a passphrase slot.
     static func hasPassphrase() throws(VaultError) -> Bool {
         if let vault = DefaultVault.bound { return try vault.slots().contains { $0.kind == .passphrase } }
         guard let path = Vault.defaultPath else { return false }
@@ -80,19 +80,19 @@ enum DefaultStore {
     }
 
     private static func get(for people: Request.People?) throws(VaultError) -> any ItemStore {
-        // A vault that the program has bound since is another one than that which a person has allowed to be read.
+        // The consent does not apply to a vault that the program has bound since.
         if let allowed = people?.store, DefaultVault.bound == nil { return allowed }
         return try get()
     }
 
-    /// The vault that was bound, else who serves the one of the environment.
+    /// Returns the bound vault, else the process that serves the vault of the environment, or the vault itself.
     private static func get() throws(VaultError) -> any ItemStore {
-        // Said when the lock has been given back: a log may itself look for a secret.
+        // Logged after the lock is released: a log handler may itself look up a secret.
         var unreadable: VaultError?
         defer { if let unreadable { log.error("what should unlock the vault cannot be read: \(unreadable)") } }
         return try DefaultVault.get { groups throws(VaultError) in
             guard let path = Vault.defaultPath else { throw .storage(.noVault) }
-            // A program's own group is not named: a policy of the agent's may have another one for it.
+            // The program's own group is not named: a policy of the agent may assign another one.
             let finder = try VaultFinder(
                 LockedVault(at: path), groups: groups == .ofProcess ? nil : groups, doWithout: { _ in })
             var secret: UnlockingSecret?
@@ -152,7 +152,7 @@ extension VaultError {
         case .closed: errSecNotAvailable
         case .storage(let error): error.status
         case .agent(.refused): errSecMissingEntitlement
-        // A dialog that goes by itself is one that was dismissed.
+        // A dialog that timed out counts as dismissed.
         case .agent(.unanswered): errSecUserCanceled
         case .agent: errSecNotAvailable
         }

@@ -2,19 +2,19 @@
 internal import Foundation
 @_implementationOnly import Vault
 
-/// What a call found or added: an item, or an identity, which is a certificate with its key.
+/// An item that a call found or added, or an identity, which is a certificate with its key.
 struct FoundItem {
-    /// Of an identity its certificate.
+    /// The item; for an identity, its certificate.
     private let item: Item
     private let key: Item?
-    /// What becomes of a key that a person has to allow the use of.
+    /// How to ask for the user's consent, if the key requires it.
     private let people: Request.People
 
     init(_ item: Item, key: Item? = nil, _ people: Request.People = Request.People()) {
         (self.item, self.key, self.people) = (item, key, people)
     }
 
-    /// - Parameter arePairs: whether each two items are an identity.
+    /// - Parameter arePairs: whether every two consecutive items form an identity.
     static func all(_ items: [Item], arePairs: Bool, _ people: Request.People) -> [FoundItem] {
         guard arePairs else { return items.map { FoundItem($0, people) } }
         return stride(from: 0, to: items.count - 1, by: 2).map { FoundItem(items[$0], key: items[$0 + 1], people) }
@@ -22,7 +22,8 @@ struct FoundItem {
 
     var className: String { key == nil ? item.itemClass.rawValue : "idnt" }
 
-    /// Of an identity the key's, and the certificate's where the key has none or it is found by the certificate's.
+    /// The attributes. For an identity those of the key take precedence, except label and token, which are the
+    /// certificate's.
     var attributes: [Attribute: AttributeValue] {
         guard let key else { return item.attributes }
         return key.attributes.merging(item.attributes) { ofKey, _ in ofKey }
@@ -31,7 +32,7 @@ struct FoundItem {
 
     private static let ofCertificate: Set<Attribute> = [.label, .tokenID]
 
-    /// The secret, which leaves its protection here, once, because Apple's signature says so.
+    /// The secret, copied here once into ordinary memory, since Apple's signature requires it.
     var data: NSData? { (key ?? item).secret?.bytes.leaving() }
 
     var persistentReference: NSData? {
@@ -39,7 +40,7 @@ struct FoundItem {
         return Data(Array(className.utf8) + reference.dropFirst(4)) as NSData
     }
 
-    /// Of an identity: names its key, too, of which there may be copies.
+    /// The reference of an identity, which includes that of the key, since there may be copies of it.
     var pairReference: [UInt8]? {
         guard let certificate = item.record?.persistentReference, let key = key?.record?.persistentReference else {
             return nil
@@ -49,7 +50,7 @@ struct FoundItem {
 
     var accessibility: Accessibility? { (key ?? item)[.accessible]?.text.flatMap(Accessibility.init) }
 
-    /// Nil of passwords, which have no object on Apple's systems either, and of bytes that are no such object.
+    /// The object; `nil` for passwords, which have none on Apple's systems either, and for invalid bytes.
     var object: NSObject? {
         switch item.itemClass {
         case .genericPassword, .internetPassword: return nil
@@ -61,14 +62,14 @@ struct FoundItem {
     }
 
     private func secKey(of item: Item) -> SecKey? {
-        // Also of one that came with its secret, which a person has allowed this once.
+        // Also if the item came with its secret: the user's consent was for this call only.
         item.asksForPresence ? SecKey.closed(item, people) : SecKey.of(item)
     }
 
-    /// Nil: the item is no certificate's, or its secret was not asked for.
+    /// The certificate; `nil` if the item is not a certificate, or its secret was not requested.
     var certificate: SecCertificate? { certificate(item.secret) }
 
-    /// The certificate, read now if it was not asked for.
+    /// Returns the certificate, and reads it now if it was not requested.
     func certificate(from store: any ItemStore) throws(VaultError) -> SecCertificate? {
         if item.secret == nil, let record = item.record { return certificate(try store.secret(of: record)) }
         return certificate

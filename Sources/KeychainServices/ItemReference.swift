@@ -3,13 +3,13 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-/// What `kSecValueRef` holds: it stands for the attributes of an object, and what else the caller gives wins.
+/// The value of `kSecValueRef`: an object that stands for its attributes, which the caller's own attributes override.
 enum ItemReference {
     case certificate(SecCertificate)
     case key(SecKey)
     case identity(SecIdentity)
 
-    /// Nil: no item has an object of this type. Passwords have none, on Apple's systems either.
+    /// Fails for an object of another type. Passwords have no object, on Apple's systems either.
     init?(_ value: Any) {
         switch value {
         case let certificate as SecCertificate: self = .certificate(certificate)
@@ -19,7 +19,7 @@ enum ItemReference {
         }
     }
 
-    /// Nil: that of identities, which are no items of their own.
+    /// The class; `nil` for identities, which are not items of their own.
     var itemClass: ItemClass? {
         switch self {
         case .certificate: .certificate
@@ -30,10 +30,10 @@ enum ItemReference {
 
     var identity: SecIdentity? { if case .identity(let identity) = self { identity } else { nil } }
 
-    /// What is stored of the object, or looked for. An identity is found by its certificate, and stored as its two
-    /// items.
+    /// Returns the attributes to store for the object, or to search by. An identity is found by its certificate, and
+    /// stored as its two items.
     ///
-    /// - Parameter isQuery: what does not tell an item from others is left out.
+    /// - Parameter isQuery: whether to omit attributes that do not identify an item.
     func attributes(isQuery: Bool) throws(VaultError) -> [Attribute: AttributeValue] {
         do throws(StatusError) {
             switch self {
@@ -49,7 +49,7 @@ enum ItemReference {
         } catch { throw error.status == errSecUnimplemented ? .unimplemented : .parameter(.key("v_Ref")) }
     }
 
-    /// The bytes that an item of it holds: of an identity the key's.
+    /// Returns the bytes that its item contains; for an identity, those of the key.
     func secret() throws(VaultError) -> Secret {
         do throws(StatusError) {
             switch self {
@@ -63,7 +63,7 @@ enum ItemReference {
 }
 
 extension VaultError {
-    /// What kept a key's bytes from being had, which a person may have to allow.
+    /// Maps the reason why a key's bytes could not be read, which may require the user's consent.
     fileprivate init(_ error: StatusError) {
         switch error.status {
         case errSecAllocate: self = .storage(.resourceUnavailable)

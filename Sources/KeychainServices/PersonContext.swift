@@ -3,19 +3,19 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultAgent
 
-/// What a value of `kSecUseAuthenticationContext` tells the calls: an `LAContext` of the module LocalAuthentication.
+/// The value of `kSecUseAuthenticationContext`, as the calls use it: an `LAContext` of the module LocalAuthentication.
 package protocol PersonContext: AnyObject {
-    /// What a person has allowed: a ``PersonGrant``'s. Nil: nobody was asked yet.
+    /// The user's consent; `nil` if the user was not asked yet.
     var grant: PersonGrant? { get }
-    /// Whether a call may have a person asked.
+    /// Whether a call may ask the user.
     var allowsQuestion: Bool { get }
-    /// What the program says to the person; empty: nothing.
+    /// The program's message to the user; empty for none.
     var reason: String { get }
 }
 
-/// What a person has allowed: calls that show it read items that demand a person, until it is let go.
+/// The user's consent: with it, calls can read protected items until it is released.
 package final class PersonGrant: Sendable {
-    /// An `AgentClient`. Those who import this module need not know that type.
+    /// An `AgentClient`. Modules that import this one need not know that type.
     private let client: any AnyObject & Sendable
 
     fileprivate init(_ client: AgentClient) { self.client = client }
@@ -23,17 +23,17 @@ package final class PersonGrant: Sendable {
     fileprivate var store: AgentClient? { client as? AgentClient }
 }
 
-/// One try to have a person asked by the agent of the process's vault.
+/// A single attempt to have the user asked by the agent of the process's vault.
 package final class PersonCall: Sendable {
-    /// Why there is no grant.
+    /// The reason why there is no consent.
     package enum Failure: Error {
-        /// There is no vault, or none that a passphrase opens.
+        /// There is no vault, or none with a passphrase slot.
         case noPassphrase
-        /// No agent serves the vault with a door that asks people.
+        /// No agent with a door that can ask the user serves the vault.
         case nobodyAsks
         case dismissed
         case wrongPassphrase
-        /// In time, or by an agent that is still there.
+        /// The user did not answer in time, or the agent has exited.
         case unanswered
     }
 
@@ -42,10 +42,10 @@ package final class PersonCall: Sendable {
 
     package init() { call = AgentCall() }
 
-    /// Whether a person could be asked now.
+    /// Checks whether the user could be asked now.
     package static func check() throws(Failure) { _ = try agent() }
 
-    /// Has a person asked, and waits for the answer: 60 seconds at most once it is this program's turn.
+    /// Asks the user and waits for the answer, at most 60 seconds from the time at which the prompt is shown.
     package func ask(_ reason: String) throws(Failure) -> PersonGrant {
         let agent = try PersonCall.agent()
         do throws(VaultError) { return PersonGrant(try agent.attended(reason: reason, call as? AgentCall)) } catch {
@@ -58,7 +58,7 @@ package final class PersonCall: Sendable {
         }
     }
 
-    /// Another thread's ``ask(_:)`` ends.
+    /// Cancels ``ask(_:)`` on another thread.
     package func end() { (call as? AgentCall)?.end() }
 
     private static func agent() throws(Failure) -> AgentClient {
@@ -73,14 +73,14 @@ package final class PersonCall: Sendable {
 }
 
 extension Request {
-    /// What the dictionary says about people who are asked.
+    /// The settings of the dictionary for asking the user.
     struct People {
         var context: (any PersonContext)?
         var isAsked = true
         var isLeftOut = false
         var reason: String?
 
-        /// - Throws: what the calls answer to a value that is none.
+        /// - Throws: the error of the calls for an invalid value.
         mutating func take(_ name: String, _ value: Any) throws(VaultError) {
             switch name {
             case "u_AuthUI":
@@ -90,19 +90,19 @@ extension Request {
                 guard let number = value as? NSNumber, isBoolean(number) else { throw .parameter(.key(name)) }
                 if number.boolValue { isAsked = false }
             case "u_OpPrompt": reason = value as? String
-            // A program that has a class of this name for other reasons may pass an object of it.
+            // A program may pass an object of an unrelated class of the same name.
             default: context = value as? any PersonContext
             }
         }
 
-        /// What becomes of items that demand a person.
+        /// How to treat items that require the user's consent.
         var presence: Query.Presence {
             if isLeftOut { return .leftOut }
             guard isAsked, context?.allowsQuestion != false else { return .refused }
             return .asked(reason: reason ?? context.flatMap { $0.reason.isEmpty ? nil : $0.reason })
         }
 
-        /// Whom to ask in the place of the process's own store: a person has allowed it.
+        /// The store that has the user's consent, to be used in place of the process's own.
         var store: (any ItemStore)? { context?.grant?.store }
     }
 }

@@ -4,26 +4,26 @@ internal import Foundation
 @_implementationOnly import VaultAgent
 @_implementationOnly import VaultCrypto
 
-// The verbs of a request. An identity is two items: what is done to it is done to both.
+// The verbs of a request. An identity is two items: each verb applies to both.
 
 extension Request {
-    /// Whether what is asked for is made of the secret.
+    /// Whether the result is derived from the secret.
     var needsSecret: Bool {
         results.contains(.data)
             || results.contains(.reference) && (isOfIdentities || itemClass == .certificate || itemClass == .key)
     }
 
-    /// The items that a call to SecItemAdd describes: one, or an identity's certificate and key.
+    /// Returns the items described by a call to SecItemAdd: one, or an identity's certificate and key.
     func items() throws(VaultError) -> [Item] {
         var attributes = attributes
-        // Apple's systems take silence, and "either", for no.
+        // Apple's systems treat a missing value, and "either", as no.
         if attributes[.synchronizable] ?? "syna" == "syna" { attributes[.synchronizable] = false }
-        // An added item is new, whatever its dictionary says.
+        // An added item is new, even if its dictionary has dates.
         for date in [Attribute.creationDate, .modificationDate] {
             if case .date = attributes[date] { attributes[date] = nil }
         }
         guard let identity = reference?.identity, isOfIdentities else {
-            // Without a class there is a flaw, and nothing is made of the item.
+            // A request without a class is invalid, and its item is not used.
             let key = ItemKey(itemClass ?? .genericPassword, attributes)
             var item = Item(key, secret: try Secret.toStore(data, else: reference))
             SecKey.describe(&item)
@@ -40,8 +40,8 @@ extension Request {
         return items
     }
 
-    /// Finds what the query asks for, and of certificates those that pass what else is asked. Of an identity that does
-    /// not pass no key is read, and nobody is asked for one.
+    /// Runs the query, and filters certificates by the further conditions. The key of an identity that does not pass is
+    /// not read, and needs no consent.
     func find(_ query: Query, in store: any ItemStore) throws(VaultError) -> [FoundItem] {
         guard isOfCertificates, !filter.isEmpty else {
             return FoundItem.all(try store.copyMatching(query), arePairs: isOfIdentities, people)
@@ -58,13 +58,13 @@ extension Request {
         }
         guard !passing.isEmpty else { throw .itemNotFound }
         guard isOfIdentities else { return passing }
-        // What a person allows once is for all of them.
+        // The user's consent covers all of them.
         return try store.withPermission(query.presence) { store throws(VaultError) in
             try read(passing, query, from: store)
         }
     }
 
-    /// Finds identities again, with what is asked for.
+    /// Reads the identities again, with the requested results.
     private func read(
         _ identities: [FoundItem], _ query: Query, from store: any ItemStore
     ) throws(VaultError) -> [FoundItem] {
@@ -75,7 +75,7 @@ extension Request {
             do throws(VaultError) {
                 found += FoundItem.all(try store.copyMatching(own), arePairs: true, people)
             } catch {
-                // Another process has deleted it since.
+                // Another process has deleted the item since.
                 guard error == .itemNotFound else { throw error }
             }
         }
@@ -83,9 +83,9 @@ extension Request {
         return found
     }
 
-    /// Adds what ``items()`` has. One half of an identity may be there already.
+    /// Adds the ``items()``. Half of an identity may exist already.
     ///
-    /// - Returns: nil when nothing is asked for.
+    /// - Returns: `nil` if no result was requested.
     func add(to store: any ItemStore) throws(VaultError) -> FoundItem? {
         let items = try items()
         guard isOfIdentities else {
@@ -101,19 +101,19 @@ extension Request {
         guard !results.isEmpty else { return nil }
         let certificate = try stored(items[0], in: store)
         var key = try stored(items[1], in: store)
-        // The caller has it: nobody is asked whether they may.
+        // The caller has the bytes already, so no consent is needed.
         key.secret = items[1].secret
         return FoundItem(certificate, key: key, people)
     }
 
-    /// The item with the same primary key.
+    /// Returns the item with the same primary key.
     private func stored(_ item: Item, in store: any ItemStore) throws(VaultError) -> Item {
         var query = Query(item.itemClass, attributes: primaryKey(of: item), limit: .one)
         (query.returnsSecrets, query.leavesKeysClosed) = (needsSecret, true)
         return try store.copyMatching(query)[0]
     }
 
-    /// Whether the item was not there.
+    /// Adds an item; returns `false` if it existed already.
     private func add(_ item: Item, to store: any ItemStore) throws(VaultError) -> Bool {
         do throws(VaultError) {
             try store.add(item)
@@ -132,13 +132,13 @@ extension Request {
         return item.attributes.filter { names.contains($0.key) && $0.key.belongs(to: item.itemClass) }
     }
 
-    /// The query of what is to be changed or deleted, in which an identity is named by its reference.
+    /// Returns the query for a change or deletion, which names an identity by its reference.
     func change(in store: any ItemStore) throws(VaultError) -> Query {
         guard isOfIdentities, reference != nil else { return query }
         var query = query
-        // What has no place in a change is refused with it.
+        // Lets the engine refuse limits and conditions, which a change does not support, with the final query.
         (query.limit, query.conditions) = (.one, [])
-        // What is not read can be deleted without a person.
+        // An item that is not read can be deleted without consent.
         query.leavesKeysClosed = true
         let identity = FoundItem.all(try store.copyMatching(query), arePairs: true, people)[0]
         return try self.query.naming(identity)
@@ -146,9 +146,9 @@ extension Request {
 }
 
 extension Query {
-    /// The same about this identity alone.
+    /// Returns the query for this identity only.
     fileprivate func naming(_ identity: FoundItem) throws(VaultError) -> Query {
-        // Without it the query would be for all.
+        // Without a reference the query would match all items.
         guard let reference = identity.pairReference else { throw .itemNotFound }
         var query = self
         (query.itemClass, query.attributes, query.synchronizableAny) = (nil, [:], false)

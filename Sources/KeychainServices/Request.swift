@@ -3,9 +3,9 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultFormat
 
-/// A dictionary of the four calls, taken apart by the spelling of its keys, as Apple's SecDbQuery.c does it.
+/// A dictionary of one of the four calls, parsed by the spelling of its keys, like Apple's SecDbQuery.c.
 ///
-/// Whatever has no form in the engine becomes the request's flaw, which has its turn among the engine's own errors.
+/// A part that the engine cannot represent becomes the request's flaw, which is ordered among the engine's own errors.
 struct Request {
     enum Call { case add, copyMatching, update, delete }
 
@@ -24,11 +24,11 @@ struct Request {
     private(set) var results: Results = []
     private(set) var limit: Query.Limit?
     private(set) var flaw: VaultError?
-    /// What Apple's library refuses before it asks its daemon, which looks at the access groups first.
+    /// The error that Apple's library reports before it calls its daemon, which checks the access groups first.
     private(set) var refusal: VaultError?
-    /// The object that stands for attributes, if there is one.
+    /// The object that stands for attributes, if any.
     private(set) var reference: ItemReference?
-    /// Whether pairs of certificates and keys are meant, which are no items of their own.
+    /// Whether the request is for identities, which are pairs of items.
     private(set) var isOfIdentities = false
     private var persistentReference: [UInt8]?
     private var conditions: Set<Query.MatchCondition> = []
@@ -50,7 +50,7 @@ struct Request {
         if isOfIdentities, call == .add, reference?.identity == nil { flaw = flaw ?? .unimplemented }
         if let error = classFlaw(className) { flaw = error }
         if let reference { expand(reference) }
-        // Apple's order: what is wrong with the rest of the query comes first.
+        // Apple's order: flaws in the rest of the query take precedence.
         if call == .update, !results.isEmpty { flaw = flaw ?? .parameter(.key("r_")) }
     }
 
@@ -80,7 +80,7 @@ struct Request {
         }
     }
 
-    /// Fills in what the object says, apart from what the caller has said.
+    /// Adds the attributes of the object, except those that the caller has given.
     private mutating func expand(_ reference: ItemReference) {
         do throws(VaultError) {
             attributes.merge(try reference.attributes(isQuery: call != .add)) { given, _ in given }
@@ -89,7 +89,7 @@ struct Request {
 
     private func classFlaw(_ name: String?) -> VaultError? {
         guard givenClass == nil else { return nil }
-        // Anything but a string counts as missing, and a reference has a class of its own.
+        // A class other than a string counts as missing; a reference implies a class.
         guard let name else {
             return persistentReference == nil && reference == nil ? .parameter(.classMissing) : nil
         }
@@ -190,7 +190,7 @@ struct Request {
                 throw .parameter(.key(name))
             }
         case "u_UserIndependentKeychain": throw .unimplemented
-        // An entitlement of Apple's own programs.
+        // These need an entitlement of Apple's own programs.
         case "u_SystemKeychain", "u_SystemKeychainAlways", "u_SyncBubbleKeychain": throw .accessGroupDenied
         default: throw .parameter(.key(name))
         }
@@ -198,12 +198,12 @@ struct Request {
 }
 
 extension Request {
-    /// The class, which a persistent reference may say as well.
+    /// The class, which a persistent reference may imply.
     var itemClass: ItemClass? {
         givenClass ?? reference?.itemClass ?? referencedClassName.flatMap(ItemClass.init)
     }
 
-    /// Whether what is found are certificates, or identities.
+    /// Whether the results are certificates or identities.
     var isOfCertificates: Bool { isOfIdentities || itemClass == .certificate }
 
     private var referencedClassName: String? {
@@ -216,7 +216,7 @@ extension Request {
         query.synchronizableAny = false
         query.findsIdentities = isOfIdentities
         query.persistentReference = persistentReference
-        // What is asked of certificates is found out here, with their bytes; of changes the engine refuses it.
+        // Conditions on certificates are checked here, with their bytes; in changes the engine refuses them.
         query.conditions = isOfCertificates && call == .copyMatching ? [] : conditions
         query.hostOrSubdomain = hostOrSubdomain
         query.leavesTombstones = leavesTombstones
@@ -226,18 +226,18 @@ extension Request {
 }
 
 extension NSDictionary {
-    /// The keys and values in one order, as the objects that the dictionary holds. A loop over the dictionary itself
-    /// bridges each of them, which takes longer than all the rest of a call.
+    /// The keys and values in the same order, as the dictionary's own objects. Iterating the dictionary itself bridges
+    /// each of them, which takes longer than the rest of a call.
     var entries: Zip2Sequence<[Any], [Any]> { zip(allKeys, allValues) }
 }
 
-/// Takes what a four-character key names.
+/// Reads an attribute with a four-character key.
 func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribute: AttributeValue]) throws(VaultError)
 {
     guard let attribute = Attribute(name: name) else {
         switch name {
         case "nleg": return
-        // Columns of Apple's database that no caller may name, and app clips.
+        // Columns of Apple's database that callers cannot use, and app clips.
         case "data", "v_pk", "clip": throw .parameter(.key(name))
         // These need entitlements that only Apple's own programs have.
         case "ggrp", "sysb", "pcss", "pcsk", "pcsi", "binn", "bini", "bin0", "bin1", "bin2", "bin3":
@@ -251,7 +251,7 @@ func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribu
     case (.accessControl, _): throw .parameter(.attributeValue(name))
     case (.issuer, _):
         guard let issuer = value as? NSData else { throw .parameter(.attributeValue(name)) }
-        // As it stands in a certificate, or already in the form in which it is stored.
+        // The name as in a certificate, or already normalized as it is stored.
         attributes[attribute] = .data(
             issuer.withSpan { DistinguishedName.normalized(wholeName: $0) } ?? Array(issuer as Data))
     case (.multiUser, is NSNull): attributes[attribute] = .data([])
@@ -262,7 +262,7 @@ func takeAttribute(_ name: String, _ value: Any, into attributes: inout [Attribu
 }
 
 extension AttributeValue {
-    /// Nil: no attribute takes a value of this type.
+    /// Fails for a value of a type that no attribute takes.
     fileprivate init?(_ value: Any) {
         switch value {
         case let string as NSString: self = .string(string as String)
@@ -273,7 +273,7 @@ extension AttributeValue {
             } else if let integer = Int64(exactly: number) {
                 self = .number(integer)
             } else if unsafe number.objCType.pointee == CChar(UInt8(ascii: "Q")) {
-                // A number of the other half would be rounded.
+                // A larger number would be rounded.
                 return nil
             } else {
                 self = .real(number.doubleValue)
@@ -284,7 +284,7 @@ extension AttributeValue {
     }
 }
 
-/// Whether the value has one of the types that Apple's calls pass on to their daemon.
+/// Returns whether the value is of a type that Apple's calls pass on to their daemon.
 private func isPropertyList(_ value: Any) -> Bool {
     switch value {
     case is NSString, is NSData, is NSNumber, is NSDate, is NSArray, is NSDictionary, is NSNull: true

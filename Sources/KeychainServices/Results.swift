@@ -2,11 +2,11 @@
 internal import Foundation
 @_implementationOnly import Vault
 
-/// The shapes of what the calls give back, which depend on what was asked for together.
+/// The shapes of the results, which depend on the combination of requested kinds.
 extension Request.Results {
-    /// What SecItemAdd gives back: exactly what was asked for.
+    /// Returns the result of SecItemAdd: exactly the requested kinds.
     ///
-    /// - Parameter data: the bytes that were stored, as the caller gave them.
+    /// - Parameter data: the stored bytes, as the caller's object.
     func added(_ item: FoundItem, _ data: NSData?) -> AnyObject? {
         if isSingle { return single(item, data) }
         var dictionary = ResultDictionary()
@@ -15,11 +15,11 @@ extension Request.Results {
         return dictionary.object
     }
 
-    /// What SecItemCopyMatching gives back for one item; the query asked for secrets if ``Request/needsSecret``. Nil:
-    /// nothing.
+    /// Returns SecItemCopyMatching's result for one item; `nil` for none. The query must have returned secrets if
+    /// ``Request/needsSecret``.
     func found(_ item: FoundItem) -> AnyObject? {
         if isSingle { return single(item, nil) }
-        // Whatever is asked for together brings the attributes with it, and these with them.
+        // Every combination of kinds includes the attributes.
         var dictionary = ResultDictionary()
         let attributes = item.attributes
         dictionary.add(attributes)
@@ -32,7 +32,7 @@ extension Request.Results {
         return dictionary.object
     }
 
-    /// Whether one thing alone was asked for that is no dictionary, or nothing.
+    /// Whether at most one kind was requested, and not the attributes.
     var isSingle: Bool { !contains(.attributes) && rawValue & (rawValue - 1) == 0 }
 
     private func single(_ item: FoundItem, _ data: NSData?) -> AnyObject? {
@@ -54,7 +54,7 @@ extension Request.Results {
     }
 }
 
-/// Foundation's dictionary, made of its own objects: one that is bridged from Swift's takes three times as long.
+/// A dictionary made of Foundation's own objects: one that is bridged from Swift takes three times as long.
 struct ResultDictionary {
     private var keys: [NSObject] = []
     private var objects: [AnyObject] = []
@@ -68,7 +68,7 @@ struct ResultDictionary {
         objects.append(object)
     }
 
-    /// Adds the attributes under Apple's names, each in the type that the caller gave it.
+    /// Adds the attributes with Apple's names, in the types that the caller gave them.
     mutating func add(_ attributes: [Attribute: AttributeValue]) {
         keys.reserveCapacity(attributes.count + 5)
         objects.reserveCapacity(attributes.count + 5)
@@ -88,6 +88,6 @@ struct ResultDictionary {
         }
     }
 
-    // Both arrays have as many elements as are passed.
+    // Both arrays have `count` elements.
     var object: NSDictionary { unsafe NSDictionary(objects: objects, forKeys: keys, count: keys.count) }
 }

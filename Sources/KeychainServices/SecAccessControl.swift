@@ -2,14 +2,14 @@
 public import Foundation
 @_implementationOnly import Vault
 
-/// When an item can be read, and what its user must do for it.
+/// The conditions for reading an item: when, and with which consent of the user.
 public final class SecAccessControl: NSObject, @unchecked Sendable {
-    // No type of another module: those who import this one may not know it.
+    // No type of another module, which modules that import this one may not know.
     let encoded: [UInt8]
 
     init(encoded: [UInt8]) { self.encoded = encoded }
 
-    /// Whether the passphrase of the vault is all that it demands, if anything.
+    /// Whether the vault's passphrase satisfies all constraints, if any.
     package var isMetByPassphrase: Bool { AccessControl(parsing: encoded)?.isMetByPassphrase ?? false }
 
     override public func isEqual(_ other: Any?) -> Bool { (other as? SecAccessControl)?.encoded == encoded }
@@ -17,7 +17,7 @@ public final class SecAccessControl: NSObject, @unchecked Sendable {
     override public var hash: Int { encoded.hashValue }
 }
 
-/// What a user must do, with the bits of Apple's `SecAccessControlCreateFlags`.
+/// The constraints on the user, with the bits of Apple's `SecAccessControlCreateFlags`.
 public struct SecAccessControlCreateFlags: OptionSet, Sendable {
     public let rawValue: CFOptionFlags
 
@@ -46,13 +46,12 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
 ///
 /// - Parameters:
 ///   - protection: one of the `kSecAttrAccessible…` values.
-///   - flags: without any, the item is protected by its accessibility alone. `.userPresence`, `.devicePasscode`, and
-///     sets that `.or` lets the latter meet, make passwords and keys ask for the vault's passphrase each time they are
-///     read; `.privateKeyUsage` alone, of a key, asks for nothing. An item with others is refused by `SecItemAdd` and
-///     `SecItemUpdate`, errSecUnimplemented: nobody would ask for a fingerprint here, and the item would be less safe
-///     than it says.
-///   - error: gets an error, retained, with the domain `NSOSStatusErrorDomain` and the code errSecParam.
-/// - Returns: nil for another protection or a combination of flags that Apple's systems refuse.
+///   - flags: without any, the item is protected by its accessibility only. `.userPresence`, `.devicePasscode`, and
+///     sets that `.or` makes the latter satisfy, make each reading of a password or key ask for the vault's passphrase;
+///     `.privateKeyUsage` alone, for a key, asks for nothing. `SecItemAdd` and `SecItemUpdate` refuse other flags with
+///     errSecUnimplemented: no fingerprint would be checked here, and the item would be less secure than it claims.
+///   - error: receives a retained error with the domain `NSOSStatusErrorDomain` and the code errSecParam.
+/// - Returns: `nil` for another protection or a combination of flags that Apple's systems refuse.
 public func SecAccessControlCreateWithFlags(
     _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -61,7 +60,7 @@ public func SecAccessControlCreateWithFlags(
         let refusal = NSError(
             domain: NSOSStatusErrorDomain, code: Int(errSecParam),
             userInfo: [NSLocalizedDescriptionKey: "no access control has this protection and these flags together"])
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe error?.pointee = Unmanaged.passRetained(refusal)
         return nil
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The statuses that Apple's SecBase.h took over from CSSM: -67585 to -67904, one after the other. None of the calls
-// here returns one; sources compare with them.
+// The statuses that Apple's SecBase.h took over from CSSM: -67585 to -67904, consecutively. No call here returns one;
+// client sources compare with them.
 
 public let errSecServiceNotAvailable: OSStatus = -67585
 public let errSecInsufficientClientID: OSStatus = -67586
@@ -324,7 +324,7 @@ public let errSecCertificateIsCA: OSStatus = -67902
 public let errSecCertificateDuplicateExtension: OSStatus = -67903
 public let errSecMissingQualifiedCertStatement: OSStatus = -67904
 
-/// The names of these statuses in their order, each without `errSec`.
+/// The names of these statuses in order, each without `errSec`.
 let namesOfCSSMStatuses: StaticString = """
     ServiceNotAvailable InsufficientClientID DeviceReset DeviceFailed AppleAddAppACLSubject ApplePublicKeyIncomplete \
     AppleSignatureMismatch AppleInvalidKeyStartDate AppleInvalidKeyEndDate ConversionError AppleSSLv2Rollback \

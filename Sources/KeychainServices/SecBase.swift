@@ -73,7 +73,7 @@ public let errSecMissingEntitlement: OSStatus = -34018
 public let errSecUpgradePending: OSStatus = -34019
 public let errSecRestrictedAPI: OSStatus = -34020
 
-// Names of -4 and of -50 that say which parameter was meant.
+// Further names of -4 and -50, which indicate the parameter.
 
 public let errSecUnsupportedOperation = errSecUnimplemented
 public let errSecUnsupportedAlgorithm = errSecUnimplemented

@@ -4,12 +4,12 @@ internal import Foundation
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
-/// What a certificate is among the items of a vault.
+/// A certificate as an item of a vault.
 extension SecCertificate {
-    /// The attributes that the certificate itself has as an item, beside its class and its data. The label, its summary
-    /// if it has one, is for an item that is added without: queries by reference do not look for it.
+    /// The attributes that follow from the certificate, beyond its class and its data. The label, the summary if there
+    /// is one, only applies to an item added without a label: queries by reference ignore it.
     ///
-    /// - Throws: errSecParam when the issuer or the subject is no name; errSecUnimplemented without libcrypto.
+    /// - Throws: errSecParam if the issuer or the subject is not a valid name; errSecUnimplemented without libcrypto.
     var itemAttributes: [Attribute: AttributeValue] {
         get throws(StatusError) {
             guard let issuer = fields.normalizedIssuer, let subject = fields.normalizedSubject else {
@@ -28,7 +28,7 @@ extension SecCertificate {
         }
     }
 
-    /// SHA-1 of the public key's bits: the application label of the key that belongs to it.
+    /// SHA-1 of the public key's bits: the application label of the corresponding key.
     ///
     /// - Throws: errSecUnimplemented without libcrypto.
     var publicKeyHash: [UInt8] {

@@ -2,13 +2,13 @@
 public import Foundation
 @_implementationOnly import VaultFormat
 
-/// A certificate: its DER bytes, and what they say. Whether they may be believed, a SecTrust finds out.
+/// A certificate: its DER bytes and parsed fields. Not yet trusted: a SecTrust evaluates it.
 public final class SecCertificate: NSObject, @unchecked Sendable {
     let data: Data
-    // No type of another module: those who import this one may not know it.
+    // No type of another module, which modules that import this one may not know.
     private let content: Content
 
-    /// - Returns: nil when the bytes are not one certificate, as RFC 5280 has it.
+    /// - Returns: `nil` if the bytes are not exactly one certificate (RFC 5280).
     init?(_ data: Data) {
         guard let fields = CertificateFields(Array(data).span) else { return nil }
         self.data = data
@@ -21,7 +21,7 @@ public final class SecCertificate: NSObject, @unchecked Sendable {
 
     override public var hash: Int { data.hashValue }
 
-    /// The summary is the certificate's own text: with its control characters escaped.
+    /// The summary is the certificate's own text, so its control characters are escaped.
     override public var description: String {
         "<SecCertificate \((fields.subjectSummary ?? "").debugDescription), \(data.count) bytes>"
     }
@@ -33,10 +33,10 @@ private final class Content {
     init(_ fields: CertificateFields) { self.fields = fields }
 }
 
-/// - Returns: nil when the data is no certificate in DER. That its algorithms or extensions are not known is no reason.
+/// - Returns: `nil` if the data is not a certificate in DER. Unknown algorithms or extensions are accepted.
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? {
     SecCertificate(Data(referencing: data))
 }
 
-/// The DER bytes.
+/// Returns the DER bytes.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { certificate.data as NSData }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// What a status means, in a sentence for people.
+/// Returns the meaning of a status, as a sentence for display.
 ///
 /// - Parameter reserved: pass nil.
 /// - Returns: `OSStatus -1` and the like for a status that Apple's headers do not name.
@@ -10,7 +10,7 @@ public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMuta
     return message as NSString
 }
 
-/// Made of the status's name, which says what it means: `-67613`, errSecCRLExpired, is "CRL expired
+/// Returns a message derived from the name of the status: `-67613`, errSecCRLExpired, is "CRL expired
 /// (errSecCRLExpired)".
 private func cssmMessage(_ status: OSStatus) -> String? {
     let names = namesOfCSSMStatuses.description.split(separator: " ")

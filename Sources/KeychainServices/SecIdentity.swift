@@ -6,7 +6,7 @@ public final class SecIdentity: NSObject, @unchecked Sendable {
     let certificate: SecCertificate
     let key: SecKey
 
-    /// - Parameter key: the private one of the certificate's public key.
+    /// - Parameter key: the private key that matches the certificate's public key.
     init(certificate: SecCertificate, key: SecKey) { (self.certificate, self.key) = (certificate, key) }
 
     override public func isEqual(_ other: Any?) -> Bool {
@@ -19,7 +19,7 @@ public final class SecIdentity: NSObject, @unchecked Sendable {
     override public var description: String { "<SecIdentity \(certificate.description), \(key.description)>" }
 }
 
-/// - Returns: nil unless the key is the private one of the certificate's public key.
+/// - Returns: `nil` unless the private key matches the certificate's public key.
 public func SecIdentityCreate(
     _ allocator: CFAllocator?, _ certificate: SecCertificate, _ privateKey: SecKey
 ) -> SecIdentity? {
@@ -32,9 +32,9 @@ public func SecIdentityCreate(
 /// Finds the private key of a certificate in the vault.
 ///
 /// - Parameters:
-///   - keychainOrArray: not looked at: there is one vault.
+///   - keychainOrArray: ignored: there is one vault.
 ///   - identityRef: untouched on every error.
-/// - Returns: errSecSuccess; errSecItemNotFound when no private key is the certificate's; otherwise as
+/// - Returns: errSecSuccess; errSecItemNotFound if no private key matches the certificate; otherwise as
 ///   ``SecItemCopyMatching(_:_:)``.
 @discardableResult
 public func SecIdentityCreateWithCertificate(
@@ -50,7 +50,7 @@ public func SecIdentityCreateWithCertificate(
         let status = unsafe SecItemCopyMatching(query as CFDictionary, &found)
         guard status == errSecSuccess else { return status }
         guard let key = found as? SecKey else { return errSecItemNotFound }
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe identityRef.pointee = SecIdentity(certificate: certificateRef, key: key)
         return errSecSuccess
     } catch { return error.status }
@@ -60,7 +60,7 @@ public func SecIdentityCreateWithCertificate(
 public func SecIdentityCopyCertificate(
     _ identityRef: SecIdentity, _ certificateRef: UnsafeMutablePointer<SecCertificate?>
 ) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe certificateRef.pointee = identityRef.certificate
     return errSecSuccess
 }
@@ -69,7 +69,7 @@ public func SecIdentityCopyCertificate(
 public func SecIdentityCopyPrivateKey(
     _ identityRef: SecIdentity, _ privateKeyRef: UnsafeMutablePointer<SecKey?>
 ) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe privateKeyRef.pointee = identityRef.key
     return errSecSuccess
 }

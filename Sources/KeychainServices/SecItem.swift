@@ -3,16 +3,16 @@ public import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-// As every function that Swift imports from C, these may be called without a look at the result.
+// Results are discardable, like those of every function that Swift imports from C.
 
 /// Adds one item to the vault that is bound to this process.
 ///
 /// - Parameters:
 ///   - attributes: the class, attributes, `kSecValueData`, and the `kSecReturn…` keys.
-///   - result: gets what was asked for; untouched when nothing was, and on every error. Nil is fine.
-/// - Returns: errSecSuccess; errSecDuplicateItem when an item has the same primary key; errSecParam, errSecNoSuchAttr,
+///   - result: receives the requested result; untouched if none was requested, and on every error. May be `nil`.
+/// - Returns: errSecSuccess; errSecDuplicateItem if an item has the same primary key; errSecParam, errSecNoSuchAttr,
 ///   errSecNoSuchClass, errSecMissingEntitlement, errSecInteractionNotAllowed, errSecUnimplemented; errSecDataTooLarge
-///   above 16 MiB of data or 64 KiB of attributes; errSecNotAvailable when there is no vault.
+///   above 16 MiB of data or 64 KiB of attributes; errSecNotAvailable if there is no vault.
 @discardableResult
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
     let request = Request(attributes, for: .add)
@@ -21,12 +21,12 @@ public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointe
         for item in try request.items() { try item.check(addedAsOneOf: groups, flaw: request.flaw) }
     } _: { store throws(VaultError) in
         guard let added = try request.add(to: store) else { return }
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe result?.pointee = request.results.added(added, request.data)
     }
 }
 
-/// Adds what several dictionaries describe, all of it in one transaction, or nothing.
+/// Adds the items of several dictionaries in one transaction.
 func addAll(_ dictionaries: [NSDictionary]) -> OSStatus {
     let requests = dictionaries.map { Request($0, for: .add) }
     if let refusal = requests.compactMap(\.refusal).first { return refusal.status }
@@ -46,8 +46,8 @@ func addAll(_ dictionaries: [NSDictionary]) -> OSStatus {
 ///
 /// - Parameters:
 ///   - query: the class or a persistent reference, attributes, `kSecMatch…` keys, and the `kSecReturn…` keys.
-///   - result: gets what was asked for: of one item, or an array with `kSecMatchLimitAll` and limits above 1. Untouched
-///     when nothing was asked for, and on every error. Nil is fine.
+///   - result: receives the requested result: that of one item, or an array with `kSecMatchLimitAll` and limits above
+///     1. Untouched if none was requested, and on every error. May be `nil`.
 /// - Returns: errSecSuccess; errSecItemNotFound, also for a limit of all; otherwise as ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
@@ -61,7 +61,7 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
         try query.check(findingAsOneOf: groups, flaw: request.flaw)
     } _: { store throws(VaultError) in
         let found = try request.find(query, in: store)
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         if query.limit == .one {
             if !request.results.isEmpty { unsafe result?.pointee = found.first.flatMap { request.results.found($0) } }
         } else {
@@ -73,8 +73,8 @@ public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePo
 /// Changes every item that matches, or none.
 ///
 /// - Parameters:
-///   - query: which items. It takes neither `kSecReturn…` nor `kSecMatch…` keys, `kSecMatchLimitAll` apart.
-///   - attributesToUpdate: attributes and `kSecValueData`. None can be removed.
+///   - query: selects the items. Takes neither `kSecReturn…` nor `kSecMatch…` keys, except `kSecMatchLimitAll`.
+///   - attributesToUpdate: attributes and `kSecValueData`. An attribute cannot be removed.
 /// - Returns: errSecSuccess; errSecItemNotFound; errSecDuplicateItem; otherwise as ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
@@ -94,7 +94,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 
 /// Deletes every item that matches.
 ///
-/// - Parameter query: which items. It takes no `kSecMatch…` keys, `kSecMatchLimitAll` apart.
+/// - Parameter query: selects the items. Takes no `kSecMatch…` keys, except `kSecMatchLimitAll`.
 /// - Returns: errSecSuccess; errSecItemNotFound; otherwise as ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
@@ -107,9 +107,9 @@ public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
     }
 }
 
-// On Apple's systems a String and an NSString are one key of a [AnyHashable: Any] and one member of a Set<AnyHashable>.
-// Libraries count on it. It stands in this file so that no linker leaves it out of a program that calls the functions
-// above.
+// On Apple's systems a String and an NSString are equal as keys of a [AnyHashable: Any] and as members of a
+// Set<AnyHashable>, and libraries rely on it. Declared in this file so that linkers keep it in every program that calls
+// the functions above.
 extension NSString: @retroactive _HasCustomAnyHashableRepresentation {
     public func _toCustomAnyHashable() -> AnyHashable? { AnyHashable(self as String) }
 }

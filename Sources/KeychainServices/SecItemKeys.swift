@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-// The keys of the dictionaries, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: they are
-// constants of an immutable class that Foundation does not declare to be sendable.
+// The keys of the dictionaries, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: constants of
+// an immutable class that Foundation does not declare as Sendable.
 
 // MARK: Class
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-// What attributes take, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: see
+// The values of attributes, with the raw values of Apple's SecItemConstants.c. `nonisolated(unsafe)`: see
 // SecItemKeys.swift.
 
 // MARK: Accessibility

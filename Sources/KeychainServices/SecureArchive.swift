@@ -2,28 +2,29 @@
 public import Foundation
 @_implementationOnly import Vault
 
-/// Why an archive was not stored or not read. None of it has content in it.
+/// The reason why an archive was not stored or read. Never contains content.
 public enum SecureArchiveError: Error, Equatable, Sendable {
-    /// What the `SecItem…` call of the same purpose answers, such as errSecInteractionNotAllowed for a locked vault.
+    /// The status of the corresponding `SecItem…` call, such as errSecInteractionNotAllowed for a locked vault.
     case status(OSStatus)
-    /// The archive has an object of a class that is not on the list, or its first object is of another class than the
-    /// one asked for: the name of that class.
+    /// The archive contains an object of a class that is not on the list, or its root object is of another class than
+    /// requested: the name of that class.
     case notAllowed(String)
-    /// It is no archive, or lies: a reference to nothing, an object that contains itself, keys without values.
+    /// Not an archive, or an inconsistent one: a dangling reference, an object that contains itself, keys without
+    /// values.
     case malformed
-    /// The object, or one that it refers to, is not of `NSSecureCoding`, is of a class that an archive cannot name (one
-    /// inside of another, a private or a generic one), or lies deeper than 128 objects in each other.
+    /// The object, or one that it references, does not conform to `NSSecureCoding`, is of a class that an archive
+    /// cannot name (a nested, private or generic one), or is nested deeper than 128 levels.
     case notEncodable
 }
 
 /// Objects of `NSSecureCoding` in the vault, one generic password each.
 ///
-/// Reading takes a list of classes, as `NSKeyedUnarchiver` does; unlike with Foundation's on Linux, an archive that has
-/// others, or is damaged, is an error.
+/// Reading takes a list of classes, like `NSKeyedUnarchiver`; unlike with Foundation's on Linux, an archive with other
+/// classes, or a damaged one, is an error.
 public enum SecureArchive {
     private static let contentType = "application/x-nskeyedarchive"
 
-    /// Stores an object, whether there was one before or not.
+    /// Stores an object, replacing an existing one.
     public static func set(
         _ object: any NSObject & NSSecureCoding, service: String, account: String = ""
     ) throws(SecureArchiveError) {
@@ -36,9 +37,10 @@ public enum SecureArchive {
         }
     }
 
-    /// Reads an object; nil when there is none.
+    /// Reads an object; returns `nil` if there is none.
     ///
-    /// - Parameter classes: further ones that it may refer to. Collections want theirs and those of their elements.
+    /// - Parameter classes: further classes that the object may reference. For collections, list those of their
+    ///   elements too.
     public static func object<Object: NSObject & NSSecureCoding>(
         of type: Object.Type, allowing classes: [AnyClass] = [], service: String, account: String = ""
     ) throws(SecureArchiveError) -> Object? {
@@ -51,7 +53,7 @@ public enum SecureArchive {
         return try data.map { data throws(SecureArchiveError) in try unarchived(data, of: type, allowing: classes) }
     }
 
-    /// Removes an object. Returns false when there was none.
+    /// Removes an object; returns `false` if there was none.
     @discardableResult
     public static func remove(service: String, account: String = "") throws(SecureArchiveError) -> Bool {
         var count = 0
@@ -61,16 +63,16 @@ public enum SecureArchive {
         return count > 0
     }
 
-    /// An archive as `NSKeyedArchiver` writes it.
+    /// Returns an archive in the format of `NSKeyedArchiver`.
     ///
-    /// - Throws: `.notEncodable`, where Foundation on Linux ends the process.
+    /// - Throws: `.notEncodable`, in cases in which Foundation on Linux terminates the process.
     public static func archived(_ object: any NSObject & NSSecureCoding) throws(SecureArchiveError) -> Data {
         try SecureArchiver.data(of: object)
     }
 
-    /// An object of an archive that another program may have written, binary or XML.
+    /// Reads an object from an archive, binary or XML, which may come from another program.
     ///
-    /// - Parameter key: under which the archiver encoded the object; by default as the root object.
+    /// - Parameter key: the key of the object in the archive; by default that of the root object.
     public static func unarchived<Object: NSObject & NSSecureCoding>(
         _ data: Data, of type: Object.Type, allowing classes: [AnyClass] = [],
         forKey key: String = NSKeyedArchiveRootObjectKey

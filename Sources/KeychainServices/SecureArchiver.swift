@@ -2,14 +2,14 @@
 internal import Foundation
 @_implementationOnly import Vault
 
-/// Looks at each object before `NSKeyedArchiver` encodes it.
+/// Checks each object before `NSKeyedArchiver` encodes it.
 ///
-/// Foundation's archiver (swift-corelibs-foundation of Swift 6.3.1) ends the process on an object that is not of
-/// `NSSecureCoding`, on a class whose name is not `Module.Class`, and on a chain of objects that is longer than the
-/// stack. Such an object is left out here, and the archive with it.
+/// Foundation's archiver (swift-corelibs-foundation of Swift 6.3.1) terminates the process on an object without
+/// `NSSecureCoding`, on a class whose name is not `Module.Class`, and on a chain of objects deeper than the stack. Such
+/// an object, and with it the whole archive, is refused here.
 final class SecureArchiver: NSKeyedArchiverDelegate {
     private var isRefused = false
-    /// Objects whose parts are being encoded.
+    /// The objects whose parts are being encoded.
     private var open: [ObjectIdentifier] = []
 
     static func data(of object: any NSObject & NSSecureCoding) throws(SecureArchiveError) -> Data {
@@ -25,17 +25,17 @@ final class SecureArchiver: NSKeyedArchiverDelegate {
         let instance = object as AnyObject
         guard isEncodable(instance), open.count < SecretValue.deepest else {
             isRefused = true
-            // Foundation has no way to encode the nil that a delegate may answer with.
+            // Foundation cannot encode the `nil` that a delegate may return.
             return NSNull()
         }
-        // A value that is no object has another identity when its encoding ends; it has no parts either.
+        // A value type has another identity when its encoding ends, but it has no parts either.
         if type(of: object) is AnyClass { open.append(ObjectIdentifier(instance)) }
         return object
     }
 
     func archiver(_ archiver: NSKeyedArchiver, didEncode object: Any?) {
         guard let object, let place = open.lastIndex(of: ObjectIdentifier(object as AnyObject)) else { return }
-        // Objects behind it were encoded on a condition that was not met: nothing says so of them.
+        // Also removes later objects: those encoded conditionally, without effect, have no call of this method.
         open.removeSubrange(place...)
     }
 

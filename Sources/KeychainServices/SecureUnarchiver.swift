@@ -2,23 +2,23 @@
 internal import Foundation
 @_implementationOnly import Vault
 
-/// Decodes what `NSKeyedArchiver` writes.
+/// Decodes archives of `NSKeyedArchiver`.
 ///
-/// Foundation's own unarchiver (swift-corelibs-foundation of Swift 6.3.1) ends the process on a class that is not
-/// allowed, and reads beyond its arrays where a dictionary has fewer keys than values. Here an archive that lies is an
-/// error: Foundation's collections are put together by hand, and only classes of the caller's list decode themselves.
+/// Foundation's own unarchiver (swift-corelibs-foundation of Swift 6.3.1) terminates the process on a class that is not
+/// allowed, and reads beyond its arrays if a dictionary has fewer keys than values. Here an inconsistent archive is an
+/// error: Foundation's collections are assembled by hand, and only classes of the caller's list decode themselves.
 final class SecureUnarchiver: NSCoder {
     private let objects: [SecretValue]
     private var decoded: [Int: Any] = [:]
-    /// Objects that are being decoded: one that contains itself is refused.
+    /// The objects being decoded, to refuse one that contains itself.
     private var inProgress: Set<Int> = []
-    /// What the object has that is being decoded.
+    /// The members of the object being decoded.
     private var members: [String: SecretValue] = [:]
     private(set) var flaw: SecureArchiveError?
 
     private init(_ objects: [SecretValue]) { self.objects = objects }
 
-    /// - Parameter key: of the object among those that the archive begins with.
+    /// - Parameter key: the key of the object among the top-level objects of the archive.
     static func object(
         from data: Data, allowing classes: [AnyClass], _ key: String
     ) throws(SecureArchiveError) -> Any? {
@@ -41,7 +41,7 @@ final class SecureUnarchiver: NSCoder {
 
     // MARK: Objects
 
-    /// The object that is named; nil: none is, or it cannot be had.
+    /// Returns the referenced object; `nil` if there is none, or on error.
     private func object(_ reference: SecretValue, allowing classes: [AnyClass]) -> Any? {
         guard flaw == nil, let number = reference.archivedObject else { return nil }
         guard number != 0 else { return nil }
@@ -86,7 +86,7 @@ final class SecureUnarchiver: NSCoder {
             self.members = outer
             inProgress.remove(number)
         }
-        // The list is the caller's, and the name the archive's: a class is never looked up by it.
+        // The class comes from the caller's list: the archive's name is never used to look up a class.
         if let collection = foundationObject(name, members, allowing: classes) { return collection }
         guard flaw == nil else { return nil }
         guard
@@ -97,7 +97,7 @@ final class SecureUnarchiver: NSCoder {
         return object
     }
 
-    /// As `NSStringFromClass` has it, which ends the process on a class inside of another.
+    /// Returns the name like `NSStringFromClass`, which terminates the process on a nested class.
     static func name(of type: AnyClass) -> String {
         let name = String(reflecting: type)
         return name.hasPrefix("Foundation.") ? String(name.dropFirst("Foundation.".count)) : name
@@ -169,7 +169,7 @@ final class SecureUnarchiver: NSCoder {
         members[key].flatMap { object($0, allowing: [type]) } as? Decoded
     }
 
-    /// Without a class nothing says what is allowed.
+    /// Refused: without a class there is no list of allowed ones.
     override func decodeObject(forKey key: String) -> Any? {
         members[key]?.archivedObject == 0 ? nil : fail(.notAllowed("any class"))
     }
@@ -190,7 +190,7 @@ final class SecureUnarchiver: NSCoder {
         return 0
     }
 
-    /// Nil: there is none; one of another shape is an error.
+    /// Returns the value; `nil` if absent; a value of another type is an error.
     private func value<Value>(_ key: String, _ take: (SecretValue) -> Value?) -> Value? {
         guard let member = members[key] else { return nil }
         guard let value = take(member) else {
@@ -204,7 +204,7 @@ final class SecureUnarchiver: NSCoder {
         forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> Result
     ) rethrows -> Result {
         guard let data = value(key, { $0.data }) else { return try body(nil) }
-        // The bytes live as long as the array, beyond the body.
+        // The bytes live as long as the array, which outlives the body.
         return try unsafe Array(data).withUnsafeBufferPointer { try unsafe body($0) }
     }
 }

@@ -3,15 +3,15 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-/// Where the bytes of a key lie that a person has to allow the use of.
+/// The location of a key's bytes, whose use requires the user's consent.
 final class ClosedKey: @unchecked Sendable {
     private let record: ItemRecord
-    /// What the query said that found it. Its context, if it has one, is of a class that locks.
+    /// The settings of the query that found the key. Its context, if any, is of a class with a lock of its own.
     private let people: Request.People
 
     init(_ record: ItemRecord, _ people: Request.People) { (self.record, self.people) = (record, people) }
 
-    /// Opens the bytes, when a person has allowed it.
+    /// Reads the bytes, with the user's consent.
     func secret() throws(StatusError) -> Secret {
         let secret: Secret?
         do throws(VaultError) { secret = try DefaultStore.secret(of: record, for: people) } catch {
@@ -23,20 +23,20 @@ final class ClosedKey: @unchecked Sendable {
 }
 
 extension SecKey {
-    /// Under this name a private key has its public half among the attributes that are out of reach of the calls: a
-    /// program that is given a key that a person has to allow the use of gets that half without a question.
+    /// The attribute with the public half of a private key, which the calls cannot access: it lets a program use the
+    /// public half without a prompt, if use of the private half requires the user's consent.
     static let publicAttribute = "vault.public-key"
 
-    /// What ``publicAttribute`` holds for the key.
+    /// The value of ``publicAttribute`` for the key.
     var publicText: String { Data(publicRepresentation).base64EncodedString() }
 
-    /// What an item needs for its key to be found without its secret, now or when it is protected later.
+    /// Adds the attribute that lets the item's key be found without its secret, now or when it is protected later.
     static func describe(_ item: inout Item) {
         guard item.itemClass == .key, let key = of(item), key.isPrivate else { return }
         item.userAttributes[publicAttribute] = key.publicText
     }
 
-    /// The key of an item whose secret a person has to allow the reading of.
+    /// Returns the key of an item whose secret requires the user's consent.
     static func closed(_ item: Item, _ people: Request.People) -> SecKey? {
         guard let record = item.record, let isRSA = KeyNumber.isRSA(item[.type]),
             let text = item.userAttributes[publicAttribute], let bytes = Data(base64Encoded: text)

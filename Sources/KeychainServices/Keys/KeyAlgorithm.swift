@@ -2,12 +2,12 @@
 internal import Foundation
 @_implementationOnly import VaultCrypto
 
-/// What the name of an algorithm means.
+/// The meaning of an algorithm's name.
 enum KeyAlgorithm: Hashable {
-    /// What is given to be signed.
+    /// The input of a signature.
     enum Input: Hashable {
         case message(DigestAlgorithm)
-        /// Nil: of any length.
+        /// A digest; `nil` for any length.
         case digest(DigestAlgorithm?)
 
         var hash: DigestAlgorithm? {
@@ -21,22 +21,22 @@ enum KeyAlgorithm: Hashable {
     enum Padding: Hashable { case raw, pkcs1, oaep(DigestAlgorithm) }
 
     case rsaSignature(AsymmetricKey.Scheme, Input)
-    /// - Parameter isPair: r and s as they are (RFC 4754), not in DER (X9.62).
+    /// - Parameter isPair: whether r and s are concatenated (RFC 4754), rather than in DER (X9.62).
     case ecdsa(isPair: Bool, Input)
     case rsaEncryption(Padding)
     case rsaHybrid(DigestAlgorithm)
-    /// - Parameter derivesNonce: else it is zero.
+    /// - Parameter derivesNonce: whether the nonce is derived, rather than zero.
     case ecies(DigestAlgorithm, derivesNonce: Bool)
-    /// - Parameter hash: of the X9.63 derivation; nil: the shared secret is given as it is.
+    /// - Parameter hash: the hash of the X9.63 derivation; `nil` for the raw shared secret.
     case exchange(DigestAlgorithm?)
 
-    /// Nil: no algorithm has this name.
+    /// Fails for an unknown name.
     init?(_ algorithm: SecKeyAlgorithm) {
         guard let known = KeyAlgorithm.known[algorithm.rawValue as String] else { return nil }
         self = known
     }
 
-    /// Every algorithm that Apple's public headers name.
+    /// The algorithms in Apple's public headers, by name.
     static let known: [String: KeyAlgorithm] = {
         var known: [String: KeyAlgorithm] = [
             "algid:sign:RSA:raw": .rsaSignature(.raw, .digest(nil)),
@@ -53,7 +53,7 @@ enum KeyAlgorithm: Hashable {
             let name = hash == .sha1 ? "SHA1" : "SHA\(hash.rawValue)"
             for (kind, input) in [("message", Input.message(hash)), ("digest", .digest(hash))] {
                 known["algid:sign:RSA:\(kind)-PKCS1v15:\(name)"] = .rsaSignature(.pkcs1, input)
-                // The name of SHA-224 ends in 24, and its salt has 28 bytes all the same.
+                // The name for SHA-224 ends in 24, although the salt has 28 bytes.
                 let salt = hash == .sha224 ? 24 : hash.length
                 known["algid:sign:RSA:\(kind)-PSS:\(name):\(name):\(salt)"] = .rsaSignature(.pss, input)
                 known["algid:sign:ECDSA:\(kind)-X962:\(name)"] = .ecdsa(isPair: false, input)
@@ -61,7 +61,7 @@ enum KeyAlgorithm: Hashable {
             }
             known["algid:encrypt:RSA:OAEP:\(name)"] = .rsaEncryption(.oaep(hash))
             known["algid:encrypt:RSA:OAEP:\(name):AESGCM"] = .rsaHybrid(hash)
-            // The cofactor of these curves is 1.
+            // The cofactor of these curves is 1, so that ECDH and ECDHC are the same.
             for exchange in ["ECDH", "ECDHC"] {
                 known["algid:keyexchange:\(exchange):KDFX963:\(name)"] = .exchange(hash)
                 let ecies = "algid:encrypt:ECIES:\(exchange):KDFX963:\(name):AESGCM"
@@ -72,7 +72,7 @@ enum KeyAlgorithm: Hashable {
         return known
     }()
 
-    /// Whether a key can do this: its type, its class and its size.
+    /// Returns whether a key supports the operation by its type, class and size.
     func isSupported(by key: SecKey, for operation: SecKeyOperationType) -> Bool {
         switch self {
         case .rsaSignature(let scheme, let input):
@@ -81,7 +81,7 @@ enum KeyAlgorithm: Hashable {
             return key.bits >= 16 * hash.length + 9
         case .ecdsa: return !key.isRSA && operation == (key.isPrivate ? .sign : .verify)
         case .rsaEncryption(let padding):
-            // What was signed without a padding can be read with the public key.
+            // A raw signature is read by "decrypting" with the public key.
             let canDecrypt = key.isPrivate || padding == .raw
             guard key.isRSA, operation == .decrypt && canDecrypt || operation == .encrypt && !key.isPrivate else {
                 return false

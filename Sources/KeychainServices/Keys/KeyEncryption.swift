@@ -4,8 +4,8 @@ internal import Foundation
 
 // Apple's two constructions for messages of any length: SecKey's ECIES, and RSA with AES-GCM.
 
-/// An ephemeral key's exchange with the recipient gives the key of AES-GCM, derived with the ephemeral point as shared
-/// information: the point, the ciphertext and a tag of 16 bytes.
+/// ECIES. The key of AES-GCM is derived from the exchange of an ephemeral key with the recipient's, with the ephemeral
+/// point as shared information. Output: the point, the ciphertext and a tag of 16 bytes.
 struct IntegratedEncryption {
     private let key: SecKey
     private let hash: DigestAlgorithm
@@ -46,7 +46,7 @@ struct IntegratedEncryption {
         }
     }
 
-    /// The key, 16 bytes up to 256 bits of the curve, else 32, and the nonce.
+    /// Derives the key (16 bytes for curves up to 256 bits, else 32) and the nonce.
     private func derive(
         from shared: borrowing SecretBytes, _ point: Span<UInt8>
     ) throws(CryptoError) -> (key: Secret, nonce: [UInt8]) {
@@ -61,8 +61,8 @@ struct IntegratedEncryption {
     }
 }
 
-/// A session key by OAEP, then AES-GCM, with the public key as additional data: the wrapped key, the ciphertext and a
-/// tag of 16 bytes.
+/// A session key wrapped by OAEP, then AES-GCM, with the public key as additional data. Output: the wrapped key, the
+/// ciphertext and a tag of 16 bytes.
 struct HybridEncryption {
     private let key: SecKey
     private let hash: DigestAlgorithm

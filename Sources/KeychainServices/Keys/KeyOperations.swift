@@ -3,7 +3,7 @@ internal import Foundation
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
-// What a key does, by the meaning of its algorithm. Every refusal is errSecParam, apart from a signature's.
+// The operations of a key, by the meaning of an algorithm. Every failure is errSecParam, except that of a verification.
 
 extension SecKey {
     func sign(_ data: Span<UInt8>, _ algorithm: KeyAlgorithm) throws(StatusError) -> [UInt8] {
@@ -24,7 +24,7 @@ extension SecKey {
         }
     }
 
-    /// - Throws: errSecVerifyFailed whatever is wrong with the signature.
+    /// - Throws: errSecVerifyFailed for every kind of invalid signature.
     func verify(
         _ signature: Span<UInt8>, of data: Span<UInt8>, _ algorithm: KeyAlgorithm
     ) throws(StatusError) {
@@ -83,9 +83,9 @@ extension SecKey {
         }
     }
 
-    /// What both sides of an exchange get.
+    /// Returns the shared secret of a key exchange.
     ///
-    /// - Parameter size: how many bytes to derive; nil with an algorithm that derives none.
+    /// - Parameter size: the number of bytes to derive; `nil` for an algorithm without derivation.
     func exchange(
         with peer: SecKey, _ algorithm: KeyAlgorithm, size: Int?, sharedInformation: Span<UInt8>
     ) throws(StatusError) -> SecretBytes {
@@ -94,7 +94,7 @@ extension SecKey {
         }
         let shared = try sharedSecret(with: peer)
         guard let hash else { return shared }
-        // As much as an item may hold.
+        // The maximum size of an item.
         guard let size, (1...1 << 24).contains(size) else { throw .parameter }
         return try converting { () throws(CryptoError) in
             try hash.derive(size, from: shared, sharedInformation: sharedInformation)
@@ -122,14 +122,14 @@ extension SecKey {
         return try converting { () throws(CryptoError) in try key.decrypt(block, scheme, hash) }
     }
 
-    /// What a private key has made of a block without a padding.
+    /// Returns the result of the public operation on a block that a private key made without padding.
     private func recover(_ block: Span<UInt8>) throws(StatusError) -> SecretBytes {
         let key = try asymmetricKey()
         let message = try converting { () throws(CryptoError) in try key.recover(block) }
         return try converting { () throws(CryptoError) in try SecretBytes(copying: message.span) }
     }
 
-    /// A number with zero bytes before it, as long as a block.
+    /// Pads a number with leading zero bytes to the length of a block.
     private func block(of number: Span<UInt8>) throws(StatusError) -> [UInt8] {
         guard number.count <= blockLength else { throw .parameter }
         return [UInt8](repeating: 0, count: blockLength - number.count) + number.indices.map { number[$0] }
@@ -137,7 +137,7 @@ extension SecKey {
 }
 
 extension KeyAlgorithm.Input {
-    /// The digest that is signed.
+    /// Returns the digest to be signed.
     func digest(of data: Span<UInt8>) throws(StatusError) -> [UInt8] {
         switch self {
         case .message(let hash): return try converting { () throws(CryptoError) in try hash.digest(of: data) }

@@ -3,11 +3,11 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-/// What a caller wants of a new key pair.
+/// The parameters of a new key pair.
 struct KeyOrder {
     private let isRSA: Bool
     private let bits: Int
-    /// The attributes of the keys that are to be stored, those of both filled in.
+    /// The attributes of each key to be stored, including those given for both.
     private var items: [(isPrivate: Bool, attributes: [String: Any])] = []
 
     init(_ parameters: NSDictionary) throws(StatusError) {
@@ -32,7 +32,7 @@ struct KeyOrder {
                 guard let key = (key as? NSString).map({ $0 as String }) else { throw .parameter }
                 attributes[key] = value
             }
-            // There is no token: a software key in its place would not be what was asked for.
+            // There is no token; a software key would not match the request.
             guard attributes["tkid"] == nil else { throw StatusError(status: errSecUnimplemented) }
             guard let isPermanent = attributes["perm"] as? NSNumber, isBoolean(isPermanent), isPermanent.boolValue
             else { continue }
@@ -40,7 +40,7 @@ struct KeyOrder {
         }
     }
 
-    /// The private key.
+    /// Generates the private key.
     func make() throws(StatusError) -> SecKey {
         let secret = try converting { () throws(CryptoError) in
             if isRSA {
@@ -53,9 +53,9 @@ struct KeyOrder {
         return key
     }
 
-    /// Stores what is to be stored, all of it or nothing.
+    /// Stores the keys that are to be stored, all or none.
     ///
-    /// - Returns: the private key, which has no bytes if a person has to allow its use from now on.
+    /// - Returns: the private key, without its bytes if its use requires the user's consent from now on.
     func store(_ key: SecKey) throws(StatusError) -> SecKey {
         guard !items.isEmpty else { return key }
         var dictionaries: [NSDictionary] = []
@@ -72,7 +72,7 @@ struct KeyOrder {
             Item(ItemKey(.key, [.accessControl: .data(control.encoded)])).asksForPresence
         else { return key }
         var found: CFTypeRef?
-        // What the caller has said of the key may be other than what the key says.
+        // The caller's attributes may differ from those of the key.
         var query: [String: Any] = ["class": kSecClassKey, "kcls": 1, "r_Ref": true, "sync": kSecAttrSynchronizableAny]
         query["klbl"] = Data(try key.applicationLabel)
         for name in ["klbl", "atag", "agrp"] { query[name] = stored[name] ?? query[name] }

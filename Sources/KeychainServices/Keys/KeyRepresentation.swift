@@ -2,19 +2,19 @@
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
-/// A key's external representation, taken apart: RSA as PKCS#1 (RFC 8017, A.1), of the curves 4, x, y and of a private
-/// key its number (SEC 1, 2.3.3).
+/// A parsed external representation of a key: for RSA, PKCS#1 (RFC 8017, A.1); for a curve, 4, x, y and, for a private
+/// key, its scalar (SEC 1, 2.3.3).
 struct KeyRepresentation {
     let isRSA: Bool
     let isPrivate: Bool
-    /// Of the modulus, or of the curve's numbers.
+    /// The size of the modulus, or of the curve's field.
     let bits: Int
-    /// As it is stored.
+    /// The public key, as it is stored.
     let publicRepresentation: [UInt8]
-    /// Of RSA: where the numbers stand.
+    /// For RSA: the ranges of the numbers.
     private let numbers: [Range<Int>]
 
-    /// Nil: these are no bytes of such a key. What its numbers have to do with each other is not looked at.
+    /// Fails for bytes that are not such a key. Does not check the relations between the numbers.
     init?(_ bytes: Span<UInt8>, isRSA: Bool, isPrivate: Bool) {
         (self.isRSA, self.isPrivate) = (isRSA, isPrivate)
         if isRSA {
@@ -56,22 +56,22 @@ struct KeyRepresentation {
         return reader.isAtEnd && numbers.count == (isPrivate ? 8 : 2) ? numbers : nil
     }
 
-    /// The key for one operation.
+    /// Returns libcrypto's key, for one operation.
     ///
-    /// - Parameter bytes: those that were taken apart.
+    /// - Parameter bytes: the bytes that were parsed.
     func key(_ bytes: Span<UInt8>) throws(CryptoError) -> AsymmetricKey {
         if isRSA { return try AsymmetricKey(rsa: bytes, numbers) }
         guard let curve = NISTCurve(rawValue: Int32(bits)) else { throw .authenticationFailed }
         return try AsymmetricKey(curve, bytes)
     }
 
-    /// Writes RSA's private numbers as PKCS#1 has them.
+    /// Writes RSA's private numbers in PKCS#1.
     ///
     /// - Parameter numbers: n, e, d, p, q, dP, dQ and qInv, each as long as the modulus.
     static func pkcs1(_ numbers: borrowing SecretBytes) throws(CryptoError) -> SecretBytes {
         let length = numbers.count / 8
         return try numbers.withBytes { bytes throws(CryptoError) in
-            // What is written is never longer than this: a number's head and sign need six bytes at most.
+            // An upper bound of the output: the header and sign byte of a number take at most six bytes.
             var content = try SecretBuffer(capacity: numbers.count + 8 * 6 + 8)
             try content.append([DERTag.integer, 1, 0].span)
             for index in 0..<8 {

@@ -3,9 +3,9 @@ internal import Foundation
 @_implementationOnly import Vault
 @_implementationOnly import VaultCrypto
 
-/// What a key is among the items of a vault.
+/// A key as an item of a vault.
 extension SecKey {
-    /// The attributes that the key itself has as an item, beside its class and its data.
+    /// The attributes that follow from the key, beyond its class and its data.
     ///
     /// - Throws: errSecUnimplemented without libcrypto.
     var itemAttributes: [Attribute: AttributeValue] {
@@ -14,7 +14,7 @@ extension SecKey {
                 .keyClass: .number(isPrivate ? 1 : 0), .applicationLabel: .data(try applicationLabel),
                 .type: .number(isRSA ? 42 : 73), .keySizeInBits: .number(Int64(bits)),
                 .effectiveKeySize: .number(Int64(bits)), .isPermanent: .bool(true),
-                // Of public keys as well, as on Apple's systems.
+                // True for public keys as well, as on Apple's systems.
                 .isPrivate: .bool(true),
                 .isModifiable: .bool(true), .isExtractable: .bool(true), .isSensitive: .bool(false),
                 .wasAlwaysSensitive: .bool(false), .wasNeverExtractable: .bool(false),
@@ -26,13 +26,13 @@ extension SecKey {
         }
     }
 
-    /// What a query by reference does not look at: what a key can do, and whether it is kept.
+    /// The attributes that a query by reference ignores: capabilities, and whether the key is stored.
     static let attributesOutsideQueries: Set<Attribute> = [
         .isPermanent, .canEncrypt, .canDecrypt, .canDerive, .canSign, .canVerify, .canSignRecover, .canVerifyRecover,
         .canWrap, .canUnwrap,
     ]
 
-    /// SHA-1 of the public representation: `kSecAttrApplicationLabel`.
+    /// The value of `kSecAttrApplicationLabel`: SHA-1 of the public representation.
     var applicationLabel: [UInt8] {
         get throws(StatusError) {
             let bytes = publicRepresentation
@@ -40,12 +40,13 @@ extension SecKey {
         }
     }
 
-    /// The key of an item that came with its secret, however it was added. Nil: the item holds no key.
+    /// Returns the key of an item with its secret, by whatever means the item was added; `nil` if the item has no valid
+    /// key.
     static func of(_ item: Item) -> SecKey? {
         guard let secret = item.secret, let isRSA = KeyNumber.isRSA(item[.type]) else { return nil }
         switch KeyNumber.parse(item[.keyClass]) {
         case 0:
-            // What only says that it is a public key may be a secret: nothing is copied that is none.
+            // An item marked as a public key may contain a secret: bytes that are not a public key must not be copied.
             let found = secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: false) }
             return found.flatMap { publicKey($0.publicRepresentation, isRSA: isRSA) }
         case 1: return privateKey(secret, isRSA: isRSA)
@@ -53,7 +54,7 @@ extension SecKey {
         }
     }
 
-    /// The bytes as an item has them.
+    /// Returns the bytes to be stored in an item.
     func storedSecret() throws(StatusError) -> Secret {
         if let secret = try secret() { return secret }
         let bytes = publicRepresentation

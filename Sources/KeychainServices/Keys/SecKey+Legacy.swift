@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 @_implementationOnly import VaultCrypto
 
-// The calls that Apple has replaced by those on algorithms, as iOS has them: what is signed is a digest.
+// The calls that Apple has replaced by those with algorithms, in iOS's form: the input of a signature is a digest.
 
-/// How a block is padded.
+/// The padding of a block.
 public struct SecPadding: OptionSet, Sendable {
     public let rawValue: UInt32
 
@@ -24,7 +24,7 @@ public struct SecPadding: OptionSet, Sendable {
         .PKCS1SHA1: .sha1, .PKCS1SHA224: .sha224, .PKCS1SHA256: .sha256, .PKCS1SHA384: .sha384, .PKCS1SHA512: .sha512,
     ]
 
-    /// - Parameter digestLength: of what is signed. Nil: there is no such signature.
+    /// - Parameter digestLength: the length of the digest in bytes. Returns `nil` if there is no such signature.
     fileprivate func signature(isRSA: Bool, digestLength: Int) -> KeyAlgorithm? {
         guard isRSA else {
             if self == .sigRaw { return .ecdsa(isPair: true, .digest(nil)) }
@@ -36,7 +36,7 @@ public struct SecPadding: OptionSet, Sendable {
         return SecPadding.hashes[self].map { .rsaSignature(.pkcs1, .digest($0)) }
     }
 
-    /// Nil: there is no such encryption.
+    /// Returns the encryption algorithm; `nil` if there is none.
     fileprivate func encryption(isRSA: Bool) -> KeyAlgorithm? {
         guard isRSA else { return nil }
         if isEmpty { return .rsaEncryption(.raw) }
@@ -49,8 +49,8 @@ extension SecPadding: Hashable {}
 /// Signs a digest.
 ///
 /// - Parameters:
-///   - sig: has room for `sigLen` bytes, which becomes the signature's length.
-/// - Returns: errSecSuccess; errSecParam, also when there is not enough room.
+///   - sig: a buffer of `sigLen` bytes; `sigLen` is set to the signature's length.
+/// - Returns: errSecSuccess; errSecParam, also if the buffer is too small.
 @discardableResult
 public func SecKeyRawSign(
     _ key: SecKey, _ padding: SecPadding, _ dataToSign: UnsafePointer<UInt8>, _ dataToSignLen: Int,
@@ -63,16 +63,16 @@ public func SecKeyRawSign(
     }
 }
 
-/// Checks the signature of a digest.
+/// Verifies the signature of a digest.
 ///
-/// - Returns: errSecSuccess; errSSLCrypto when it does not verify; errSecParam.
+/// - Returns: errSecSuccess; errSSLCrypto if the signature is invalid; errSecParam.
 @discardableResult
 public func SecKeyRawVerify(
     _ key: SecKey, _ padding: SecPadding, _ signedData: UnsafePointer<UInt8>, _ signedDataLen: Int,
     _ sig: UnsafePointer<UInt8>, _ sigLen: Int
 ) -> OSStatus {
     guard signedDataLen >= 0, sigLen >= 0 else { return errSecParam }
-    // The caller promises that the bytes are there.
+    // The caller guarantees that the bytes are valid.
     let digest = unsafe Span(_unsafeStart: signedData, count: signedDataLen)
     let signature = unsafe Span(_unsafeStart: sig, count: sigLen)
     do throws(StatusError) {
@@ -86,7 +86,7 @@ public func SecKeyRawVerify(
 
 /// Encrypts a block with an RSA key.
 ///
-/// - Parameter cipherText: has room for `cipherTextLen` bytes, which becomes the ciphertext's length.
+/// - Parameter cipherText: a buffer of `cipherTextLen` bytes; `cipherTextLen` is set to the ciphertext's length.
 @discardableResult
 public func SecKeyEncrypt(
     _ key: SecKey, _ padding: SecPadding, _ plainText: UnsafePointer<UInt8>, _ plainTextLen: Int,
@@ -99,7 +99,7 @@ public func SecKeyEncrypt(
     }
 }
 
-/// Decrypts a block with an RSA key; without a padding the zero bytes before the text are left out.
+/// Decrypts a block with an RSA key; without padding, leading zero bytes of the text are left out.
 @discardableResult
 public func SecKeyDecrypt(
     _ key: SecKey, _ padding: SecPadding, _ cipherText: UnsafePointer<UInt8>, _ cipherTextLen: Int,
@@ -115,13 +115,13 @@ public func SecKeyDecrypt(
     }
 }
 
-/// Writes what a body makes of the caller's bytes where the caller has room.
+/// Applies a body to the caller's bytes, and writes the result into the caller's buffer.
 private func transforming(
     _ input: UnsafePointer<UInt8>, _ count: Int, _ output: UnsafeMutablePointer<UInt8>,
     _ room: UnsafeMutablePointer<Int>, _ body: (Span<UInt8>) throws(StatusError) -> SecretBytes
 ) -> OSStatus {
     guard count >= 0 else { return errSecParam }
-    // The caller promises that the bytes are there, and the room.
+    // The caller guarantees that the input and the buffer are valid.
     do throws(StatusError) {
         let result = try body(unsafe Span(_unsafeStart: input, count: count))
         guard unsafe result.count <= room.pointee else { return errSecParam }

@@ -3,14 +3,14 @@ public import Foundation
 @_implementationOnly import VaultCrypto
 @_implementationOnly import VaultFormat
 
-/// Makes a key pair, and stores it if that is asked for.
+/// Generates a key pair, and stores it if requested.
 ///
 /// - Parameters:
 ///   - parameters: `kSecAttrKeyType` (RSA or EC), `kSecAttrKeySizeInBits` (RSA 512 to 8,192; 256, 384 or 521), and
-///     attributes of both keys; `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs` have those of one. A key whose
+///     attributes of both keys; `kSecPrivateKeyAttrs` and `kSecPublicKeyAttrs` contain those of one. A key whose
 ///     `kSecAttrIsPermanent` is true is added to the vault, both in one transaction.
-///   - error: errSecParam; errSecUnimplemented for a token, of which there are none, and without libcrypto; what
-///     ``SecItemAdd(_:_:)`` ends with. Nothing is stored then.
+///   - error: errSecParam; errSecUnimplemented for a token, which is not supported, and without libcrypto; the errors
+///     of ``SecItemAdd(_:_:)``. Nothing is stored on error.
 /// - Returns: the private key.
 public func SecKeyCreateRandomKey(
     _ parameters: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -21,10 +21,10 @@ public func SecKeyCreateRandomKey(
     }
 }
 
-/// Makes a key pair as ``SecKeyCreateRandomKey(_:_:)`` does.
+/// Generates a key pair like ``SecKeyCreateRandomKey(_:_:)``.
 ///
 /// - Parameters:
-///   - publicKey, privateKey: get the keys; untouched on every error. Nil is fine.
+///   - publicKey, privateKey: receive the keys; untouched on every error. May be `nil`.
 @discardableResult
 public func SecKeyGeneratePair(
     _ parameters: CFDictionary, _ publicKey: UnsafeMutablePointer<SecKey?>?,
@@ -33,19 +33,19 @@ public func SecKeyGeneratePair(
     do throws(StatusError) {
         let order = try KeyOrder(parameters)
         let key = try order.store(try order.make())
-        // The caller's pointers are valid for the length of the call.
+        // The caller's pointers are valid for the duration of the call.
         unsafe publicKey?.pointee = key.publicKey
         unsafe privateKey?.pointee = key
         return errSecSuccess
     } catch { return error.status }
 }
 
-/// Makes a key of its external representation.
+/// Makes a key from its external representation.
 ///
 /// - Parameters:
-///   - keyData: RSA in PKCS#1, a public key also as SubjectPublicKeyInfo; of a curve 4, x, y, and of a private key the
-///     private number. All of its numbers are checked against each other.
-///   - attributes: `kSecAttrKeyType` and `kSecAttrKeyClass`, numbers or their texts.
+///   - keyData: for RSA PKCS#1, or SubjectPublicKeyInfo for a public key; for a curve 4, x, y, and for a private key
+///     the private scalar. The numbers are checked for consistency.
+///   - attributes: `kSecAttrKeyType` and `kSecAttrKeyClass`, as numbers or their texts.
 ///   - error: errSecParam; errSecUnimplemented for symmetric keys and tokens, and without libcrypto.
 public func SecKeyCreateWithData(
     _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -76,7 +76,7 @@ public func SecKeyCreateWithData(
     }
 }
 
-/// The bytes of a key, as ``SecKeyCreateWithData(_:_:_:)`` takes them: here they leave their protection.
+/// Returns the bytes of a key for ``SecKeyCreateWithData(_:_:_:)``, copied into ordinary memory.
 public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? {
@@ -86,8 +86,8 @@ public func SecKeyCopyExternalRepresentation(
     }
 }
 
-/// What is known of a key, with the names of attributes. The bytes are there of public keys alone: a caller that wants
-/// to know a size should not get a copy of a private key with it.
+/// Returns the attributes of a key. Only those of a public key include its bytes: a caller that needs the size should
+/// not get a copy of a private key.
 public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
     guard let attributes = try? key.itemAttributes else { return nil }
     var dictionary = ResultDictionary()
@@ -99,22 +99,22 @@ public func SecKeyCopyAttributes(_ key: SecKey) -> CFDictionary? {
     return dictionary.object
 }
 
-/// The public key of a pair; a public key itself.
+/// Returns the public key of a pair, or a public key itself.
 public func SecKeyCopyPublicKey(_ key: SecKey) -> SecKey? { key.publicKey }
 
-/// The bytes of a block: of RSA those of the modulus, of a curve those of its numbers (32, 48, 66).
+/// Returns the block size in bytes: that of the modulus for RSA, that of the field for a curve (32, 48, 66).
 public func SecKeyGetBlockSize(_ key: SecKey) -> Int { key.blockLength }
 
-/// Whether the key's type, class and size allow the operation.
+/// Returns whether the key's type, class and size allow the operation.
 public func SecKeyIsAlgorithmSupported(
     _ key: SecKey, _ operation: SecKeyOperationType, _ algorithm: SecKeyAlgorithm
 ) -> Bool {
     KeyAlgorithm(algorithm)?.isSupported(by: key, for: operation) ?? false
 }
 
-/// Numbers of Apple's that stand in dictionaries as numbers or as their texts.
+/// Apple's numeric constants, which dictionaries contain as numbers or as their texts.
 enum KeyNumber {
-    /// Nil: it is neither a number nor the canonical text of one.
+    /// Returns the number; `nil` if the value is neither a number nor the canonical text of one.
     static func parse(_ value: Any?) -> Int? {
         switch value {
         case let number as NSNumber where !isBoolean(number): return Int(exactly: number)
@@ -125,7 +125,7 @@ enum KeyNumber {
         }
     }
 
-    /// Nil: no type of keys that there is.
+    /// Returns whether the type is RSA; `nil` for an unsupported type.
     static func isRSA(_ type: Any?) -> Bool? {
         switch parse(type) {
         case 42: true
@@ -136,7 +136,7 @@ enum KeyNumber {
 }
 
 extension SecKey {
-    /// A public key of its external representation; of RSA also of a SubjectPublicKeyInfo (RFC 5280, 4.1).
+    /// Makes a public key from its external representation; for RSA also from a SubjectPublicKeyInfo (RFC 5280, 4.1).
     static func publicKey(imported bytes: [UInt8], isRSA: Bool) -> SecKey? {
         if let key = publicKey(bytes, isRSA: isRSA) { return key }
         guard isRSA, case .rsa(let representation)? = SubjectPublicKey(bytes.span) else { return nil }

@@ -4,8 +4,8 @@ public import Foundation
 
 /// Signs a message or a digest.
 ///
-/// - Parameter error: errSecParam for an algorithm that is not this key's, a digest of another length, a raw block that
-///   is too long.
+/// - Parameter error: errSecParam for an algorithm that the key does not support, a digest of another length, or a raw
+///   block that is too long.
 public func SecKeyCreateSignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ dataToSign: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -16,9 +16,9 @@ public func SecKeyCreateSignature(
     }
 }
 
-/// Checks a signature.
+/// Verifies a signature.
 ///
-/// - Parameter error: errSecVerifyFailed whatever is wrong with the signature; errSecParam as
+/// - Parameter error: errSecVerifyFailed for every kind of invalid signature; errSecParam as in
 ///   ``SecKeyCreateSignature(_:_:_:_:)``.
 public func SecKeyVerifySignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ signedData: CFData, _ signature: CFData,
@@ -37,7 +37,7 @@ public func SecKeyVerifySignature(
 
 /// Encrypts with a public key.
 ///
-/// - Parameter error: errSecParam for an algorithm that is not this key's, and for a text that is too long for it.
+/// - Parameter error: errSecParam for an algorithm that the key does not support, and for a text that is too long.
 public func SecKeyCreateEncryptedData(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -48,10 +48,10 @@ public func SecKeyCreateEncryptedData(
     }
 }
 
-/// Decrypts with a private key; the text leaves its protection here.
+/// Decrypts with a private key; the text is copied into ordinary memory.
 ///
-/// - Parameter error: errSecParam for an algorithm that is not this key's, and for a ciphertext that does not open.
-///   PKCS#1 never tells whether the padding was right: a wrong one gives a text that looks random, and success.
+/// - Parameter error: errSecParam for an algorithm that the key does not support, and for an invalid ciphertext. PKCS#1
+///   never reveals whether the padding was valid: an invalid one gives a random-looking text, and success.
 public func SecKeyCreateDecryptedData(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ ciphertext: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
@@ -62,12 +62,12 @@ public func SecKeyCreateDecryptedData(
     }
 }
 
-/// Makes the secret that two keys of one curve share; it leaves its protection here.
+/// Computes the shared secret of two keys of the same curve, copied into ordinary memory.
 ///
 /// - Parameters:
-///   - parameters: `SecKeyKeyExchangeParameter.requestedSize`, 1 to 16,777,216 bytes, which the algorithms with X963
-///     need, and `.sharedInfo`.
-///   - error: errSecParam for a key of another curve, an algorithm that is none, and without a size that is needed.
+///   - parameters: `SecKeyKeyExchangeParameter.requestedSize`, 1 to 16,777,216 bytes, required by the algorithms with
+///     X963, and `.sharedInfo`.
+///   - error: errSecParam for a key of another curve, an algorithm other than a key exchange, or a missing size.
 public func SecKeyCopyKeyExchangeResult(
     _ privateKey: SecKey, _ algorithm: SecKeyAlgorithm, _ publicKey: SecKey, _ parameters: CFDictionary,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

@@ -2,17 +2,17 @@
 public import Foundation
 @_implementationOnly import VaultCrypto
 
-/// A key of RSA or of a NIST curve, public or private.
+/// A public or private key of RSA or of a NIST curve.
 ///
-/// A private one keeps its bytes in locked memory, and libcrypto has them for the length of an operation alone.
+/// A private key keeps its bytes in locked memory; libcrypto gets them only for the duration of an operation.
 public final class SecKey: NSObject, @unchecked Sendable {
     static let rsaSizes = 512...8192
 
     let isRSA: Bool
     let isPrivate: Bool
-    /// Of the modulus, or of the curve's numbers.
+    /// The size of the modulus, or of the curve's field.
     let bits: Int
-    /// PKCS#1, or 4, x and y.
+    /// The public key as PKCS#1, or 4, x and y.
     let publicRepresentation: [UInt8]
     private let material: KeyMaterial?
 
@@ -24,28 +24,28 @@ public final class SecKey: NSObject, @unchecked Sendable {
         self.material = material
     }
 
-    /// A public key. Nil: these are no bytes of one.
+    /// Makes a public key; `nil` if the bytes are malformed.
     ///
-    /// - Parameter representation: PKCS#1, or 4, x and y. Whether the point is the curve's is not looked at.
+    /// - Parameter representation: PKCS#1, or 4, x and y. Does not check that the point is on the curve.
     static func publicKey(_ representation: [UInt8], isRSA: Bool) -> SecKey? {
         KeyRepresentation(representation.span, isRSA: isRSA, isPrivate: false).map {
             SecKey($0, isPrivate: false, nil)
         }
     }
 
-    /// A private key. Nil: these are no bytes of one.
+    /// Makes a private key; `nil` if the bytes are malformed.
     ///
-    /// - Parameter secret: PKCS#1, or 4, x, y and the private number. Whether they belong together is not looked at.
+    /// - Parameter secret: PKCS#1, or 4, x, y and the private scalar. Does not check that they belong together.
     static func privateKey(_ secret: Secret, isRSA: Bool) -> SecKey? {
         secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: true) }.map {
             SecKey($0, isPrivate: true, KeyMaterial(.memory(secret)))
         }
     }
 
-    /// A private key whose bytes stay in the vault, which has a person asked each time it is used. Nil: these are no
-    /// bytes of a public key.
+    /// Makes a private key whose bytes stay in the vault, and whose every use requires the user's consent; `nil` if the
+    /// bytes of the public key are malformed.
     ///
-    /// - Parameter publicRepresentation: of its public half.
+    /// - Parameter publicRepresentation: the public half.
     static func closedKey(_ publicRepresentation: [UInt8], isRSA: Bool, _ place: ClosedKey) -> SecKey? {
         KeyRepresentation(publicRepresentation.span, isRSA: isRSA, isPrivate: false).map {
             SecKey($0, isPrivate: true, KeyMaterial(.vault(place)))
@@ -55,10 +55,10 @@ public final class SecKey: NSObject, @unchecked Sendable {
     /// The public half.
     var publicKey: SecKey? { isPrivate ? SecKey.publicKey(publicRepresentation, isRSA: isRSA) : self }
 
-    /// The bytes of a block: those of the modulus, or of the curve's numbers.
+    /// The block size in bytes: that of the modulus, or of the curve's field.
     var blockLength: Int { (bits + 7) / 8 }
 
-    /// The private bytes, for which a person may have to be asked. Nil of a public key.
+    /// Returns the private bytes, which may require the user's consent; `nil` for a public key.
     func secret() throws(StatusError) -> Secret? {
         switch material?.place {
         case nil: return nil
@@ -66,7 +66,7 @@ public final class SecKey: NSObject, @unchecked Sendable {
         case .vault(let place):
             let secret = try place.secret()
             let found = secret.withBytes { KeyRepresentation($0, isRSA: isRSA, isPrivate: true) }
-            // Another key has taken the place of this one.
+            // The key was replaced by another one.
             guard found?.publicRepresentation == publicRepresentation else {
                 throw StatusError(status: errSecItemNotFound)
             }
@@ -83,7 +83,7 @@ public final class SecKey: NSObject, @unchecked Sendable {
         return try body(bytes.span)
     }
 
-    /// The key for one operation.
+    /// Returns libcrypto's key, for one operation.
     func asymmetricKey() throws(StatusError) -> AsymmetricKey {
         try withRepresentation { bytes throws(StatusError) in
             guard let representation = KeyRepresentation(bytes, isRSA: isRSA, isPrivate: isPrivate) else {
@@ -110,7 +110,7 @@ public final class SecKey: NSObject, @unchecked Sendable {
     }
 }
 
-/// What a private key is made of. A box, since the layout of a public class must not need another module.
+/// The private part of a key. Boxed, since the layout of a public class must not depend on another module.
 private final class KeyMaterial: Sendable {
     enum Place: Sendable {
         case memory(Secret)

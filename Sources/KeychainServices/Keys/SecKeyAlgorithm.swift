@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// What is done with a key: a signature, an encryption or a key exchange, with its padding and its hash.
+/// An algorithm for a key: a signature, an encryption or a key exchange, with its padding and its hash.
 public struct SecKeyAlgorithm: _NamedConstant, Hashable, @unchecked Sendable {
     /// Apple's name, such as `algid:sign:RSA:raw`.
     public let rawValue: CFString
@@ -139,14 +139,14 @@ public struct SecKeyKeyExchangeParameter: _NamedConstant, Hashable, @unchecked S
 
     public init(_ rawValue: CFString) { self.init(rawValue: rawValue) }
 
-    /// How many bytes to derive: a number.
+    /// The number of bytes to derive, as a number.
     public static let requestedSize = SecKeyKeyExchangeParameter("requestedSize")
-    /// What goes into the derivation beside the shared secret: data.
+    /// Further input of the derivation, as data.
     public static let sharedInfo = SecKeyKeyExchangeParameter("sharedInfo")
 }
 
-/// A name of Apple's with a type of its own, which becomes a string in a dictionary. Without the bridge a dictionary
-/// with such keys would be full of boxes, which nothing finds by their names.
+/// An Apple constant with a type of its own, which becomes a string in a dictionary. Without the bridge, a
+/// dictionary would contain such keys in boxes, and a look-up by name would not find them.
 public protocol _NamedConstant: RawRepresentable, _ObjectiveCBridgeable where RawValue == CFString {
     init(rawValue: CFString)
 }
@@ -168,7 +168,7 @@ extension _NamedConstant {
     }
 }
 
-/// What a key is asked for.
+/// The operation for which a key is used.
 public enum SecKeyOperationType: Int, Sendable {
     case sign = 0
     case verify

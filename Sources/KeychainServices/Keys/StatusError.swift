@@ -4,7 +4,7 @@ internal import Logging
 internal import Synchronization
 @_implementationOnly import VaultCrypto
 
-/// Why a call on keys, certificates or trust failed, on its way to its caller.
+/// The reason why a call on keys, certificates or trust failed.
 struct StatusError: Error, Equatable {
     let status: OSStatus
 
@@ -12,7 +12,7 @@ struct StatusError: Error, Equatable {
 
     init(status: OSStatus) { self.status = status }
 
-    /// - Parameter refusal: what it means that the numbers do not fit each other.
+    /// - Parameter refusal: the status for an authentication failure, such as numbers that do not belong together.
     init(_ error: CryptoError, refusal: OSStatus = errSecParam) {
         switch error {
         case .authenticationFailed: status = refusal
@@ -25,13 +25,13 @@ struct StatusError: Error, Equatable {
 
     private static let isNoted = Atomic(false)
 
-    /// Said once a process, also when what writes the line down uses keys itself.
+    /// Logs once per process, even if the log handler itself uses keys.
     private static func noteMissingLibrary() {
         guard !isNoted.exchange(true, ordering: .relaxed) else { return }
         Logger(label: "KeychainServices").error("keys and certificates need libcrypto.so.3: install libssl3")
     }
 
-    /// The error that Apple's calls give out: the status's message and what was asked for; no key, no data.
+    /// Returns an error for the caller, with the message of the status and the subject; never with a key or data.
     func error(_ subject: String? = nil) -> NSError {
         let message = SecCopyErrorMessageString(status, nil) as String? ?? "OSStatus \(status)"
         let text = subject.map { "\(message) (\($0))" } ?? message
@@ -41,21 +41,21 @@ struct StatusError: Error, Equatable {
     }
 }
 
-/// Runs the body of a call that tells of a failure by an error, which stays untouched on success.
+/// Runs the body of a call that reports failure through an error pointer, which stays untouched on success.
 ///
-/// - Parameter subject: what the error's description names: an algorithm.
+/// - Parameter subject: the subject of the error's description, such as an algorithm.
 func reporting<R>(
     to error: UnsafeMutablePointer<Unmanaged<CFError>?>?, _ subject: String? = nil,
     _ body: () throws(StatusError) -> R
 ) -> R? {
     do throws(StatusError) { return try body() } catch let failure {
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe error?.pointee = Unmanaged.passRetained(failure.error(subject))
         return nil
     }
 }
 
-/// Turns what the cryptography throws into a status.
+/// Converts errors of the cryptography into a status.
 func converting<R: ~Copyable>(
     refusal: OSStatus = errSecParam, _ body: () throws(CryptoError) -> R
 ) throws(StatusError) -> R {

@@ -2,7 +2,7 @@
 public import Foundation
 @_implementationOnly import VaultCrypto
 
-// Raw values of Apple's SecImportExport.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
+// The raw values of Apple's SecImportExport.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
 
 @safe nonisolated(unsafe) public let kSecImportExportPassphrase: CFString = "passphrase"
 @safe nonisolated(unsafe) public let kSecImportExportKeychain: CFString = "keychain"
@@ -18,17 +18,17 @@ public import Foundation
 ///
 /// - Parameters:
 ///   - pkcs12_data: at most 16 MiB.
-///   - options: `kSecImportExportPassphrase`, a string; without it the passphrase is empty. With
-///     `kSecUseDataProtectionKeychain` true each identity, and the certificates of the file that lead from it to an
-///     anchor, are added to the vault; other keys are attributes of the identity then. Else nothing is stored.
-///   - items: gets an array of one dictionary per identity, untouched on every error: `kSecImportItemIdentity`,
-///     `kSecImportItemTrust`, which has the basic policy and all certificates of the file, `kSecImportItemCertChain`,
-///     `kSecImportItemKeyID`, and `kSecImportItemLabel` if the file names the key. A file without private keys has
-///     none.
-/// - Returns: errSecSuccess; errSecAuthFailed for a wrong or missing passphrase; errSecDecode for what is no such file,
-///   is damaged or too large, wants more than 10,000,000 rounds to derive a key, or has a cipher or a key of a kind
-///   that is not known; errSecParam for a passphrase that is no string; errSecUnimplemented without libcrypto; what
-///   ``SecItemAdd(_:_:)`` ends with.
+///   - options: `kSecImportExportPassphrase`, a string; the passphrase is empty by default. If
+///     `kSecUseDataProtectionKeychain` is true, each identity, and the certificates of the file that lead from it to an
+///     anchor, are added to the vault, and further keys are attributes of the identity. Otherwise nothing is stored.
+///   - items: receives an array with one dictionary per identity, untouched on every error: `kSecImportItemIdentity`,
+///     `kSecImportItemTrust`, with the basic policy and all certificates of the file, `kSecImportItemCertChain`,
+///     `kSecImportItemKeyID`, and `kSecImportItemLabel` if the file names the key. Empty for a file without private
+///     keys.
+/// - Returns: errSecSuccess; errSecAuthFailed for a wrong or missing passphrase; errSecDecode for a file in another
+///   format, damaged or too large, with more than 10,000,000 rounds of key derivation, or with an unknown cipher or
+///   type of key; errSecParam for a passphrase that is not a string; errSecUnimplemented without libcrypto; the errors
+///   of ``SecItemAdd(_:_:)``.
 @discardableResult
 public func SecPKCS12Import(
     _ pkcs12_data: CFData, _ options: CFDictionary, _ items: UnsafeMutablePointer<CFArray?>
@@ -37,16 +37,16 @@ public func SecPKCS12Import(
         let order = try ImportOrder(options)
         let found = try order.identities(of: pkcs12_data)
         for identity in found { try order.store(identity) }
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe items.pointee = found.map(\.dictionary) as NSArray
         return errSecSuccess
     } catch { return error.status }
 }
 
-/// What the options of an import say.
+/// The options of an import.
 private struct ImportOrder {
     private let passphrase: NSString?
-    /// Nil: nothing is stored.
+    /// The attributes for storing; `nil` to store nothing.
     private let attributes: [String: Any]?
 
     init(_ options: NSDictionary) throws(StatusError) {
@@ -79,7 +79,7 @@ private struct ImportOrder {
         var found: [ImportedIdentity] = []
         for key in file.keys {
             let made = try ImportOrder.key(key)
-            // The file says which certificate is the key's, and the certificate says it too, which counts.
+            // The file's assignment of certificates to keys is only a hint; a certificate's own public key decides.
             let named = certificates.filter { $0.0.keyID != nil && $0.0.keyID == key.keyID }
             guard
                 let own = (named + certificates).first(where: { _, certificate in
@@ -96,7 +96,7 @@ private struct ImportOrder {
     }
 
     private func read(_ data: NSData) throws(StatusError) -> PersonalInformationFile {
-        // The caller has the passphrase as a string, because Apple's signature says so; this copy of it is wiped.
+        // Apple's signature takes the passphrase as a string, in ordinary memory; this copy is wiped.
         let text = (passphrase ?? "") as String
         let password = try converting { () throws(CryptoError) in Secret(try SecretBytes(copying: text.utf8.span)) }
         do throws(PersonalInformationFileError) {
@@ -113,7 +113,7 @@ private struct ImportOrder {
         }
     }
 
-    /// A key whose numbers fit each other.
+    /// Returns a key whose numbers are consistent.
     private static func key(_ key: PersonalInformationFile.Key) throws(StatusError) -> SecKey {
         guard let made = SecKey.privateKey(key.bytes, isRSA: key.isRSA) else { throw StatusError(status: errSecDecode) }
         let numbers = try made.asymmetricKey()
@@ -128,7 +128,7 @@ private struct ImportOrder {
     }
 }
 
-/// One result of an import.
+/// A result of an import.
 private struct ImportedIdentity {
     let identity: SecIdentity
     let dictionary: NSDictionary
@@ -150,17 +150,17 @@ private struct ImportedIdentity {
         self.dictionary = dictionary
     }
 
-    /// SHA-1 of the public key, for a file that does not say what the key has in common with its certificate.
+    /// SHA-1 of the public key, for a file that does not link the key to its certificate.
     private static func keyID(_ key: SecKey) -> NSData? {
         SecKeyCopyAttributes(key)?[kSecAttrApplicationLabel] as? NSData
     }
 }
 
-/// Adds an identity and the certificates above it to the vault. What is there already stays as it is.
+/// Adds an identity and the certificates above it to the vault. Existing items stay unchanged.
 ///
 /// - Parameters:
 ///   - chain: the issuers of the identity's certificate.
-///   - attributes: of the identity; of the others those that say where and for whom it is stored.
+///   - attributes: the attributes of the identity; those about storage and access also apply to the issuers.
 func addImported(_ identity: SecIdentity, chain: [SecCertificate], attributes: [String: Any]) -> OSStatus {
     let places = [kSecAttrAccessGroup, kSecAttrAccessible, kSecAttrSynchronizable].map { $0 as String }
     let shared = attributes.filter { places.contains($0.key) }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// What a certificate must be fit for.
+/// A purpose for which a certificate is evaluated.
 public final class SecPolicy: NSObject, @unchecked Sendable {
-    /// What is looked at beside the chain itself.
+    /// The checks beyond the chain itself.
     enum Rule: Hashable {
         case basic
         /// - Parameters:
-        ///   - isServer: whether the certificate is a server's, looked at by its client.
-        ///   - host: a name or an address; nil: it is not looked at.
+        ///   - isServer: whether the certificate is a server's, evaluated by its client.
+        ///   - host: a name or an address; `nil` to not check it.
         case ssl(isServer: Bool, host: String?)
         case revocation(CFOptionFlags)
     }
@@ -22,7 +22,7 @@ public final class SecPolicy: NSObject, @unchecked Sendable {
     override public var hash: Int { rule.hashValue }
 }
 
-// Raw values of Apple's SecPolicy.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
+// The raw values of Apple's SecPolicy.c. `nonisolated(unsafe)`: see SecItemKeys.swift.
 
 @safe nonisolated(unsafe) public let kSecPolicyAppleX509Basic: CFString = "1.2.840.113635.100.1.2"
 @safe nonisolated(unsafe) public let kSecPolicyAppleSSL: CFString = "1.2.840.113635.100.1.3"
@@ -43,23 +43,23 @@ public let kSecRevocationRequirePositiveResponse: CFOptionFlags = 8
 public let kSecRevocationNetworkAccessDisabled: CFOptionFlags = 16
 public let kSecRevocationUseAnyAvailableMethod: CFOptionFlags = 3
 
-/// A chain of certificates that are valid, whatever they are for: RSA of 1,024 bits or more, and no SHA-1.
+/// Returns the policy for a valid chain, for any purpose: RSA of 1,024 bits or more, and no SHA-1.
 public func SecPolicyCreateBasicX509() -> SecPolicy { SecPolicy(.basic) }
 
-/// A certificate of TLS: RSA of 2,048 bits or more.
+/// Returns the policy for a certificate of TLS: RSA of 2,048 bits or more.
 ///
 /// - Parameters:
-///   - server: whether it is a server's, rather than a client's.
-///   - hostname: a name or an address that a subject alternative name must have; the common name does not count. Nil:
-///     it is not looked at.
+///   - server: whether the certificate is a server's, rather than a client's.
+///   - hostname: a name or an address that a subject alternative name must match; the common name is ignored. `nil` to
+///     not check it.
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy {
     SecPolicy(.ssl(isServer: server, host: hostname.map { $0 as String }))
 }
 
-/// Nothing is asked of a network, so that a policy which wants a positive response always fails, and others have no
-/// effect.
+/// Returns a revocation policy. The network is never used, so a policy that requires a positive response always fails,
+/// and others have no effect.
 ///
-/// - Parameter revocationFlags: `kSecRevocation…`, one or more.
+/// - Parameter revocationFlags: one or more of `kSecRevocation…`.
 /// - Returns: nil without flags.
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
     revocationFlags == 0 ? nil : SecPolicy(.revocation(revocationFlags))
@@ -68,7 +68,7 @@ public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPo
 /// - Parameters:
 ///   - policyIdentifier: `kSecPolicyApple…`.
 ///   - properties: `kSecPolicyName`, a string, and `kSecPolicyClient`, a Boolean, of TLS; `kSecPolicyRevocationFlags`.
-/// - Returns: nil for other policies than the basic one, TLS and revocation, and for properties of other types.
+/// - Returns: `nil` for policies other than the basic one, TLS and revocation, and for properties of other types.
 public func SecPolicyCreateWithProperties(_ policyIdentifier: CFTypeRef, _ properties: CFDictionary?) -> SecPolicy? {
     let name = properties?[kSecPolicyName], client = properties?[kSecPolicyClient]
     guard name == nil || name is NSString, client == nil || client is NSNumber else { return nil }
@@ -85,7 +85,7 @@ public func SecPolicyCreateWithProperties(_ policyIdentifier: CFTypeRef, _ prope
     }
 }
 
-/// What the policy was made of, as ``SecPolicyCreateWithProperties(_:_:)`` takes it, with `kSecPolicyOid`.
+/// Returns the parameters of the policy, as for ``SecPolicyCreateWithProperties(_:_:)``, with `kSecPolicyOid`.
 public func SecPolicyCopyProperties(_ policyRef: SecPolicy) -> CFDictionary? {
     let properties = NSMutableDictionary()
     switch policyRef.rule {

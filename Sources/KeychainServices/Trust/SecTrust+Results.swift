@@ -2,8 +2,8 @@
 public import Dispatch
 public import Foundation
 
-/// What came out of an evaluation, with the values of Apple's SecTrust.h. Here it is one of `unspecified`, which means
-/// that the certificate is trusted, the two failures, and `otherError`.
+/// The result of an evaluation, with the values of Apple's SecTrust.h. Here either `unspecified`, which means that the
+/// certificate is trusted, one of the two failures, or `otherError`.
 public enum SecTrustResultType: UInt32, Sendable {
     case invalid = 0
     case proceed = 1
@@ -18,30 +18,31 @@ public enum SecTrustResultType: UInt32, Sendable {
 public typealias SecTrustCallback = (SecTrust, SecTrustResultType) -> Void
 public typealias SecTrustWithErrorCallback = (SecTrust, Bool, CFError?) -> Void
 
-/// Judges the certificate.
+/// Evaluates the certificate.
 ///
-/// - Parameter error: gets nil when it is trusted, and else why not: a status in the domain `NSOSStatusErrorDomain`,
-///   for the worst of all errors.
-/// - Returns: whether it is trusted.
+/// - Parameter error: receives `nil` if the certificate is trusted, otherwise the reason: the status of the worst flaw,
+///   in the domain `NSOSStatusErrorDomain`.
+/// - Returns: `true` if the certificate is trusted.
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
     let verdict = trust.judged()
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe error?.pointee = verdict.error
     return verdict.error == nil
 }
 
-/// Judges the certificate.
+/// Evaluates the certificate.
 ///
-/// - Returns: errSecSuccess, also when it is not trusted; errSecUnimplemented without libcrypto, errSecAllocate.
+/// - Returns: errSecSuccess, even if the certificate is not trusted; errSecUnimplemented without libcrypto,
+///   errSecAllocate.
 @discardableResult
 public func SecTrustEvaluate(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe SecTrustGetTrustResult(trust, result)
 }
 
-/// Judges the certificate on a queue, on which the callback is called.
+/// Evaluates the certificate on a queue, on which the callback is called.
 ///
-/// - Parameter queue: nil: one of the system's.
+/// - Parameter queue: `nil` for a global queue.
 @discardableResult
 public func SecTrustEvaluateAsync(
     _ trust: SecTrust, _ queue: DispatchQueue?, _ result: @escaping SecTrustCallback
@@ -51,7 +52,7 @@ public func SecTrustEvaluateAsync(
     return errSecSuccess
 }
 
-/// Judges the certificate on a queue, on which the callback is called, as ``SecTrustEvaluateWithError(_:_:)``.
+/// Evaluates the certificate on a queue, on which the callback is called, like ``SecTrustEvaluateWithError(_:_:)``.
 @discardableResult
 public func SecTrustEvaluateAsyncWithError(
     _ trust: SecTrust, _ queue: DispatchQueue, _ result: @escaping SecTrustWithErrorCallback
@@ -64,7 +65,7 @@ public func SecTrustEvaluateAsyncWithError(
     return errSecSuccess
 }
 
-/// What is called once, on the queue that the caller chose for it.
+/// A callback that is called once, on the queue chosen by the caller.
 private struct Callback<Body>: @unchecked Sendable {
     let body: Body
 
@@ -75,39 +76,39 @@ private struct Callback<Body>: @unchecked Sendable {
 @discardableResult
 public func SecTrustGetTrustResult(_ trust: SecTrust, _ result: UnsafeMutablePointer<SecTrustResultType>) -> OSStatus {
     let verdict = trust.judged()
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe result.pointee = verdict.result
     return verdict.failure ?? errSecSuccess
 }
 
-/// The judged certificate's key; nothing is judged for it.
+/// Returns the key of the certificate, without evaluating it.
 ///
-/// - Returns: nil for another key than one of RSA, P-256, P-384 and P-521.
+/// - Returns: `nil` for a key other than RSA, P-256, P-384 or P-521.
 public func SecTrustCopyKey(_ trust: SecTrust) -> SecKey? { SecCertificateCopyKey(trust.asked.judged) }
 
-/// As ``SecTrustCopyKey(_:)``.
+/// Like ``SecTrustCopyKey(_:)``.
 public func SecTrustCopyPublicKey(_ trust: SecTrust) -> SecKey? { SecTrustCopyKey(trust) }
 
-/// The certificates from the judged one on, to the anchor or as far as they lead.
+/// Returns the chain from the evaluated certificate to the anchor, or as far as it leads.
 ///
-/// - Returns: nil when nothing could be judged.
+/// - Returns: `nil` if the evaluation failed.
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? {
     let verdict = trust.judged()
     return verdict.failure == nil ? verdict.chain as NSArray : nil
 }
 
-/// How many certificates the chain has.
+/// Returns the number of certificates in the chain.
 public func SecTrustGetCertificateCount(_ trust: SecTrust) -> CFIndex { trust.judged().chain.count }
 
-/// - Parameter ix: 0 is the judged certificate, for which nothing is judged.
-/// - Returns: nil outside the chain.
+/// - Parameter ix: 0 is the certificate itself, for which no evaluation is needed.
+/// - Returns: `nil` outside the chain.
 public func SecTrustGetCertificateAtIndex(_ trust: SecTrust, _ ix: CFIndex) -> SecCertificate? {
     if ix == 0 { return trust.asked.judged }
     let chain = trust.judged().chain
     return chain.indices.contains(ix) ? chain[ix] : nil
 }
 
-/// - Returns: `kSecTrustResultValue`, and `kSecTrustEvaluationDate`, when the certificates were to be valid.
+/// - Returns: `kSecTrustResultValue`, and `kSecTrustEvaluationDate`, the date at which the certificates must be valid.
 public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
     let verdict = trust.judged()
     return [
@@ -116,12 +117,12 @@ public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
     ]
 }
 
-/// Nothing here is trusted in spite of an error.
+/// Exceptions are not supported.
 ///
 /// - Returns: nil.
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? { nil }
 
-/// Nothing here is trusted in spite of an error.
+/// Exceptions are not supported.
 ///
 /// - Returns: false.
 public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool { false }

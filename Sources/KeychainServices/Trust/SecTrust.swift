@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// A certificate that is to be judged, with what is known about it.
+/// A certificate to be evaluated, with the parameters of the evaluation.
 ///
-/// It is judged when a result is first asked for, and again after a change. Anchors are those of the caller, or of the
-/// system; nothing is asked of a network.
+/// The certificate is evaluated when a result is first requested, and again after a change. Anchors are the caller's,
+/// or those of the system; the network is never used.
 public final class SecTrust: NSObject, @unchecked Sendable {
     private let lock = NSLock()
     private var question: TrustQuestion
@@ -12,7 +12,7 @@ public final class SecTrust: NSObject, @unchecked Sendable {
 
     init(_ question: TrustQuestion) { self.question = question }
 
-    /// What is known.
+    /// The parameters.
     var asked: TrustQuestion { lock.withLock { question } }
 
     func change(_ body: (inout TrustQuestion) -> Void) {
@@ -22,7 +22,7 @@ public final class SecTrust: NSObject, @unchecked Sendable {
         }
     }
 
-    /// What came out. Another thread that asks meanwhile waits for the same.
+    /// Returns the result of the evaluation. Another thread that calls this meanwhile waits for the same result.
     func judged() -> TrustVerdict {
         lock.withLock {
             if let verdict { return verdict }
@@ -42,9 +42,9 @@ public final class SecTrust: NSObject, @unchecked Sendable {
 @safe nonisolated(unsafe) public let kSecTrustCertificateTransparency: CFString = "TrustCertificateTransparency"
 
 /// - Parameters:
-///   - certificates: the one to be judged, or an array of it and of those that may lead from it to an anchor. More than
-///     100 are not looked at.
-///   - policies: one, or an array; nil is the basic policy.
+///   - certificates: the certificate to evaluate, or an array that begins with it and continues with those that may
+///     lead to an anchor. More than 100 are ignored.
+///   - policies: a policy, or an array; `nil` for the basic policy.
 ///   - trust: untouched on every error.
 /// - Returns: errSecSuccess; errSecParam for an empty array of certificates, and for other objects.
 @discardableResult
@@ -55,12 +55,12 @@ public func SecTrustCreateWithCertificates(
         let policies = policies.map({ objects($0, SecPolicy.self) }) ?? [SecPolicyCreateBasicX509()]
     else { return errSecParam }
     let question = TrustQuestion(judged: judged, others: Array(certificates.dropFirst()), policies: policies)
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe trust.pointee = SecTrust(question)
     return errSecSuccess
 }
 
-/// One object of the type, or an array of such objects. Nil: there is another one.
+/// Returns an object of the type, or those of an array; `nil` if there is an object of another type.
 private func objects<T>(_ value: CFTypeRef, _ type: T.Type) -> [T]? {
     if let object = value as? T { return [object] }
     guard let array = value as? NSArray else { return nil }
@@ -68,7 +68,7 @@ private func objects<T>(_ value: CFTypeRef, _ type: T.Type) -> [T]? {
     return found.count == array.count ? found : nil
 }
 
-/// - Parameter policies: one, or an array.
+/// - Parameter policies: a policy, or an array.
 /// - Returns: errSecSuccess; errSecParam for other objects.
 @discardableResult
 public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus {
@@ -79,14 +79,14 @@ public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSS
 
 @discardableResult
 public func SecTrustCopyPolicies(_ trust: SecTrust, _ policies: UnsafeMutablePointer<CFArray?>) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe policies.pointee = trust.asked.policies as NSArray
     return errSecSuccess
 }
 
-/// Says which certificates end a chain, roots or not; the system's do not any more.
+/// Sets the certificates that end a chain, roots or not, in place of the system's.
 ///
-/// - Parameter anchorCertificates: nil: the system's alone.
+/// - Parameter anchorCertificates: `nil` for the system's only.
 /// - Returns: errSecSuccess; errSecParam for other objects.
 @discardableResult
 public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificates: CFArray?) -> OSStatus {
@@ -99,24 +99,24 @@ public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchorCertificate
     return errSecSuccess
 }
 
-/// Whether the anchors of ``SecTrustSetAnchorCertificates(_:_:)`` are all, or are beside the system's.
+/// Sets whether the anchors of ``SecTrustSetAnchorCertificates(_:_:)`` replace the system's or supplement them.
 @discardableResult
 public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ anchorCertificatesOnly: Bool) -> OSStatus {
     trust.change { $0.trustsSystem = !anchorCertificatesOnly }
     return errSecSuccess
 }
 
-/// - Parameter anchors: gets nil when the system's alone count.
+/// - Parameter anchors: receives `nil` if only the system's apply.
 @discardableResult
 public func SecTrustCopyCustomAnchorCertificates(
     _ trust: SecTrust, _ anchors: UnsafeMutablePointer<CFArray?>
 ) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe anchors.pointee = trust.asked.anchors.map { $0 as NSArray }
     return errSecSuccess
 }
 
-/// Says when the certificates must be valid, in the place of now.
+/// Sets the time at which the certificates must be valid, in place of the current one.
 @discardableResult
 public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OSStatus {
     let date = verifyDate.timeIntervalSinceReferenceDate
@@ -124,12 +124,12 @@ public func SecTrustSetVerifyDate(_ trust: SecTrust, _ verifyDate: CFDate) -> OS
     return errSecSuccess
 }
 
-/// When the certificates must be valid, in seconds since 2001.
+/// Returns the time at which the certificates must be valid, in seconds since 2001.
 public func SecTrustGetVerifyTime(_ trust: SecTrust) -> CFAbsoluteTime {
     trust.asked.date ?? Date().timeIntervalSinceReferenceDate
 }
 
-/// Is remembered, and has no effect: nothing is asked of a network.
+/// Stores the setting, which has no effect: the network is never used.
 @discardableResult
 public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool) -> OSStatus {
     trust.change { $0.mayFetch = allowFetch }
@@ -140,7 +140,7 @@ public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowFetch: Bool
 public func SecTrustGetNetworkFetchAllowed(
     _ trust: SecTrust, _ allowFetch: UnsafeMutablePointer<DarwinBoolean>
 ) -> OSStatus {
-    // The caller's pointer is valid for the length of the call.
+    // The caller's pointer is valid for the duration of the call.
     unsafe allowFetch.pointee = DarwinBoolean(trust.asked.mayFetch)
     return errSecSuccess
 }

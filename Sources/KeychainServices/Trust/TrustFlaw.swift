@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 @_implementationOnly import VaultCrypto
 
-/// What is wrong with a certificate of a chain, in Apple's statuses, texts and order.
+/// A flaw of a certificate in a chain, with Apple's statuses, texts and order.
 struct TrustFlaw: Hashable {
-    /// From the worst to the least.
+    /// From the most to the least severe.
     private enum Kind: Int {
         case keySize, hash, compliance, trust, revocation, usage, name, expiry
     }
 
     private let kind: Kind
     let status: OSStatus
-    /// What Apple's systems say of it in a log: one phrase.
+    /// The phrase with which Apple's systems log it.
     let reason: String
-    /// Which certificate of the chain it is; 0 is the judged one.
+    /// The index of the certificate in the chain; 0 is the evaluated one.
     let depth: Int
-    /// Its place among those of its kind.
+    /// The rank among flaws of the same kind.
     private let rank: Int
 
     private init(_ kind: Kind, _ status: OSStatus, _ reason: String, depth: Int = 0, rank: Int = 0) {
         (self.kind, self.status, self.reason, self.depth, self.rank) = (kind, status, reason, depth, rank)
     }
 
-    /// Of one kind that of the lowest certificate comes first.
+    /// Among flaws of the same kind, that of the lowest certificate comes first.
     var order: (Int, Int, Int) { (kind.rawValue, depth, rank) }
 
     /// Whether no user could decide to trust the certificate all the same.
     var isFatal: Bool { kind == .keySize || kind == .hash }
 
-    /// What follows the certificate's name in the error's description.
+    /// The text after the certificate's name in the error's description.
     var text: String {
         switch kind {
         case .keySize: "certificate is using a broken key size"
@@ -40,16 +40,16 @@ struct TrustFlaw: Hashable {
         }
     }
 
-    /// libcrypto does not read the certificate.
+    /// libcrypto cannot parse the certificate.
     static let unreadable = TrustFlaw(.compliance, errSecInvalidCertificateRef, "it cannot be read", rank: 4)
 
-    /// It was to be looked up whether the certificate is revoked, and nothing here can.
+    /// A revocation check was required, which is not available here.
     static let unansweredRevocation = TrustFlaw(
         .revocation, errSecIncompleteCertRevocationCheck, "nobody was asked whether it is revoked")
 }
 
 extension TrustFlaw {
-    /// By libcrypto's numbers, `X509_V_ERR_…`.
+    /// Maps libcrypto's numbers, `X509_V_ERR_…`.
     init(_ finding: CertificateTrust.Finding) {
         let depth = finding.depth
         self =

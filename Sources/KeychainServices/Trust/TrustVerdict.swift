@@ -2,16 +2,16 @@
 internal import Foundation
 @_implementationOnly import VaultCrypto
 
-/// What is judged, and how.
+/// The parameters of an evaluation.
 struct TrustQuestion {
     let judged: SecCertificate
-    /// They may lead to an anchor.
+    /// Certificates that may lead to an anchor.
     let others: [SecCertificate]
     var policies: [SecPolicy]
-    /// Nil: none of the caller's.
+    /// The caller's anchors; `nil` if none were set.
     var anchors: [SecCertificate]?
     var trustsSystem = true
-    /// Seconds since 2001; nil is now.
+    /// The time of validity in seconds since 2001; `nil` for now.
     var date: Double?
     var mayFetch = true
 
@@ -20,16 +20,16 @@ struct TrustQuestion {
     }
 }
 
-/// What came out of it.
+/// The result of an evaluation.
 struct TrustVerdict {
-    /// From the judged certificate on.
+    /// The chain, from the evaluated certificate on.
     let chain: [SecCertificate]
-    /// Nil: it is trusted.
+    /// The worst flaw; `nil` if the certificate is trusted.
     let error: NSError?
     let result: SecTrustResultType
-    /// Nothing could be judged.
+    /// The status if the evaluation itself failed.
     let failure: OSStatus?
-    /// When the certificates were to be valid, in seconds since 2001.
+    /// The time at which the certificates must be valid, in seconds since 2001.
     let date: Double
 
     init(_ question: TrustQuestion) {
@@ -73,7 +73,7 @@ struct TrustVerdict {
                     }
             } catch {
                 switch error {
-                // A certificate that libcrypto does not read is one that it does not trust.
+                // A certificate that libcrypto cannot parse is not trusted.
                 case .unreadable, .tooMuch: flaws.append(.unreadable)
                 case .outOfMemory: throw StatusError(status: errSecAllocate)
                 case .unavailable: throw StatusError(.unavailable)
@@ -85,8 +85,8 @@ struct TrustVerdict {
         return (flaws.filter { seen.insert($0).inserted }, chain ?? [question.judged])
     }
 
-    /// Seconds since 1970, within the years of certificates (RFC 5280, 4.1.2.5). What is no number is before all of
-    /// them.
+    /// Converts to seconds since 1970, within the range of certificates (RFC 5280, 4.1.2.5). NaN counts as the earliest
+    /// time.
     private static func seconds(_ date: Double) -> Int64 {
         let seconds = date + Date.timeIntervalBetween1970AndReferenceDate
         guard seconds > -62_135_596_800 else { return -62_135_596_800 }
