@@ -4,7 +4,7 @@ internal import Foundation
 internal import KeychainServices
 internal import Synchronization
 
-/// What a context remembers, for any number of threads.
+/// The state of a context, safe to use from any thread.
 final class ContextState: Sendable {
     struct Settings {
         var reason = ""
@@ -17,7 +17,7 @@ final class ContextState: Sendable {
     private struct State {
         var settings = Settings()
         var grant: PersonGrant?
-        /// Those that wait for a person.
+        /// The pending calls.
         var calls: [PersonCall] = []
         var isInvalid = false
     }
@@ -32,7 +32,7 @@ final class ContextState: Sendable {
 
     var allowsQuestion: Bool { state.withLock { !$0.isInvalid && !$0.settings.interactionNotAllowed } }
 
-    /// Why a person cannot be asked. Nil: they can.
+    /// Returns the reason why the user cannot be asked; `nil` if the user can.
     func obstacle(to policy: LAPolicy) -> LAError.Code? {
         guard !state.withLock(\.isInvalid) else { return .invalidContext }
         switch policy {
@@ -46,9 +46,9 @@ final class ContextState: Sendable {
         return settings.interactionNotAllowed ? .notInteractive : nil
     }
 
-    /// - Parameter end: called once, on another thread; nil: it is allowed.
+    /// - Parameter end: called once, on another thread; with `nil` if the user consented.
     func evaluate(_ policy: LAPolicy, _ reason: String, end: @escaping @Sendable (LAError.Code?) -> Void) {
-        // A thread of its own: it waits for a person.
+        // A thread of its own, since the call blocks until the user answers.
         DispatchQueue(label: "local-authentication").async { end(self.evaluate(policy, reason)) }
     }
 
@@ -83,7 +83,7 @@ final class ContextState: Sendable {
             return (state.calls, state.grant)
         }
         for call in calls { call.end() }
-        // Its connection ends without the lock.
+        // The connection is closed after the lock is released.
         withExtendedLifetime(grant) {}
     }
 }

@@ -3,11 +3,11 @@ internal import Dispatch
 public import Foundation
 public import KeychainServices
 
-/// Has a person asked for the passphrase of the vault, and lets `SecItem…` calls and keys read, under
-/// `kSecUseAuthenticationContext`, what they have allowed.
+/// Asks the user for the vault's passphrase, and lets `SecItem…` calls and keys with `kSecUseAuthenticationContext`
+/// read what the user has consented to.
 ///
-/// The agent of the vault asks, by a door that can; the program learns that the passphrase was right, and not what it
-/// is. A vault that was locked is unlocked by it. Without such a door nothing is ever allowed.
+/// The vault's agent asks, through a door that can show a prompt; the program learns that the passphrase was right, but
+/// not the passphrase. A locked vault is unlocked by it. Without such a door, every request is denied.
 open class LAContext: NSObject, @unchecked Sendable {
     private let state = ContextState()
 
@@ -15,22 +15,22 @@ open class LAContext: NSObject, @unchecked Sendable {
 
     // MARK: Asking
 
-    /// Whether a person could be asked now.
+    /// Returns whether the user could be asked now.
     ///
-    /// - Parameter error: gets the reason when the answer is no; otherwise it stays as it is.
-    /// - Returns: false for biometry and other devices, which are not here.
+    /// - Parameter error: receives the reason if the result is `false`; otherwise untouched.
+    /// - Returns: `false` for biometry and other devices, which are not supported.
     open func canEvaluatePolicy(_ policy: LAPolicy, error: NSErrorPointer) -> Bool {
         guard let obstacle = state.obstacle(to: policy) else { return true }
-        // The caller's pointer is valid for the length of the call.
+        // The caller's pointer is valid for the duration of the call.
         unsafe error?.pointee = LAError(obstacle)._bridgeToObjectiveC()
         return false
     }
 
-    /// Has a person asked, also when the vault is unlocked.
+    /// Asks the user, even if the vault is unlocked.
     ///
     /// - Parameters:
-    ///   - localizedReason: what they are told; not empty. They are told who says it as well.
-    ///   - reply: called once, on a thread of this module's: with true, or with an `NSError` that is an ``LAError``.
+    ///   - localizedReason: the message to the user; not empty. The prompt also names the program.
+    ///   - reply: called once, on a thread of this module: with `true`, or with an `NSError` that is an ``LAError``.
     open func evaluatePolicy(
         _ policy: LAPolicy, localizedReason: String, reply: @escaping @Sendable (Bool, (any Error)?) -> Void
     ) {
@@ -39,9 +39,9 @@ open class LAContext: NSObject, @unchecked Sendable {
         }
     }
 
-    /// As ``evaluatePolicy(_:localizedReason:reply:)``.
+    /// Like ``evaluatePolicy(_:localizedReason:reply:)``.
     ///
-    /// - Returns: true.
+    /// - Returns: `true`.
     /// - Throws: an `NSError` that is an ``LAError``.
     @discardableResult
     open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool {
@@ -54,10 +54,10 @@ open class LAContext: NSObject, @unchecked Sendable {
         return true
     }
 
-    /// Has a person asked for what an access control demands.
+    /// Asks the user for the consent that an access control requires.
     ///
-    /// - Parameter reply: as in ``evaluatePolicy(_:localizedReason:reply:)``; with `.biometryNotAvailable` when the
-    ///   passphrase is not enough.
+    /// - Parameter reply: as in ``evaluatePolicy(_:localizedReason:reply:)``; with `.biometryNotAvailable` if the
+    ///   passphrase is not sufficient.
     open func evaluateAccessControl(
         _ accessControl: SecAccessControl, operation: LAAccessControlOperation, localizedReason: String,
         reply: @escaping @Sendable (Bool, (any Error)?) -> Void
@@ -67,49 +67,48 @@ open class LAContext: NSObject, @unchecked Sendable {
         evaluatePolicy(policy, localizedReason: localizedReason, reply: reply)
     }
 
-    /// Ends what is being asked, with `.appCancel`, and takes back what was allowed. Later calls end with
-    /// `.invalidContext`.
+    /// Cancels a pending prompt with `.appCancel`, and revokes consents. Later calls fail with `.invalidContext`.
     open func invalidate() { state.invalidate() }
 
     // MARK: What is not here
 
-    /// - Returns: false: there is nothing that takes one.
+    /// - Returns: `false`: credentials are not supported.
     open func setCredential(_ credential: Data?, type: LACredentialType) -> Bool { false }
 
     open func isCredentialSet(_ type: LACredentialType) -> Bool { false }
 
     open var biometryType: LABiometryType { .none }
 
-    /// Nil: it is about biometry.
+    /// Always `nil`: only used for biometry.
     open var evaluatedPolicyDomainState: Data? { nil }
 
     // MARK: Settings
 
-    /// What a person is told when a `SecItem…` call asks with this context.
+    /// The message to the user when a `SecItem…` call asks with this context.
     open var localizedReason: String {
         get { state.settings.reason }
         set { state.change { $0.reason = newValue } }
     }
 
-    /// Kept, and not shown.
+    /// Stored, but not shown.
     open var localizedFallbackTitle: String? {
         get { state.settings.fallbackTitle }
         set { state.change { $0.fallbackTitle = newValue } }
     }
 
-    /// Kept, and not shown.
+    /// Stored, but not shown.
     open var localizedCancelTitle: String? {
         get { state.settings.cancelTitle }
         set { state.change { $0.cancelTitle = newValue } }
     }
 
-    /// Whether nobody is asked, so that calls end with `.notInteractive`.
+    /// Whether the user must not be asked; calls then fail with `.notInteractive`.
     open var interactionNotAllowed: Bool {
         get { state.settings.interactionNotAllowed }
         set { state.change { $0.interactionNotAllowed = newValue } }
     }
 
-    /// Kept, without effect.
+    /// Stored, without effect.
     open var touchIDAuthenticationAllowableReuseDuration: TimeInterval {
         get { state.settings.reuseDuration }
         set { state.change { $0.reuseDuration = newValue } }

@@ -3,10 +3,9 @@ public import Foundation
 
 public let LAErrorDomain = "com.apple.LocalAuthentication"
 
-/// Why a person was not asked, or has not allowed what they were asked for.
+/// The reason why the user was not asked, or did not consent.
 ///
-/// What the calls give is an `NSError` of the domain ``LAErrorDomain``, which casts to this and back, as on Apple's
-/// systems.
+/// Calls return an `NSError` of the domain ``LAErrorDomain``, which casts to this type and back, as on Apple's systems.
 public struct LAError: CustomNSError, Hashable, @unchecked Sendable {
     /// Immutable.
     private let error: NSError
@@ -31,29 +30,29 @@ public struct LAError: CustomNSError, Hashable, @unchecked Sendable {
 
     public func hash(into hasher: inout Hasher) { hasher.combine(error.code) }
 
-    /// With Apple's numbers.
+    /// The codes, with Apple's numbers.
     public enum Code: Int, Error, Sendable {
         /// The passphrase was wrong three times, or there was no reason to show.
         case authenticationFailed = -1
-        /// The person has said no.
+        /// The user declined.
         case userCancel = -2
         case userFallback = -3
-        /// Nobody has answered in time, or the agent has ended.
+        /// The user did not answer in time, or the agent has exited.
         case systemCancel = -4
-        /// There is no vault, or none that a passphrase opens.
+        /// There is no vault, or none with a passphrase slot.
         case passcodeNotSet = -5
         case biometryNotAvailable = -6
         case biometryNotEnrolled = -7
         case biometryLockout = -8
-        /// The program has called ``LAContext/invalidate()``.
+        /// The program called ``LAContext/invalidate()`` meanwhile.
         case appCancel = -9
-        /// It had done so before.
+        /// The program called ``LAContext/invalidate()`` before.
         case invalidContext = -10
         case companionNotAvailable = -11
         case biometryNotPaired = -12
         case biometryDisconnected = -13
         case invalidDimensions = -14
-        /// Nobody can be asked: no agent of the vault has a door that asks, or the context forbids it.
+        /// The user cannot be asked: no agent of the vault has a door with a prompt, or the context forbids it.
         case notInteractive = -1004
 
         public static var touchIDNotAvailable: Code { .biometryNotAvailable }
@@ -86,7 +85,7 @@ extension LAError {
 }
 
 extension LAError.Code {
-    /// `catch LAError.userCancel`.
+    /// Supports `catch LAError.userCancel`.
     public static func ~= (code: LAError.Code, error: any Error) -> Bool { (error as? LAError)?.code == code }
 
     fileprivate var text: String {
@@ -110,7 +109,7 @@ extension LAError.Code {
     }
 }
 
-// What casts an error that is an NSError to this one.
+// Lets an NSError be cast to this type.
 extension LAError: _ObjectiveCBridgeable {
     public typealias _ObjectiveCType = NSError
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// What a person is to be asked for. Here that is the passphrase of the vault, or nothing.
+/// The means by which the user is asked. Only the passphrase of the vault is supported.
 public enum LAPolicy: Int, Sendable {
     case deviceOwnerAuthenticationWithBiometrics = 1
     /// The passphrase of the vault that the `SecItem…` calls open.
@@ -21,7 +21,7 @@ public enum LABiometryType: Int, Sendable {
     case touchID, faceID, opticID
 }
 
-/// What is to be done with an item or a key.
+/// The intended operation on an item or a key.
 public enum LAAccessControlOperation: Int, Sendable {
     case createItem = 0
     case useItem, createKey, useKeySign, useKeyDecrypt, useKeyKeyExchange
@@ -32,8 +32,8 @@ public enum LACredentialType: Int, Sendable {
     case smartCardPIN = -3
 }
 
-/// For how many seconds Apple's systems let one touch count. Here it has no effect.
+/// The number of seconds for which Apple's systems let one touch count. Without effect here.
 public let LATouchIDAuthenticationMaximumAllowableReuseDuration: TimeInterval = 300
 
-/// Foundation has it on Apple's systems alone.
+/// Foundation declares this type only on Apple's systems.
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
