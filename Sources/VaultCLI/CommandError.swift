@@ -5,7 +5,7 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// The exit codes, which scripts rely on.
+/// The exit codes, on which scripts rely.
 enum ExitStatus: Int32, CaseIterable {
     case done = 0
     case failure = 1
@@ -60,10 +60,10 @@ enum ExitStatus: Int32, CaseIterable {
     }
 }
 
-/// What ends a command: a code for scripts, a line and a hint for people.
+/// The failure of a command: a code for scripts, a message and a hint for the user.
 struct CommandError: Error {
     var status: ExitStatus
-    /// Lower case, no full stop, no secret and no attribute value.
+    /// Lower case, without a full stop, a secret or an attribute value.
     var message: String
     var hint: String?
 
@@ -207,7 +207,7 @@ extension CommandError {
         }
     }
 
-    /// The same, with the name of the file that it is about.
+    /// Makes the error with the name of the file concerned.
     init(_ error: VaultError, at path: FilePath) {
         self.init(error)
         if case .storage(let error) = error { name(path, in: error) }
@@ -216,7 +216,7 @@ extension CommandError {
     private mutating func name(_ path: FilePath, in error: StorageError) {
         let name = "'\(path.string.printable)'"
         switch error {
-        // It lies elsewhere, as the message says.
+        // The file concerned is another one, named in the message.
         case .refused(.deviceSecret): break
         case .noVault: message = "there is no vault at \(name) yet"
         case .alreadyExists, .refused, .damaged, .unsupported, .busy, .inputOutput, .indeterminate, .rolledBack:
@@ -332,7 +332,7 @@ extension CommandError {
 }
 
 extension VaultError {
-    /// What the storage says, when it is asked without a vault.
+    /// Makes the error of the storage, outside of a vault.
     init(storage error: StorageError) { self = error == .locked ? .locked : .storage(error) }
 }
 

@@ -11,15 +11,16 @@ internal import VaultSync
 public enum CommandLineTool {
     /// Runs the command of the process's arguments and ends the process.
     public static func main() -> Never {
-        // Before anything is opened.
+        // Before any file is opened.
         clinux_reserve_standard_streams()
-        // Before anything secret is in memory: nobody of the same user may look into it, and it is in no core dump.
+        // Before any secret is in memory: no process of the same user may inspect this one, and core dumps are
+        // disabled.
         _ = clinux_set_undumpable()
         _ = clinux_forbid_core_dumps()
         clinux_reset_crash_handlers()
         clinux_ignore_file_size_signal()
         setHandlerOfLastResort {
-            // It may be before a change or after.
+            // The failure may have come before a change or after.
             Output.fail(
                 CommandError(.unknownOutcome, "the kernel gives no random numbers", hint: "look with 'vault find'"))
             _exit(ExitStatus.unknownOutcome.rawValue)
@@ -31,7 +32,7 @@ public enum CommandLineTool {
         exit(run(HelperAccess.arguments(CommandLine.arguments)).rawValue)
     }
 
-    /// Bytes that are no text would be repaired, and two different names become the same.
+    /// Whether all arguments are valid UTF-8: invalid bytes would be replaced, and two different names become equal.
     private static var argumentsAreText: Bool {
         for index in 0..<Int(CommandLine.argc) {
             // argv has argc strings, each of which ends with a zero byte.
@@ -71,7 +72,7 @@ public enum CommandLineTool {
         }
     }
 
-    /// The parser misses an argument first, although an option that it does not know is what a person mistyped.
+    /// The parser reports a missing argument first, even if the mistake is a mistyped option.
     private static func unknownOption(_ arguments: [String], instead error: any Error) -> CommandError? {
         guard failure(error)?.message.hasPrefix("missing expected argument") == true else { return nil }
         do { _ = try parse(arguments + ["x"]) } catch {
@@ -89,13 +90,13 @@ public enum CommandLineTool {
         try PlainCommands.command(arguments) ?? VaultCommand.parseAsRoot(arguments)
     }
 
-    /// The arguments as the parser takes them. Nothing behind `--` is an option.
+    /// Rewrites the arguments for the parser. Arguments after `--` are never options.
     static func normalized(_ arguments: [String]) -> [String] {
         let end = arguments.firstIndex(of: "--") ?? arguments.count
         return withGenerateLength(withOptionsLast(Array(arguments[..<end]))) + arguments[end...]
     }
 
-    /// `vault --vault F get` is `vault get --vault F`.
+    /// Turns `vault --vault F get` into `vault get --vault F`.
     private static func withOptionsLast(_ arguments: [String]) -> [String] {
         var count = 0
         while count < arguments.count {
@@ -107,7 +108,7 @@ public enum CommandLineTool {
         return Array(arguments[count...] + arguments[..<count])
     }
 
-    /// `--generate` alone means 24 characters; a number behind it is the length.
+    /// Turns `--generate` alone into a length of 24 characters; a number after it is the length.
     private static func withGenerateLength(_ arguments: [String]) -> [String] {
         var output: [String] = []
         for (index, argument) in arguments.enumerated() {
@@ -138,8 +139,8 @@ public enum CommandLineTool {
         return failure.status
     }
 
-    /// - Parameter command: the one whose arguments were not understood, if they were not: `slot add` is two words.
-    /// - Returns: nil: the person asked for help, and that is it.
+    /// - Parameter command: the command whose arguments could not be parsed, if any: `slot add` is two words.
+    /// - Returns: `nil` if the user asked for help.
     static func failure(_ error: any Error, of command: [String] = []) -> CommandError? {
         switch error {
         case let error as CommandError: error
@@ -154,8 +155,8 @@ public enum CommandLineTool {
 
     private static let unexpectedArgument = "unexpected argument"
 
-    /// A parser's message in the style of the house. It quotes arguments, and a surplus one may be a secret: that is
-    /// not repeated.
+    /// Rewrites a parser's message in the house style. The parser quotes arguments, and a surplus one may be a secret:
+    /// such quotes are left out.
     private static func plain(_ message: String) -> String {
         let line = message.split(separator: "\n").first.map(String.init) ?? "unusable arguments"
         if line.contains("nexpected argument") { return unexpectedArgument }
@@ -164,7 +165,7 @@ public enum CommandLineTool {
         }.map(\.element)
         let option = quoted.last { $0.hasPrefix("--") }.map { $0.prefix { $0.isLetter || $0 == "-" } }
         if line.hasPrefix("Unknown option") {
-            // What the parser proposes is the name of an option; what was typed may be anything.
+            // The parser's suggestion is the name of an option; the typed text may be anything.
             return "unknown option" + (quoted.first.flatMap { optionName($0) }.map { " '\($0)'" } ?? "")
                 + Suggestion.question(quoted.count > 1 ? quoted.last.map(String.init) : nil)
         }
@@ -175,7 +176,8 @@ public enum CommandLineTool {
 }
 
 extension CommandLineTool {
-    /// What was typed, without a value, where it looks like a name: letters and hyphens. Nil: it may be a secret.
+    /// Returns the typed option without its value, if it looks like a name of letters and hyphens; `nil` if it may be a
+    /// secret.
     private static func optionName(_ typed: Substring) -> Substring? {
         let name = typed.prefix { $0 != "=" }
         guard name.hasPrefix("--"), (3...32).contains(name.utf8.count) else { return nil }

@@ -5,18 +5,18 @@ internal import VaultAgent
 internal import VaultAgentServer
 internal import VaultSync
 
-/// An open vault as commands have it: through the agent, or opened by the command itself. No command asks which.
+/// An open vault for commands: through the agent, or opened by the command itself. Commands do not distinguish the two.
 protocol CommandVault: OpenVault {
     func hasConflict(_ record: ItemRecord) throws(VaultError) -> Bool
 
-    /// What the vault knows of its fleet without a look at a remote.
+    /// Returns the vault's knowledge of its fleet, without contacting a remote.
     func fleetLook() throws(VaultError) -> FleetLook
 
     /// Syncs the vault with the remotes of its fleet.
     func synced(withFingerprint: Bool) throws(VaultError) -> SyncResult
 
-    /// - Parameter directory: where the agent's log of this vault is.
-    /// - Returns: how many lines it has, and the number of the first that is not what was written.
+    /// - Parameter directory: the directory of the agent's log for this vault.
+    /// - Returns: the number of lines, and the number of the first altered one.
     func checkAuditLog(in directory: FilePath) throws(VaultError) -> (entries: Int, firstChanged: Int?)
 }
 
@@ -35,7 +35,7 @@ extension Vault: CommandVault {
 
     func fleetLook() throws(VaultError) -> FleetLook {
         let look = FleetLook(of: self)
-        // The file is named where it was opened.
+        // The error gets the file name where the vault was opened.
         if case .vault(let error)? = look.failure { throw error }
         return look
     }
@@ -43,7 +43,7 @@ extension Vault: CommandVault {
     func synced(withFingerprint: Bool) throws(VaultError) -> SyncResult {
         let result = SyncResult(
             syncing: self, engines: .all(.system), withFingerprint: withFingerprint, patience: FleetAccess.patience)
-        // The file is named where it was opened.
+        // The error gets the file name where the vault was opened.
         if case .vault(let error)? = result.failure { throw error }
         return result
     }

@@ -3,7 +3,7 @@ internal import CLinux
 internal import Dispatch
 internal import Glibc
 
-/// SIGTERM and SIGINT end the process in order; a terminal that goes away does as well.
+/// Handles SIGTERM, SIGINT, and the hang-up of the terminal, to end the process in an orderly way.
 final class EndSignals {
     private let sources: [any DispatchSourceSignal]
 

@@ -3,19 +3,19 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 
-/// A random secret, and how hard it is to guess.
+/// A random secret, and its entropy.
 struct Generator: ~Copyable {
     static let defaultSymbols = "!#$%&*+-=?@^_"
 
     private let secret: SecretBytes
-    /// The logarithm to base 2 of the number of equally likely results.
+    /// The entropy: the base-2 logarithm of the number of equally likely results.
     let entropyBits: Double
 
     consuming func bytes() -> SecretBytes { secret }
 
-    /// Letters, digits and symbols, each equally likely.
+    /// Generates letters, digits and symbols, all equally likely.
     ///
-    /// - Parameter symbols: ASCII that is no letter and no digit; may be empty.
+    /// - Parameter symbols: ASCII characters other than letters and digits; may be empty.
     static func characters(_ length: Int, symbols: String) throws -> Generator {
         let alphabet = RandomText.lettersAndDigits + symbols.utf8
         return Generator(
@@ -23,7 +23,7 @@ struct Generator: ~Copyable {
             entropyBits: Double(length) * log2(Double(alphabet.count)))
     }
 
-    /// Words of ``WordList``, joined by hyphens.
+    /// Generates words of ``WordList``, joined by hyphens.
     static func words(_ count: Int) throws -> Generator {
         let words = WordList.words
         var text = try SecretBuffer(capacity: count * 12)
@@ -35,9 +35,9 @@ struct Generator: ~Copyable {
     }
 }
 
-/// A rough upper bound on what guessing a passphrase takes; for a warning, never for a refusal.
+/// A rough upper bound on the effort of guessing a passphrase; used for a warning, never for a refusal.
 enum PassphraseStrength {
-    /// In bits: the characters' variety, each run of equal or neighbouring characters counting once.
+    /// Estimates the bits from the variety of characters, counting each run of equal or neighbouring ones once.
     static func estimate(_ passphrase: Passphrase) -> Double {
         passphrase.secret.withBytes { bytes in
             var pool = 0.0
@@ -56,7 +56,8 @@ enum PassphraseStrength {
             pool +=
                 (hasLower ? 26 : 0) + (hasUpper ? 26 : 0) + (hasDigit ? 10 : 0) + (hasOther ? 33 : 0)
                 + (hasWide ? 64 : 0)
-            // English text has far less than a random letter's 4.7 bits; long lower-case passphrases are mostly words.
+            // English text has far less than the 4.7 bits of a random letter; long lower-case passphrases are mostly
+            // words.
             let perCharacter =
                 hasLower && !hasUpper && !hasDigit && !hasWide && bytes.count > 16 ? 2.3 : log2(max(pool, 1))
             return Double(distinct) * perCharacter

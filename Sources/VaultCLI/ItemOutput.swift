@@ -5,11 +5,11 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultFormat
 
-/// An item as `--json` prints it: stable keys, times as RFC 3339, no secret. What an item does not have, be it that
-/// nothing, an empty text or port 0 stands for it, has no key.
+/// An item in the format of `--json`: stable keys, times in RFC 3339, no secret. Absent values, including empty texts
+/// and port 0, have no key.
 struct ItemOutput: Encodable {
     let item: Item
-    /// Which of its versions it is, where there are several.
+    /// The version, if there are several.
     var version: ItemVersion?
 
     private enum Key: String, CodingKey {
@@ -47,7 +47,7 @@ struct ItemOutput: Encodable {
         try container.encodeIfPresent(item[.securityDomain]?.text?.present, forKey: .domain)
     }
 
-    /// The object as JSON; with a secret, in locked memory up to the write.
+    /// Returns the object as JSON; a secret stays in locked memory until it is written.
     func json(revealing secret: Secret?) throws -> SecretBytes {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -71,7 +71,7 @@ struct ItemOutput: Encodable {
 }
 
 extension SecretBuffer {
-    /// Appends UTF-8 as it stands in a JSON string (RFC 8259), where a terminal may show it.
+    /// Appends UTF-8 as the content of a JSON string (RFC 8259), safe for a terminal.
     mutating func append(escaping bytes: Span<UInt8>) throws(CryptoError) {
         var index = 0
         while index < bytes.count {
@@ -82,7 +82,7 @@ extension SecretBuffer {
             case 0..<0x20: try append(JSONText.escape(Unicode.Scalar(byte)))
             case 0x20..<0x7f: try append(byte)
             default:
-                // A character at a time, on the stack: never a copy of the whole.
+                // Converted character by character, on the stack, never as a whole.
                 guard let (scalar, length) = bytes.scalar(at: index) else { break }
                 if scalar.isObeyed {
                     try append(JSONText.escape(scalar))
@@ -97,7 +97,7 @@ extension SecretBuffer {
 }
 
 extension Span<UInt8> {
-    /// The character of UTF-8 that begins here and how many bytes it has. Nil: none does.
+    /// Returns the UTF-8 character at an index and its length in bytes; `nil` if there is none.
     func scalar(at index: Int) -> (scalar: Unicode.Scalar, length: Int)? {
         let first = UInt32(self[index])
         let length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
@@ -109,7 +109,7 @@ extension Span<UInt8> {
 }
 
 extension Item {
-    /// The service of a generic password, the server of an internet password.
+    /// The service of a generic password, or the server of an internet password.
     var serviceName: String {
         switch itemClass {
         case .genericPassword: self[.service]?.displayText ?? ""
@@ -119,13 +119,13 @@ extension Item {
         }
     }
 
-    /// What a person calls the subject of a certificate.
+    /// The subject of a certificate, for display.
     private var subjectName: String? {
         guard case .data(let name) = self[.subject] else { return nil }
         return DistinguishedName.summary(normalized: name.span)
     }
 
-    /// Whether it is marked for other devices.
+    /// Whether the item is marked to be synchronised.
     var isSynchronizable: Bool { self[.synchronizable] == .number(1) }
 
     var accessibleName: String? {
@@ -137,7 +137,7 @@ extension Item {
         "domain", "accessible", "group", "created", "modified", "version",
     ]
 
-    /// An attribute by the name that the command line has for it, or one of the user's own.
+    /// Returns an attribute by its name on the command line, or a user attribute.
     func attribute(named name: String) -> String? {
         switch name {
         case "class": ClassOption(itemClass).rawValue
@@ -162,7 +162,7 @@ extension Item {
 }
 
 extension Accessibility {
-    /// As `--accessible` takes it.
+    /// The value for `--accessible`.
     var optionName: String {
         switch self {
         case .whenUnlocked: "when-unlocked"
@@ -177,7 +177,7 @@ extension Accessibility {
 }
 
 extension AttributeValue {
-    /// The value for people: text as it is, other data in hexadecimal.
+    /// The value for display: text literally, other data in hexadecimal.
     var displayText: String {
         switch self {
         case .string(let string): string
@@ -191,11 +191,11 @@ extension AttributeValue {
 }
 
 extension String {
-    /// Nil: empty, which stands for none in the parts of an item's key.
+    /// The text; `nil` if empty, which means absence in the parts of an item's key.
     var present: String? { isEmpty ? nil : self }
 }
 
 extension Date {
-    /// RFC 3339 in UTC, to the millisecond.
+    /// The time in RFC 3339, in UTC, to the millisecond.
     var formattedTime: String { formatted(ISO8601FormatStyle(includingFractionalSeconds: true)) }
 }

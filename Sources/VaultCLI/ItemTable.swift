@@ -2,12 +2,12 @@
 internal import Glibc
 internal import Vault
 
-/// What `find` shows of items: their access groups only where there are several.
+/// The table of items printed by `find`, with access groups only if there are several.
 struct ItemTable {
     private let headings: [String]
     private let rows: [[String]]
     private static let gap = 2
-    /// No column becomes narrower for the sake of another one.
+    /// The minimum width of a column when the table is narrowed.
     private static let leastWidth = 6
 
     init(_ items: [Item]) {
@@ -29,20 +29,21 @@ struct ItemTable {
         [item.serviceName.lowercased(), item[.account]?.displayText.lowercased() ?? ""]
     }
 
-    /// Writes the table to standard output: aligned for a person, else as lines.
+    /// Writes the table to standard output: aligned for a terminal, else as lines.
     func write() throws {
         guard Terminal.isTerminal(STDOUT_FILENO) else { return try Output.write(lines) }
         try Pager.show(text(width: Terminal.width(of: STDOUT_FILENO)))
     }
 
-    /// A line an item, its columns parted by tabs.
+    /// The items, one per line, with columns separated by tabs.
     var lines: String { rows.map { $0.joined(separator: "\t") + "\n" }.joined() }
 
-    /// - Parameter width: of the terminal, in characters; what does not fit ends in an ellipsis. 0: as wide as it is.
+    /// - Parameter width: the width of the terminal, in characters, to which text is truncated with an ellipsis; 0 for
+    ///   no limit.
     func text(width: Int) -> String {
         let all = [headings] + rows
         var widths = headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-        // The class says the least.
+        // The class is the least informative column.
         let classColumn = 3
         if width > 0 {
             var excess = widths.reduce(0, +) + ItemTable.gap * (widths.count - 1) - width

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// JSON as it may go to a terminal (RFC 8259): what one would obey stands in it as `\u` escapes, which mean the same.
+/// Makes JSON (RFC 8259) safe for a terminal: control characters become equivalent `\u` escapes.
 enum JSONText {
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// - Parameter text: JSON in UTF-8 whose strings have no control characters below U+0020, as every encoder writes
-    ///   it.
+    /// - Parameter text: JSON in UTF-8 whose strings have no control characters below U+0020, as written by every
+    ///   encoder.
     static func escaped(_ text: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(text.count)
@@ -23,7 +23,7 @@ enum JSONText {
         return output
     }
 
-    /// One character, or two for what lies beyond the first 65,536.
+    /// Returns one escape, or two for characters beyond U+FFFF.
     static func escape(_ scalar: Unicode.Scalar) -> [UInt8] {
         scalar.utf16.flatMap { unit in
             Array("\\u".utf8) + [12, 8, 4, 0].map { digits[Int(unit >> UInt16($0) & 15)] }

@@ -4,12 +4,12 @@ internal import Glibc
 internal import SystemPackage
 internal import Vault
 
-/// Standard output is the answer, standard error everything else.
+/// Writes results to standard output, and everything else to standard error.
 enum Output {
     /// Writes bytes to standard output, or to another descriptor.
     ///
-    /// - Parameter name: of what is written, for people.
-    /// - Throws: code 30 when they do not all arrive.
+    /// - Parameter name: the name of the content, for display.
+    /// - Throws: code 30 if not all bytes could be written.
     static func write(
         _ bytes: Span<UInt8>, to descriptor: Int32 = STDOUT_FILENO, as name: String = "the output"
     ) throws {
@@ -18,7 +18,7 @@ enum Output {
             let rest = bytes.extracting(written..<bytes.count)
             let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            // A program that shares the descriptor does not want to wait; here it is waited for all the same.
+            // Another program may have made a shared descriptor non-blocking; wait until it is writable.
             if count < 0, errno == EAGAIN {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&waiting, 1, -1)
@@ -36,7 +36,7 @@ enum Output {
 
     static func line(_ text: String) throws { try write(text + "\n") }
 
-    /// Writes a value as JSON with stable keys, and a newline.
+    /// Writes a value as JSON with stable keys, followed by a newline.
     static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -60,8 +60,8 @@ enum Output {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal obeys it, or a reader does not see it: control characters, C1 among them, marks of direction
-    /// and other formats.
+    /// Whether a terminal interprets the character, or a reader cannot see it: control characters, including C1,
+    /// direction marks and other format characters.
     var isObeyed: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -71,7 +71,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The text without anything that moves a cursor or breaks a line: such characters as escapes.
+    /// The text with escapes for characters that move a cursor or break a line.
     var printable: String {
         var output = ""
         for scalar in unicodeScalars {

@@ -5,17 +5,17 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultDoors
 
-/// Asks for a passphrase where the process has no terminal: in a window, or at the terminal that `$GPG_TTY` names.
+/// Asks for a passphrase if the process has no terminal: in a window, or at the terminal named by `$GPG_TTY`.
 final class PassphraseDialog {
     private let path: FilePath
-    /// Lines that say for which process, for the person who is asked.
+    /// The lines that name the process, for display.
     private let asker: [String]
     private let prompter: Prompter
     private let stop: PromptStop?
     private var pinentry: Pinentry?
     private var error: String?
 
-    /// For a command of this process. Nil: there is no such place.
+    /// Asks for a command of this process; fails if there is no display or terminal.
     init?(asksFor path: FilePath, _ command: String = "vault unlock") {
         let place = PromptPlace(ProcessEnvironment.variable)
         guard place.isSomewhere else { return nil }
@@ -23,11 +23,11 @@ final class PassphraseDialog {
         prompter = PassphraseDialog.prompter(place)
     }
 
-    /// For a client of a door.
+    /// Asks for a client of a door.
     ///
     /// - Parameters:
-    ///   - isForwarded: whether a program on another machine may want it.
-    ///   - stop: ends the question.
+    ///   - isForwarded: whether the request may come from another machine.
+    ///   - stop: cancels the question.
     init(
         _ path: FilePath, at place: PromptPlace, _ client: DoorClient, isForwarded: Bool = false, until stop: PromptStop
     ) {
@@ -45,7 +45,7 @@ final class PassphraseDialog {
         return try Passphrase(try answer(question))
     }
 
-    /// Asks for a passphrase of a vault that is to be made, until it is not soon guessed.
+    /// Asks for the passphrase of a new vault, until one is strong enough.
     func askNew() throws -> Passphrase {
         for _ in 0..<3 {
             var question = PromptQuestion(
@@ -69,7 +69,7 @@ final class PassphraseDialog {
         } catch { throw PassphraseDialog.failure(error) }
     }
 
-    /// Makes the next question say that the last answer was wrong.
+    /// Makes the next question report that the last passphrase was wrong.
     func noteWrong() { error = "Wrong passphrase, once more." }
 
     private static func failure(_ error: PromptError) -> CommandError {

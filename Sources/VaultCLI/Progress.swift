@@ -3,15 +3,15 @@ internal import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// What a person sees of work that takes longer than a second: one line on standard error, if that is a terminal, which
-/// goes when the work is done.
+/// The progress of work that takes longer than a second: a line on standard error, if that is a terminal, which is
+/// removed when the work is done.
 final class Progress: Sendable {
     private struct State {
         var fraction: Double?
         var isOver = false
     }
 
-    /// The terminal's line, which is one however many works are under way.
+    /// The line on the terminal, shared by all concurrent work.
     private struct Line {
         var isShown = false
         var holders = 0
@@ -31,8 +31,8 @@ final class Progress: Sendable {
     private init(_ what: String) { self.what = what }
 
     /// - Parameters:
-    ///   - what: the work, such as "verifying".
-    ///   - body: is given a function that takes how much is done, from 0 to 1. It need not be called.
+    ///   - what: the name of the work, such as "verifying".
+    ///   - body: receives a function that takes the finished share, from 0 to 1. The function need not be called.
     static func during<R>(_ what: String, _ body: (_ report: @escaping @Sendable (Double) -> Void) throws -> R) rethrows
         -> R
     {
@@ -43,7 +43,7 @@ final class Progress: Sendable {
         return try body { done in progress.state.withLock { $0.fraction = min(1, max(0, done)) } }
     }
 
-    /// Keeps the line away while a person is asked: it would be drawn over the question.
+    /// Hides the line during a prompt, which it would overwrite.
     static func held<R: ~Copyable>(_ body: () throws -> R) rethrows -> R {
         line.withLock { line in
             line.clear()

@@ -5,13 +5,13 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// A directory in memory that only the user reads, for programs that take secrets from files alone. What is in it is
-/// overwritten and removed in the end, also when this process is killed.
+/// A directory in memory that only the user can read, for programs that read secrets only from files. The files are
+/// overwritten and removed at the end, even if this process is killed.
 struct Scratch: ~Copyable {
     let path: String
     private let unfinished: DirectoryGuard
 
-    /// - Throws: code 30 where no directory is in memory.
+    /// - Throws: code 30 if no directory is in memory.
     static func make() throws -> Scratch {
         let runtime = ProcessInfo.processInfo.environment["XDG_RUNTIME_DIR"]
         for place in ["/dev/shm", runtime].compactMap({ $0 }) where isInMemory(place) {
@@ -41,14 +41,14 @@ struct Scratch: ~Copyable {
         return [0x0102_1994, 0x8584_58f6].contains(clinux_filesystem_type(Int32(descriptor)))
     }
 
-    /// Overwrites and removes everything.
+    /// Overwrites and removes all files.
     consuming func wipe() {
         for name in (try? FileTree.names(below: path)) ?? [] { Scratch.overwrite(path + "/" + name) }
         try? FileManager.default.removeItem(atPath: path)
         unfinished.letGo()
     }
 
-    /// Writes zeros over a file's bytes.
+    /// Overwrites a file's bytes with zeros.
     static func overwrite(_ file: String) {
         let descriptor = unsafe clinux_openat(AT_FDCWD, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0)
         guard descriptor >= 0 else { return }
@@ -58,7 +58,7 @@ struct Scratch: ~Copyable {
         overwrite(Int32(descriptor), Int(status.st_size))
     }
 
-    /// Writes so many zeros from where a descriptor is.
+    /// Writes a number of zeros at the position of a descriptor.
     static func overwrite(_ descriptor: Int32, _ count: Int) {
         let zeros = [UInt8](repeating: 0, count: 65_536)
         var left = count
@@ -70,7 +70,7 @@ struct Scratch: ~Copyable {
         fsync(descriptor)
     }
 
-    /// Makes a file that was not there, with mode 0600.
+    /// Creates a file with mode 0600; fails if it exists.
     static func write(_ bytes: Span<UInt8>, to file: String) throws {
         let opened = unsafe clinux_openat(
             AT_FDCWD, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -12,7 +12,7 @@ internal import VaultFormat
 enum SecretReader {
     /// Reads to the end.
     ///
-    /// - Parameter limit: the most bytes to take; one more is an error.
+    /// - Parameter limit: the maximum number of bytes; more is an error.
     static func read(_ descriptor: Int32, limit: Int, tooLong: any Error) throws -> SecretBytes {
         var capacity = min(limit + 1, 65_536)
         var buffer = try SecretBytes(zeroed: capacity)
@@ -26,7 +26,7 @@ enum SecretReader {
                 buffer = larger
             }
             let count = buffer.withMutableBytes { bytes in
-                // The bytes behind `length` belong to the buffer.
+                // The bytes after `length` belong to the buffer.
                 unsafe bytes.withUnsafeMutableBytes {
                     unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, capacity - length)
                 }
@@ -43,7 +43,7 @@ enum SecretReader {
         return try buffer.copy(of: 0..<length)
     }
 
-    /// Hands on what a descriptor gives, part by part, to its end.
+    /// Passes on the bytes of a descriptor, in parts, to its end.
     static func parts(of descriptor: Int32, _ take: (Span<UInt8>) throws -> Void) throws {
         var buffer = try SecretBytes(zeroed: 65_536)
         while true {
@@ -79,7 +79,7 @@ enum SecretReader {
     }
 }
 
-/// Where the passphrase comes from.
+/// The sources of the passphrase.
 struct PassphraseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the passphrase from this file.", valueName: "file"), completion: .file())
     var passphraseFile: String?
@@ -93,10 +93,10 @@ struct PassphraseOptions: ParsableArguments {
         }
     }
 
-    /// Whether the command line says where the passphrase is.
+    /// Whether the command line names a source of the passphrase.
     var isNamed: Bool { passphraseFile != nil || passphraseFd != nil }
 
-    /// Whether there is a passphrase without asking for it.
+    /// Whether a passphrase is available without a prompt.
     var hasSource: Bool {
         isNamed || ProcessEnvironment.variable("VAULT_PASSPHRASE_FILE") != nil
             || PassphraseOptions.credential != nil
@@ -109,12 +109,13 @@ struct PassphraseOptions: ParsableArguments {
         return FileManager.default.fileExists(atPath: file) ? file : nil
     }
 
-    /// - Parameter hint: what the command takes instead.
+    /// - Parameter hint: the option to use instead.
     static func noSource(hint: String) -> CommandError {
         CommandError(.locked, "no passphrase: there is no source for one and no terminal to ask at", hint: hint)
     }
 
-    /// What the command line or the environment says. Nil: nothing.
+    /// Returns the passphrase from the sources named on the command line or in the environment; `nil` if there are
+    /// none.
     func given() throws -> Passphrase? {
         if let file = passphraseFile { return try PassphraseOptions.read(file: file) }
         if let descriptor = passphraseFd { return try PassphraseOptions.read(descriptor: descriptor) }
@@ -129,14 +130,14 @@ struct PassphraseOptions: ParsableArguments {
     }
 
     static func read(descriptor: Int32) throws -> Passphrase {
-        // A command that is run would find it, and read it again.
+        // A command run later would inherit the descriptor, and could read it again.
         defer { clinux_forget_descriptor(descriptor) }
         return try Passphrase(line: SecretReader.read(descriptor, limit: 4096, tooLong: tooLong))
     }
 
-    /// Asks twice, since a mistake would make something that nobody opens.
+    /// Asks twice, since a typing mistake would lock the user out.
     ///
-    /// - Parameter option: what takes the passphrase where there is no terminal.
+    /// - Parameter option: the option that provides the passphrase without a terminal.
     static func askNew(_ prompt: String, orElse option: String) throws -> Passphrase {
         guard let terminal = Terminal() else { throw noSource(hint: option) }
         let first = try Passphrase(terminal.readSecret(prompt))
@@ -150,7 +151,7 @@ struct PassphraseOptions: ParsableArguments {
     private static let tooLong = CommandError(.usage, "the passphrase is longer than 1024 bytes")
 }
 
-/// Where the secret of an item comes from: never an argument.
+/// The sources of an item's secret: never an argument.
 struct SecretOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the secret from this file, exactly.", valueName: "file"), completion: .file())
     var file: String?
@@ -186,7 +187,7 @@ struct SecretOptions: ParsableArguments {
     /// Whether the secret is read from standard input when it is not a terminal.
     var usesStandardInput: Bool { file == nil && generate == nil && !multiline && (fd == nil || fd == 0) }
 
-    /// Whether nothing can be read before a person is asked.
+    /// Whether the secret can only be read by a prompt.
     var prompts: Bool {
         multiline || file == nil && fd == nil && generate == nil && Terminal.isTerminal(STDIN_FILENO)
     }
@@ -199,13 +200,13 @@ struct SecretOptions: ParsableArguments {
         return Secret(bytes)
     }
 
-    /// A secret that a person types twice; nil: an empty one.
+    /// Returns a secret that the user types twice; `nil` if it is empty.
     static func typed(at terminal: borrowing Terminal) throws -> Secret? {
         let typed = try typedTwice(at: terminal)
         return typed.count > 0 ? Secret(typed) : nil
     }
 
-    /// Several lines that a person types or pastes, once; the newline that ends the last is not part of it.
+    /// Reads several lines that the user types or pastes, once, without the final newline.
     private static func lines() throws -> SecretBytes {
         guard let terminal = Terminal() else {
             throw CommandError(.usage, "no secret: there is no terminal to ask at")
@@ -238,7 +239,7 @@ struct SecretOptions: ParsableArguments {
         return try SecretOptions.prompted(exact: exact)
     }
 
-    /// What standard input has, or a person types; of the former one newline goes from the end.
+    /// Reads standard input, or prompts; removes one trailing newline from the former.
     static func prompted(exact: Bool = false) throws -> SecretBytes {
         let tooLong = CommandError(.usage, "a secret has at most 16 MiB")
         let limit = Layout.valueLimit

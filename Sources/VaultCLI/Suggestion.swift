@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 
-/// What may have been meant by a word that is no command. The word is compared and never repeated: it may be a person's
-/// secret.
+/// Suggestions for a word that is not a command. The word is only compared and never printed: it may be a secret of the
+/// user.
 enum Suggestion {
-    /// A parser's message about the first word, in other words where it is no command.
+    /// Returns an error with a suggestion, if the first word is not a command.
     ///
-    /// - Parameter arguments: those of the process.
-    /// - Returns: nil when the words begin with a command.
+    /// - Parameter arguments: the arguments of the process.
+    /// - Returns: `nil` if the arguments begin with a command.
     static func forUnknownCommand(in arguments: [String]) -> CommandError? {
         var command: any ParsableCommand.Type = VaultCommand.self
         var words = arguments[...]
@@ -28,7 +28,7 @@ enum Suggestion {
         return nil
     }
 
-    /// The command that arguments begin with, as one or more words; none when they begin with something else.
+    /// Returns the command at the start of the arguments, as one or more words; empty if there is none.
     static func command(in arguments: [String]) -> [String] {
         var command: any ParsableCommand.Type = VaultCommand.self
         var path: [String] = []
@@ -40,20 +40,20 @@ enum Suggestion {
         return path
     }
 
-    /// Where the options of a command are explained.
+    /// Returns the hint to the help of a command.
     static func help(for command: [String]) -> String {
         "see '\((["vault", "help"] + command).joined(separator: " "))'"
     }
 
-    /// The names that may have been meant by one that is none of them, the likeliest first, three at most.
+    /// Returns the most similar names for an unknown one, best first, three at most.
     static func names(like word: String, among names: some Sequence<String>) -> [String] {
         let word = word.lowercased()
         let ranked = Set(names).compactMap { name in rank(name.lowercased(), word).map { (name: name, rank: $0) } }
         return ranked.sorted { ($0.rank, $0.name) < ($1.rank, $1.name) }.prefix(3).map(\.name)
     }
 
-    /// 0 where only capitals differ, then as many as changes are needed, last where one is a part of the other. Nil:
-    /// neither.
+    /// Returns 0 if only the case differs, otherwise the number of edits, and the lowest rank if one name is part of
+    /// the other; `nil` if they are dissimilar.
     private static func rank(_ name: String, _ word: String) -> Int? {
         let most = 2
         let (a, b) = (Array(word.utf8.prefix(64)), Array(name.utf8.prefix(64)))
@@ -66,7 +66,7 @@ enum Suggestion {
         return isPart ? most + 1 : nil
     }
 
-    /// A hint. Nil: there is nothing that may have been meant.
+    /// Returns a hint; `nil` without suggestions.
     static func question(_ names: [String]) -> String? {
         let quoted = names.map { "'\($0.printable)'" }
         guard let last = quoted.last else { return nil }
@@ -74,7 +74,7 @@ enum Suggestion {
         return "did you mean \(others.isEmpty ? last : others + " or " + last)?"
     }
 
-    /// The format of a name, for a command that takes one.
+    /// Returns the format with a name, for a command that takes one.
     static func format<F: FormatName>(_ name: String?, of command: String, as _: F.Type = F.self) throws -> F? {
         guard let name else { return nil }
         guard let format = F(rawValue: name) else {
@@ -87,9 +87,9 @@ enum Suggestion {
 
     static func question(_ name: String?) -> String { name.map { "; did you mean '\($0)'?" } ?? "" }
 
-    /// The name that takes the fewest changes, if those are few.
+    /// Returns the name with the fewest edits, if they are few.
     static func closest(to word: String, among names: [String]) -> String? {
-        // Words that people know from other programs.
+        // Words known from other programs.
         if word == "version" { return "--version" }
         if let meant = [
             "remove": "delete", "new": "add", "create": "add", "edit": "update", "search": "find", "list": "find",
@@ -106,8 +106,7 @@ enum Suggestion {
         return best.name
     }
 
-    /// How many characters have to be put in, taken out, changed or swapped with their neighbours (optimal string
-    /// alignment).
+    /// Returns the number of insertions, deletions, substitutions and transpositions (optimal string alignment).
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         var rows = [Array(0...b.count)]
         for i in 0..<a.count {
@@ -123,14 +122,14 @@ enum Suggestion {
     }
 }
 
-/// Names of formats that a command takes as an argument.
+/// The names of formats that a command takes as an argument.
 protocol FormatName: RawRepresentable<String>, CaseIterable {
-    /// For people who look for theirs.
+    /// The description, for users who look for their format.
     var meaning: String { get }
 }
 
 extension FormatName {
-    /// A line for each, for the help, or several of which the first begins with the name.
+    /// The names with their descriptions, one line each, or several of which the first begins with the name.
     static var list: String {
         let names = allCases.map(\.rawValue.count).max() ?? 0
         let (indent, width) = (names + 4, 78)
@@ -150,6 +149,6 @@ extension FormatName {
 }
 
 extension ParsableCommand {
-    /// What the command is called by.
+    /// The names of the command.
     fileprivate static var names: [String] { [configuration.commandName].compactMap { $0 } + configuration.aliases }
 }

@@ -5,11 +5,11 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 
-/// The terminal that belongs to the process, whatever its standard streams are.
+/// The controlling terminal of the process, independent of its standard streams.
 struct Terminal: ~Copyable {
     private let descriptor: Int32
 
-    /// Nil: the process has none.
+    /// Fails if the process has no terminal.
     init?() {
         let opened = unsafe clinux_openat(AT_FDCWD, "/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY, 0)
         guard opened >= 0 else { return nil }
@@ -21,13 +21,13 @@ struct Terminal: ~Copyable {
     /// Whether a standard stream is a terminal.
     static func isTerminal(_ stream: Int32) -> Bool { isatty(stream) == 1 }
 
-    /// In characters; 0: it does not say.
+    /// Returns the width in characters; 0 if unknown.
     static func width(of stream: Int32) -> Int { Int(clinux_terminal_width(stream)) }
 
-    /// In lines; 0: it does not say.
+    /// Returns the height in lines; 0 if unknown.
     static func height(of stream: Int32) -> Int { Int(clinux_terminal_height(stream)) }
 
-    /// Lends the descriptor, which is open for as long as the body runs.
+    /// Lends the descriptor, which stays open while the body runs.
     borrowing func withDescriptor<R>(_ body: (Int32) throws -> R) rethrows -> R { try body(descriptor) }
 
     func write(_ text: String) {
@@ -46,12 +46,12 @@ struct Terminal: ~Copyable {
         }
     }
 
-    /// Asks and reads a line that does not appear.
+    /// Asks and reads a line without echo.
     ///
-    /// The signals that end or stop a process wait until the echo is on again; SIGINT then is a ``CommandError`` with
-    /// code 130.
+    /// Signals that terminate or stop the process are deferred until the echo is on again; SIGINT is then a
+    /// ``CommandError`` with code 130.
     ///
-    /// - Parameter isMultiline: takes lines until the end of the input, which Ctrl-D on an empty line is.
+    /// - Parameter isMultiline: whether to read lines until the end of the input, which is Ctrl-D on an empty line.
     func readSecret(_ prompt: String, isMultiline: Bool = false) throws -> SecretBytes {
         try Progress.held { try readHiddenLine(prompt, isMultiline: isMultiline) }
     }
@@ -72,13 +72,13 @@ struct Terminal: ~Copyable {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO)
             silent.c_lflag |= tcflag_t(ECHONL | ICANON | ISIG)
-            // What was pasted is more than the first line.
+            // Flushes typed-ahead input only before the first line: pasted text is several lines.
             unsafe tcsetattr(descriptor, lines.count == 0 ? TCSAFLUSH : TCSADRAIN, &silent)
             if lines.count == 0 { write(prompt) }
             let signal = clinux_wait_for_input(descriptor, signals)
             if signal == 0 {
                 do {
-                    // The echo stays off until all of the lines are there: what was pasted comes at once.
+                    // The echo stays off until all lines are read: pasted text arrives at once.
                     if isMultiline, let line = try nextLine() {
                         try line.withBytes { bytes throws(CryptoError) in try lines.append(bytes) }
                         continue
@@ -95,7 +95,7 @@ struct Terminal: ~Copyable {
             guard signal > 0 else { throw CommandError(.inputOutput, "cannot read from the terminal") }
             write("\n")
             if signal == SIGINT { throw CommandError(.interrupted, "interrupted") }
-            // Takes effect now that the echo is on; after a stop the prompt comes again.
+            // The signal takes effect here, with the echo on; after a stop the prompt is shown again.
             kill(getpid(), signal)
             clinux_unblock_terminal_signals()
             _ = clinux_block_terminal_signals()
@@ -108,14 +108,14 @@ struct Terminal: ~Copyable {
         return try line.copy(of: 0..<end)
     }
 
-    /// A line with its newline. Nil: the end of the input.
+    /// Reads a line with its newline; returns `nil` at the end of the input.
     private func nextLine() throws -> SecretBytes? {
         let limit = 4096
         var line = try SecretBytes(zeroed: limit)
         var length = 0
         while length < limit {
             let read = line.withMutableBytes { bytes in
-                // The bytes behind `length` belong to the line.
+                // The bytes after `length` belong to the line.
                 unsafe bytes.withUnsafeMutableBytes {
                     unsafe Glibc.read(descriptor, $0.baseAddress.map { unsafe $0 + length }, limit - length)
                 }
@@ -127,7 +127,7 @@ struct Terminal: ~Copyable {
             if line.withBytes({ $0[length - 1] }) == 0x0a { break }
         }
         if length == 0 { return nil }
-        // A terminal gives no more of a line than this: the rest would be missing, and nobody would see it.
+        // A terminal truncates longer lines, which would go unnoticed.
         guard length < limit - 1 else {
             throw CommandError.usage("the line is too long for a terminal", hint: "use a file or a pipe")
         }
@@ -136,7 +136,7 @@ struct Terminal: ~Copyable {
 }
 
 extension Span<UInt8> {
-    /// A copy in ordinary memory, for what is no secret.
+    /// Returns a copy in ordinary memory, for non-secrets.
     var array: [UInt8] {
         var copy: [UInt8] = []
         copy.reserveCapacity(count)
@@ -145,7 +145,7 @@ extension Span<UInt8> {
     }
 }
 
-/// Holds back the signals that end or stop the process while something must be tidied up first.
+/// Defers the signals that terminate or stop the process, while a clean-up is pending.
 struct Interruptions: ~Copyable {
     private let signals: Int32
 
@@ -159,7 +159,7 @@ struct Interruptions: ~Copyable {
         clinux_unblock_terminal_signals()
     }
 
-    /// - Throws: code 130 when one of them came.
+    /// - Throws: code 130 if a signal is pending.
     func check() throws {
         if clinux_pending_terminal_signal(signals) > 0 { throw CommandError(.interrupted, "interrupted") }
     }

@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// What opens the vault: a passphrase, and what else there may be a slot for.
+/// The options that unlock the vault: a passphrase, and the secrets of other slots.
 struct UnlockOptions: ParsableArguments {
     @OptionGroup var passphrase: PassphraseOptions
 
@@ -25,7 +25,7 @@ struct UnlockOptions: ParsableArguments {
         }
     }
 
-    /// The ways in beside a passphrase alone, as a hint names them.
+    /// The ways to unlock other than by a passphrase alone, as named in hints.
     static let waysIn: [(kind: KeySlot.Kind, way: String)] = [
         (.recoveryCode, "a recovery code (--recovery-code-file -)"),
         (.keyFile, "a key file (--key-file FILE)"),
@@ -33,24 +33,24 @@ struct UnlockOptions: ParsableArguments {
         (.external, "the machine that keeps a secret for it"),
     ]
 
-    /// Whether the command line says what to unlock with.
+    /// Whether the command line names a way to unlock.
     var isNamed: Bool { passphrase.isNamed || keyFile != nil || recoveryCodeFile != nil }
 
-    /// Whether there is something without asking for it.
+    /// Whether a way to unlock is available without a prompt.
     var hasSource: Bool { isNamed || passphrase.hasSource || UnlockOptions.keyFileOfProcess != nil }
 
     private static var keyFileOfProcess: String? { ProcessEnvironment.variable("VAULT_KEY_FILE") }
 
-    /// Ends the command when there is nothing to unlock with, before it waits for anything else.
+    /// Ends the command if there is no way to unlock, before it waits for anything else.
     func checkAvailable(for target: UnlockTarget) throws {
         guard hasSource || target.canAskMachine || target.canAskPerson else { throw target.noSource }
     }
 
-    /// Opens something with what there is to unlock with. A passphrase that was typed wrong may be typed again, twice.
+    /// Opens something with the available secret. After a wrong passphrase at a prompt the user has two more attempts.
     ///
     /// - Parameters:
-    ///   - machine: asks this machine for the secret that it keeps; nil when nobody wants that.
-    ///   - open: takes the secret; throws `.storage(.wrongPassphrase)` when it is the wrong one.
+    ///   - machine: reads the secret kept by this machine; `nil` to skip it.
+    ///   - open: receives the secret; throws `.storage(.wrongPassphrase)` if it is wrong.
     func opening<R>(
         _ target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)? = nil,
         _ open: (UnlockingSecret) throws -> R
@@ -68,7 +68,7 @@ struct UnlockOptions: ParsableArguments {
         }
     }
 
-    /// What to unlock with, and whether a person has typed it.
+    /// Returns the secret, and whether the user has typed it.
     private func secret(
         for target: UnlockTarget, machine: (() throws(VaultError) -> UnlockingSecret?)?
     ) throws -> (UnlockingSecret, isTyped: Bool) {
@@ -95,7 +95,7 @@ struct UnlockOptions: ParsableArguments {
         return (try withPassphrase(try target.ask(), target), true)
     }
 
-    /// A passphrase, with the key file that the process was told of where the vault wants both.
+    /// Adds the process's key file to the passphrase, if the vault requires both.
     private func withPassphrase(_ passphrase: Passphrase, _ target: UnlockTarget) throws -> UnlockingSecret {
         guard !target.has(.passphrase), target.has(.passphraseAndKeyFile) else { return .passphrase(passphrase) }
         guard let file = UnlockOptions.keyFileOfProcess else {
@@ -125,7 +125,7 @@ struct UnlockOptions: ParsableArguments {
 }
 
 extension SystemCredential {
-    /// The chip that `$VAULT_TPM2_DEVICE` names, else the machine's.
+    /// The TPM named by `$VAULT_TPM2_DEVICE`, else the machine's.
     static var ofProcess: SystemCredential {
         SystemCredential(device: ProcessEnvironment.variable("VAULT_TPM2_DEVICE"))
     }

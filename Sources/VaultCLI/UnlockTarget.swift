@@ -3,13 +3,13 @@ internal import SystemPackage
 internal import Vault
 internal import VaultFormat
 
-/// The vault that is to be unlocked, as far as a person has to know it.
+/// The vault to be unlocked, with the properties that prompts mention.
 struct UnlockTarget {
     let path: FilePath
     let slots: [KeySlot]
-    /// Whether a command of this kind goes through the agent, so that unlocking that helps.
+    /// Whether commands of this kind go through the agent, so that unlocking the agent helps.
     let isAgentOfUse: Bool
-    /// Who asks, in the place of the terminal.
+    /// The dialog that asks, in place of the terminal.
     var dialog: PassphraseDialog?
 
     init(_ vault: LockedVault, isAgentOfUse: Bool = false) {
@@ -25,10 +25,10 @@ struct UnlockTarget {
 
     var takesPassphrase: Bool { slots.contains { $0.kind.takesPassphrase } }
 
-    /// Whether this machine may have a secret for the vault.
+    /// Whether this machine may keep a secret for the vault.
     var canAskMachine: Bool { has(.external) || has(.keyFile) && Vault.hasDefaultKeyFile }
 
-    /// Asks for the passphrase, unless no passphrase opens the vault.
+    /// Asks for the passphrase, unless the vault has no passphrase slot.
     func ask() throws -> Passphrase {
         guard takesPassphrase else {
             throw CommandError(.locked, "no passphrase opens this vault ('\(path.string.printable)')", hint: otherWays)
@@ -40,19 +40,19 @@ struct UnlockTarget {
 
     var canAskPerson: Bool { Terminal() != nil || dialog != nil }
 
-    /// Says that what was typed is wrong.
+    /// Reports that the typed passphrase is wrong.
     func noteWrong() {
         if let dialog { dialog.noteWrong() } else { Terminal()?.write("Wrong passphrase, once more.\n") }
     }
 
-    /// What opens the vault beside a passphrase alone.
+    /// The ways to open the vault other than by a passphrase alone.
     var otherWays: String {
         let ways = UnlockOptions.waysIn.filter { has($0.kind) }.map(\.way)
         return ways.isEmpty
             ? "the vault has no other way in: see 'vault slot list'" : "other ways in: " + ways.joined(separator: ", ")
     }
 
-    /// There is nothing to unlock with, and nobody to ask.
+    /// The error if there is no way to unlock, and no prompt.
     var noSource: CommandError {
         guard takesPassphrase else {
             return CommandError(

@@ -7,11 +7,11 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// How a command gets at its vault: through the agent, or with a key that it derives itself.
+/// A command's access to its vault: through the agent, or with a key that the command derives itself.
 struct VaultAccess {
     private enum Way {
         case agent(AgentClient)
-        /// Through the agent, which has to be unlocked first. Commands that only read find out whether it has to be.
+        /// Through a locked agent, which must be unlocked first; commands that only read first try without.
         case lockedAgent(AgentClient)
         case ownKey
     }
@@ -24,11 +24,11 @@ struct VaultAccess {
     private let way: Way
     private let typed = TypedPassphrase()
 
-    /// Finds the vault, and a way to open it, before a person is asked for anything.
+    /// Finds the vault, and a way to open it, before any prompt.
     ///
     /// - Parameters:
-    ///   - givesWay: whether a rule for this command may have other groups than these.
-    ///   - onlyReads: whether a locked agent is asked first, and a person only for what it does not serve.
+    ///   - givesWay: whether a rule for this command may replace these groups.
+    ///   - onlyReads: whether to try a locked agent first, and to prompt only for what it does not serve.
     init(
         _ options: VaultOptions, groups: AccessGroups, givesWay: Bool = false, purpose: AgentClient.Purpose,
         onlyReads: Bool
@@ -57,7 +57,7 @@ struct VaultAccess {
         }
     }
 
-    /// Nil: no agent has this vault.
+    /// Returns the agent of the vault; `nil` if there is none.
     static func agent(of vault: FilePath?) throws -> AgentClient? {
         try VaultFinder.agent(of: vault, .ofCommand, doWithout: warn)
     }
@@ -70,12 +70,12 @@ struct VaultAccess {
         }
     }
 
-    /// Runs the command on the vault. When the agent turns out to be locked in the midst of it, a person is asked, and
-    /// what the command had asked of the agent is asked again; the body goes on.
+    /// Runs the command on the vault. If the agent turns out to be locked in the meantime, the user is asked, the
+    /// agent's request is repeated, and the body continues.
     ///
     /// - Parameters:
-    ///   - asksWhenLocked: whether a person may be asked in the midst of the command.
-    ///   - dialog: makes what asks them where there is no terminal.
+    ///   - asksWhenLocked: whether the user may be asked while the body runs.
+    ///   - dialog: makes the dialog for asking without a terminal.
     ///   - body: runs once.
     func withVault<R>(
         asksWhenLocked: Bool = true, dialog: (@Sendable () -> PassphraseDialog?)? = nil,
@@ -85,7 +85,7 @@ struct VaultAccess {
             let failure = UnlockFailure()
             switch way {
             case .agent(let client):
-                // Another way to open it is better than a prompt.
+                // A way to unlock without a prompt is preferred.
                 if unlocking.hasSource, client.greeting.state == .unlocked, try !VaultAccess.hasKeys(client) {
                     return try withOwnKey(body)
                 }
@@ -106,8 +106,8 @@ struct VaultAccess {
         }
     }
 
-    /// Whether the agent still serves what it did: it may have been locked since it was found, or the vault have got a
-    /// new key, which the agent sees when it looks.
+    /// Returns whether the agent still serves the vault: it may have been locked since it was found, or the vault may
+    /// have a new key, which the agent notices on access.
     private static func hasKeys(_ client: AgentClient) throws(VaultError) -> Bool {
         do throws(VaultError) { _ = try client.sequence } catch {
             guard error == .locked else { throw error }
@@ -126,7 +126,7 @@ struct VaultAccess {
         }
     }
 
-    /// Has the agent's client ask for the passphrase, once, when it finds the vault locked.
+    /// Makes the agent's client ask for the passphrase, once, when the vault is found locked.
     private func unlock(
         _ client: AgentClient, noting failure: UnlockFailure, dialog: (@Sendable () -> PassphraseDialog?)? = nil
     ) {
@@ -144,13 +144,13 @@ struct VaultAccess {
 
     private func withOwnKey<R>(_ body: (any CommandVault) throws -> R) throws -> R {
         try options.withOpened(groups) { vault, secret in
-            // The passphrase that the command was given is what an item that demands a person wants.
+            // The given passphrase also counts as the user's consent for items that require it.
             try body(secret.kind.takesPassphrase ? vault.attended() : vault)
         }
     }
 
-    /// Has the agent's client ask at this command's terminal, once, when an item demands a person. Where there is none,
-    /// a door is to ask.
+    /// Makes the agent's client ask at this command's terminal, once, when an item requires the user's consent. Without
+    /// a terminal, a door asks.
     private func ask(with client: AgentClient) {
         guard unlocking.passphrase.hasSource || Terminal() != nil else { return }
         let (locked, unlocking, typed) = (locked, unlocking, typed)
@@ -176,7 +176,7 @@ struct VaultAccess {
         }
     }
 
-    /// What the command's own error is for the client that had it ask.
+    /// Converts the command's error for the agent's client.
     private static func error(_ error: any Error, else other: VaultError) -> VaultError {
         switch CommandLineTool.failure(error)?.status {
         case .wrongPassphrase: .storage(.wrongPassphrase)
@@ -193,7 +193,7 @@ struct VaultAccess {
         }
     }
 
-    /// Whether the agent lets this process use secrets, and not see them.
+    /// Whether the agent lets this process use secrets without seeing them.
     var isInjectOnly: Bool {
         switch way {
         case .agent(let client), .lockedAgent(let client): client.greeting.access == .injectOnly
@@ -201,18 +201,18 @@ struct VaultAccess {
         }
     }
 
-    /// Asks for the passphrase, one at a time however many commands wait for it.
+    /// Asks for the passphrase, one prompt at a time even if several commands wait for it.
     ///
     /// - Parameters:
-    ///   - dialog: who asks where there is no terminal.
-    ///   - typed: gets the passphrase, so that the command need not ask for it once more.
+    ///   - dialog: asks without a terminal.
+    ///   - typed: receives the passphrase, so that the command need not ask again.
     static func unlock(
         _ client: AgentClient, _ unlocking: UnlockOptions, _ locked: LockedVault, dialog: PassphraseDialog? = nil,
         noting typed: TypedPassphrase? = nil
     ) throws {
         guard try Progress.during("waiting for another prompt", { _ in try client.awaitTurn() }).state != .unlocked
         else { return }
-        // A person is there: what the machine would say by itself was locked on purpose.
+        // A user is present; the machine's own secret is not used, since the agent was locked on purpose.
         var target = UnlockTarget(locked, isAgentOfUse: true)
         target.dialog = dialog
         try unlocking.opening(target) { secret in
@@ -222,18 +222,18 @@ struct VaultAccess {
     }
 }
 
-/// Why a person who was asked in the midst of a command did not unlock the agent.
+/// The reason why a prompt during a command did not unlock the agent.
 private final class UnlockFailure: Sendable {
     private let held = Mutex<(said: VaultError, reason: any Error)?>(nil)
 
-    /// The error that the command was told, and the one that it ends with.
+    /// The error returned to the body, and the one with which the command ends.
     var value: (said: VaultError, reason: any Error)? {
         get { held.withLock { $0 } }
         set { held.withLock { $0 = newValue } }
     }
 }
 
-/// The passphrase that a person has typed for this command, for as long as it runs.
+/// The passphrase that the user typed for this command, kept while it runs.
 final class TypedPassphrase: Sendable {
     private let held = Mutex<Passphrase?>(nil)
 

@@ -7,8 +7,8 @@ internal import VaultFormat
 internal import VaultStorage
 
 extension AccessGroups {
-    /// The one group of an option, else those of the environment, else all: the command is the owner's tool, and adds
-    /// to `default`.
+    /// Returns the group of an option, else those of the environment, else all: the command is the owner's tool, and
+    /// adds items to `default`.
     static func named(_ group: String?) -> AccessGroups {
         group.map { AccessGroups([$0]) } ?? .ofEnvironment ?? .ofCommand
     }
@@ -16,7 +16,7 @@ extension AccessGroups {
     static let ofCommand: AccessGroups = ["default", "*"]
 }
 
-/// Which vault.
+/// The option that selects a vault.
 struct VaultFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The vault file.", valueName: "file"), completion: .file())
     var vault: String?
@@ -34,19 +34,19 @@ struct VaultFileOptions: ParsableArguments {
     }
 }
 
-/// Which vault, and how to unlock it.
+/// The options that select a vault and unlock it.
 struct VaultOptions: ParsableArguments {
     @OptionGroup var file: VaultFileOptions
     @OptionGroup var unlocking: UnlockOptions
 
     var passphrase: PassphraseOptions { unlocking.passphrase }
 
-    /// Runs the body on the vault opened in this process, whether an agent has it or not: for what concerns its file
-    /// and its keys.
+    /// Runs the body on the vault opened in this process, even if an agent has it open: for operations on its file and
+    /// its keys.
     ///
     /// - Parameters:
-    ///   - before: what is to be asked once there is a vault, and before its passphrase.
-    ///   - body: is also given what opened the vault.
+    ///   - before: asks questions once the vault is found, and before its passphrase.
+    ///   - body: also receives the secret that opened the vault.
     func withOpened<R>(
         _ groups: AccessGroups = .ofCommand, acceptsOlderCopy: Bool = false, asksMachine: Bool = true,
         before: () throws -> Void = {},
@@ -73,7 +73,7 @@ struct VaultOptions: ParsableArguments {
         }
     }
 
-    /// Says why an agent that has the vault open is of no use here, before a person wonders.
+    /// Explains why the agent cannot help here, before the user wonders about the prompt.
     private func checkKeys(of locked: LockedVault, asksMachine: Bool) throws {
         guard !unlocking.hasSource, !(asksMachine && UnlockTarget(locked).canAskMachine),
             let client = try? VaultFinder.agent(of: locked.path, .ofCommand, doWithout: { _ in }),
@@ -87,13 +87,13 @@ struct VaultOptions: ParsableArguments {
             hint: "--passphrase-file FILE or $VAULT_PASSPHRASE_FILE")
     }
 
-    /// Finds the vault, before a person is asked for a passphrase.
+    /// Finds the vault, before the passphrase is asked for.
     func locked() throws -> LockedVault {
         let path = try file.path()
         do throws(VaultError) { return try LockedVault(at: path) } catch { throw CommandError(error, at: path) }
     }
 
-    /// Runs the body, and names the vault in what it throws.
+    /// Runs the body, and adds the vault's name to its errors.
     func naming<R>(_ vault: LockedVault, _ body: () throws -> R) throws -> R {
         do { return try body() } catch let error as VaultError { throw CommandError(error, at: vault.givenPath) }
     }
@@ -106,10 +106,10 @@ struct VaultOptions: ParsableArguments {
         try VaultAccess(self, groups: groups, purpose: purpose, onlyReads: onlyReads && !asksFirst)
     }
 
-    /// As ``access(_:for:onlyReads:asksFirst:)``, for what the user's own programs take without looking: in its group
-    /// an application in a sandbox stores what it likes, such as a credential for the user's tools.
+    /// Like ``access(_:for:onlyReads:asksFirst:)``, for items that the user's own programs use without checking: a
+    /// sandboxed application can store anything in its own group, such as a credential for the user's tools.
     ///
-    /// - Parameter named: the groups that a person has named; nil: those that a rule has for this command, else
+    /// - Parameter named: the groups named by the user; `nil` for those that a rule assigns to this command, else
     ///   `default`.
     func trustedAccess(
         _ named: AccessGroups? = .ofEnvironment, onlyReads: Bool = false
@@ -134,7 +134,7 @@ extension VaultOptions {
     }
 }
 
-/// The class of the items that a command is about.
+/// The class of a command's items.
 enum ClassOption: String, ExpressibleByArgument, CaseIterable {
     case generic, internet, certificate, key
 
@@ -157,7 +157,7 @@ enum ClassOption: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// What a search may be for: items of a class, or pairs of them.
+/// The target of a search: items of a class, or identities, which are pairs of items.
 enum FoundClass: ExpressibleByArgument {
     case items(ClassOption)
     case identity
@@ -175,7 +175,7 @@ enum FoundClass: ExpressibleByArgument {
     static var allValueStrings: [String] { ClassOption.allValueStrings + ["identity"] }
 }
 
-/// A NAME=VALUE of the user's own.
+/// A user attribute, as NAME=VALUE.
 struct UserAttribute: ExpressibleByArgument {
     var name: String
     var value: String
@@ -188,7 +188,7 @@ struct UserAttribute: ExpressibleByArgument {
     }
 }
 
-/// Which item: a service or server, an account, and where they are not enough, more.
+/// The arguments that select an item: a service or server, an account, and further ones if those are ambiguous.
 struct ItemSelection: ParsableArguments {
     @Argument(help: "The service; with --class internet, the server.", completion: ItemCompletion.services)
     var service: String
@@ -241,10 +241,10 @@ struct ItemSelection: ParsableArguments {
         guard isValid else { return nil }
     }
 
-    /// The named group, else the caller's.
+    /// The named group, else the caller's groups.
     var groups: AccessGroups { .named(group) }
 
-    /// Those in which an item that exists is looked for, one after the other.
+    /// The classes in which an existing item is looked for, in order.
     private var classes: [ClassOption] { itemClass.map { [$0] } ?? [.generic, .internet] }
 
     private func attributes(of itemClass: ClassOption) -> [Attribute: AttributeValue] {
@@ -257,17 +257,17 @@ struct ItemSelection: ParsableArguments {
         return attributes
     }
 
-    /// What all items match that are meant, in the class that was named.
+    /// The query for all matching items of the named class.
     var query: Query { query(of: itemClass ?? .generic) }
 
-    /// One for each class that may be meant.
+    /// The queries for each possible class.
     var queries: [Query] { classes.map { query(of: $0) } }
 
     private func query(of itemClass: ClassOption) -> Query {
         Query(itemClass.itemClass, attributes: attributes(of: itemClass))
     }
 
-    /// Of an item that is added.
+    /// The key of a new item.
     var key: ItemKey {
         let itemClass = itemClass ?? .generic
         return ItemKey(
@@ -275,7 +275,7 @@ struct ItemSelection: ParsableArguments {
             attributes(of: itemClass).merging([.account: .string(account ?? "")]) { first, _ in first })
     }
 
-    /// The items that have the key already, marked as synchronizable or not.
+    /// The query for items with the same key, whether synchronizable or not.
     var twin: Query {
         var query = Query(key)
         query.attributes[.accessGroup] = groups.first.map(AttributeValue.string)
@@ -284,21 +284,21 @@ struct ItemSelection: ParsableArguments {
         return query
     }
 
-    /// The one item that is meant.
+    /// Returns the only matching item.
     ///
-    /// - Throws: code 12, with the accounts or the groups, when there are several.
+    /// - Throws: code 12, with the accounts or the groups, if several match.
     func only(in store: any ItemStore, secrets: Bool = false) throws -> Item {
         if let first = groups.first, let found = try matching(in: store, group: first, secrets: secrets) {
             return try found.only()
         }
-        // Only when nothing is there, in the caller's other groups.
+        // The caller's other groups are searched only if there is no match.
         guard let found = try matching(in: store, group: nil, secrets: secrets) else {
             throw CommandError.noSuchItem(hint: NearMiss.hint(service, account, classes.map(\.itemClass), in: store))
         }
         return try found.only()
     }
 
-    /// What matches in the first class that has anything. Nil: none has.
+    /// Returns the matches in the first class that has any; `nil` if there are none.
     private func matching(
         in store: any ItemStore, group: String?, secrets: Bool
     ) throws(VaultError) -> [Item]? {
@@ -306,7 +306,7 @@ struct ItemSelection: ParsableArguments {
             query.returnsSecrets = secrets
             query.attributes[.accessGroup] = group.map(AttributeValue.string)
             do throws(VaultError) { return try store.copyMatching(query) } catch {
-                // An agent may let this program see other groups alone.
+                // An agent may restrict this program to other groups.
                 guard error == .itemNotFound || error == .accessGroupDenied && group != nil else { throw error }
             }
         }
@@ -314,7 +314,7 @@ struct ItemSelection: ParsableArguments {
     }
 }
 
-/// What an item says of itself beside its key.
+/// The options that describe an item, beyond its key.
 struct ItemDescription: ParsableArguments {
     @Option(help: "A label for people.")
     var label: String?

@@ -33,7 +33,7 @@ struct Audit: ParsableCommand {
         let access = try VaultAccess(vault, groups: .ofCommand, purpose: .reveal, onlyReads: true)
         var (names, content): ([String: String], Data) = ([:], Data())
         let (entries, firstChanged) = try access.withVault { vault in
-            // First: the agent writes this look down as well.
+            // Looked up first, since the agent logs this access as well.
             names = json ? [:] : try Audit.names(in: vault)
             content = FileManager.default.contents(atPath: path) ?? Data()
             return try vault.checkAuditLog(in: directory)
@@ -50,7 +50,7 @@ struct Audit: ParsableCommand {
         Output.note("\(entries) lines, each as it was written")
     }
 
-    /// What the items are called that are there now. The log itself names nobody's service and nobody's account.
+    /// Returns the names of the existing items. The log itself contains neither services nor accounts.
     private static func names(in vault: any OpenVault) throws -> [String: String] {
         var names: [String: String] = [:]
         for itemClass in ItemClass.allCases {

@@ -3,19 +3,19 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// The process of the doors that an agent has beside it, and which ends with it.
+/// The process of an agent's doors, which ends with the agent.
 struct AgentDoors: ~Copyable {
     private let process: Int32
 
-    /// Returns when they are open.
+    /// Starts the process, and returns when the doors are open.
     ///
-    /// - Throws: why they cannot be.
+    /// - Throws: the reason if the doors cannot be opened.
     static func open(on vault: FilePath) throws -> AgentDoors {
         let arguments = [
             Helper.ownExecutable, "doors", "--secret-service", "--vault", vault.string, "--parent", "\(getpid())",
         ]
         let (process, announcement) = try Helper(arguments).beside(limit: 4096)
-        // One that has failed ends, and is waited for.
+        // Made before the check, so that a process that failed is ended and reaped.
         let doors = AgentDoors(process: process)
         try AgentLauncher.check(announcement.bytes, "the door")
         return doors

@@ -6,7 +6,7 @@ internal import Vault
 internal import VaultAgent
 internal import VaultCrypto
 
-/// Starts an agent in the background, and hears from it whether it listens.
+/// Starts an agent in the background, and waits for its announcement.
 enum AgentLauncher {
     private static let ready = "ready"
 
@@ -15,7 +15,7 @@ enum AgentLauncher {
         try check(try Helper([Helper.ownExecutable] + arguments).announcement(limit: 4096), "the agent")
     }
 
-    /// - Throws: what the process has said of why it does not listen.
+    /// - Throws: the reason that the process announced if it does not listen.
     static func check(_ answer: borrowing SecretBytes, _ name: String) throws {
         let lines = answer.withBytes { String(decoding: $0.array, as: UTF8.self) }.split(
             separator: "\n", omittingEmptySubsequences: false)
@@ -26,17 +26,17 @@ enum AgentLauncher {
         throw CommandError(status, String(lines[1]), hint: lines[2].isEmpty ? nil : String(lines[2]))
     }
 
-    /// The agent of the vault, started if it is not there.
+    /// Returns the agent of the vault, started if none runs.
     ///
-    /// - Parameter idle: after how long without use one that is started now locks, as `--idle` takes it.
+    /// - Parameter idle: the time without use after which a newly started agent locks, in the format of `--idle`.
     static func agent(of vault: LockedVault, idle: String? = nil) throws -> AgentClient {
         if let client = try VaultAccess.agent(of: vault.path) { return client }
         if try VaultAccess.agent(of: nil) == nil {
-            // By the path as it was given: what this device remembers of the vault it remembers by that one as well.
+            // The path as given: the device's memory of the vault is also kept under it.
             var arguments = ["agent", "--foreground", "--announce", "--locked", "--vault", vault.givenPath.string]
             if let idle { arguments += ["--idle", idle] }
             do { try start(arguments) } catch let error as CommandError {
-                // Another process has just started one, which may not listen yet.
+                // Another process has just started an agent, which may not listen yet.
                 guard error.status == .alreadyExists else { throw error }
                 for _ in 0..<100 where try VaultAccess.agent(of: nil) == nil { usleep(20_000) }
             }
@@ -47,7 +47,7 @@ enum AgentLauncher {
             hint: "see 'vault doctor'; --vault or $VAULT_FILE names a vault")
     }
 
-    /// Ends an agent, and returns when it has.
+    /// Ends an agent, and returns when it has exited.
     static func stop(_ client: AgentClient) throws {
         let process = clinux_process(Int32(bitPattern: client.greeting.processID))
         defer { if process >= 0 { close(Int32(process)) } }
@@ -57,11 +57,11 @@ enum AgentLauncher {
         }
     }
 
-    /// Tells the process that started this one that it listens, or why not, and lets go of the terminal.
+    /// Announces to the starting process that this one listens, or why not, and detaches from the terminal.
     static func announce(_ failure: CommandError?) {
         let text = failure.map { "\($0.status.rawValue)\n\($0.message)\n\($0.hint ?? "")\n" } ?? ready + "\n"
         let bytes = Array(text.utf8)
-        // The process that waited may have gone; the agent stays.
+        // The waiting process may have exited; the agent stays.
         _ = unsafe bytes.withUnsafeBytes { unsafe clinux_write_pipe(STDOUT_FILENO, $0.baseAddress, $0.count) }
         clinux_forget_descriptor(STDOUT_FILENO)
         if failure == nil { unsafe chdir("/") }

@@ -89,8 +89,8 @@ struct Agent: ParsableCommand {
         }
     }
 
-    /// The options for the agent in the background. What it is to unlock with is not among them: nothing is inherited
-    /// but the environment.
+    /// Returns the options for the agent in the background. Sources of the passphrase are not among them: nothing but
+    /// the environment is inherited.
     private func forwarded() throws -> [String] {
         guard vault.passphrase.passphraseFd == nil else {
             throw CommandError.usage(
@@ -112,12 +112,12 @@ struct Agent: ParsableCommand {
 
     private func serve() throws {
         if !allowHibernation { SecretBytes.keepsKeysApart = true }
-        // What ps(1) and top(1) call it.
+        // The name shown by ps(1) and top(1).
         unsafe clinux_set_name("vault-agent")
         let server: AgentServer
         let settings = try settings { kill(getpid(), SIGTERM) }
         do throws(PolicyError) { server = try AgentServer(settings) } catch { throw CommandError(error) }
-        // Before there is anything secret in this process, of which the other one gets nothing but its environment.
+        // Started before this process contains any secret; the child gets only its environment.
         let doors = secretService ? try AgentDoors.open(on: settings.givenVault ?? settings.vault) : nil
         try serve(server)
         _ = consume doors
@@ -127,7 +127,7 @@ struct Agent: ParsableCommand {
         if let descriptor = AgentSocket.activated { return try serve(server, on: descriptor) }
         let socket = try AgentSocket.make()
         try serve(server, on: socket.descriptor, at: socket.location)
-        // One that systemd made is systemd's to take away.
+        // A socket made by systemd is left to systemd.
         _ = consume socket
     }
 
@@ -178,14 +178,14 @@ struct Agent: ParsableCommand {
         }
     }
 
-    /// The path as clients will name it. The vault, and its directory, may come later.
+    /// Returns the path in the form used by clients. The vault, and its directory, may be created later.
     private static func canonical(_ path: FilePath) -> FilePath {
         if let resolved = try? LinuxFileSystem().resolve(path) { return resolved }
         return FilePath(FileManager.default.currentDirectoryPath).pushing(path).lexicallyNormalized()
     }
 }
 
-/// The signals of an agent: SIGTERM and SIGINT end it, SIGHUP locks and reads the policy again.
+/// Handles an agent's signals: SIGTERM and SIGINT end it, SIGHUP locks it and reloads the policy.
 private final class AgentSignals {
     private let end = DispatchSemaphore(value: 0)
     private let sources: [any DispatchSourceSignal]

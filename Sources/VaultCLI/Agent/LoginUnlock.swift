@@ -3,12 +3,12 @@ internal import Glibc
 internal import Vault
 internal import VaultAgent
 
-/// What a login does with the passphrase that opened the session: nobody waits for it and nobody reads what it says.
+/// Unlocks at login with the passphrase of the session. Runs unattended: its output is not read.
 enum LoginUnlock {
-    /// A session's agent may come after its login.
+    /// The timeout for the session's agent, which may start after the login.
     private static let patience = Duration.seconds(10)
 
-    /// One attempt: a passphrase that is only the login's is no guess that an attacker makes.
+    /// Makes a single attempt: a login passphrase that differs from the vault's must not count as an attacker's guess.
     static func run(_ vault: VaultOptions) {
         guard let passphrase = try? vault.passphrase.given(), let locked = try? vault.locked(),
             let client = agent(of: locked)

@@ -24,14 +24,14 @@ struct Browse: ParsableCommand {
 
     func run() throws {
         guard Terminal() != nil else { throw CommandError.usage("there is no terminal to browse at") }
-        // Nobody is asked on a screen that shows something else.
+        // No prompts while the screen shows something else.
         try vault.access(.named(group)).withVault(asksWhenLocked: false) { vault in
             try BrowseSession(vault).run(patience: Browse.patience)
         }
     }
 }
 
-/// A browser on a screen, over a store.
+/// A browser on a screen, for a store.
 private struct BrowseSession: ~Copyable {
     private let store: any OpenVault
     private let screen: Screen
@@ -66,7 +66,7 @@ private struct BrowseSession: ~Copyable {
         }
     }
 
-    /// What happened in the vault meanwhile, by this program or another.
+    /// Handles changes of the vault, by this program or another.
     private mutating func take(_ changes: ChangeSequence) throws {
         var hasChanged = false
         while true {
@@ -80,7 +80,7 @@ private struct BrowseSession: ~Copyable {
                 }
             }
         }
-        // What comes meanwhile is the next look's.
+        // Changes made meanwhile are handled next time.
         if hasChanged { try load() }
     }
 
@@ -122,7 +122,7 @@ private struct BrowseSession: ~Copyable {
             try store.update(record, with: ItemChanges(secret: secret))
             browser.message = "changed"
         case .delete(let item):
-            // All of it is kept, until this program ends, for the undo.
+            // The whole item is kept for the undo, until this program ends.
             let whole = try opened(item)
             try store.delete(whole)
             deleted.append(whole)
@@ -137,7 +137,7 @@ private struct BrowseSession: ~Copyable {
         }
     }
 
-    /// The item with its secrets.
+    /// Returns the item with its secrets.
     private func opened(_ item: Item) throws -> Item {
         guard let record = item.record else { throw VaultError.itemNotFound }
         var query = Query(persistentReference: record.persistentReference)
@@ -146,7 +146,7 @@ private struct BrowseSession: ~Copyable {
         return opened
     }
 
-    /// Under its old identifier where the vault keeps older versions, else as a new item.
+    /// Restores an item: under its old identifier if the vault keeps older versions, else as a new item.
     private func bringBack(_ item: Item) throws {
         if let record = item.record {
             do throws(VaultError) {

@@ -2,15 +2,15 @@
 internal import Vault
 internal import VaultCrypto
 
-/// What a person browsing a vault sees and does. It draws rows and takes keys, and knows of no terminal.
+/// The state of browsing a vault. Draws rows and handles keys, independently of the terminal.
 struct Browser {
-    /// What the surroundings are to do.
+    /// An action for the caller to carry out.
     enum Action {
         case quit
         case copy(Item)
         case edit(Item)
         case delete(Item)
-        /// Takes the last delete back.
+        /// Undoes the last deletion.
         case undo
         case reveal(Item)
     }
@@ -19,31 +19,31 @@ struct Browser {
         let item: Item
         let service: String
         let account: String
-        /// What is searched, in lower case.
+        /// The searched text, in lower case.
         let text: String
     }
 
     private enum Mode {
         case list
-        /// The parts of an item, each with its name, opened.
+        /// The decrypted parts of an item, each with its name.
         case revealed([(name: String, rows: [Secret])])
         case confirmingDelete
     }
 
     private var entries: [Entry] = []
-    /// Those that match, as places in `entries`.
+    /// The matching entries, as indices into `entries`.
     private var matching: [Int] = []
     private(set) var search = ""
-    /// A place in `matching`.
+    /// An index into `matching`.
     private var selected = 0
     private var top = 0
     private var scroll = 0
     private var mode = Mode.list
     private var size = (rows: 24, columns: 80)
-    /// Below the list; empty: the keys.
+    /// The message below the list; if empty, the keys are shown.
     var message = ""
 
-    /// Shows these items, in their order, with the one that was selected still selected.
+    /// Shows these items in the given order, and keeps the selection.
     mutating func show(_ items: [Item]) {
         let old = selectedItem?.record?.id
         entries = items.map { item in
@@ -62,7 +62,7 @@ struct Browser {
 
     var selectedItem: Item? { matching.indices.contains(selected) ? entries[matching[selected]].item : nil }
 
-    /// How many match.
+    /// The number of matching items.
     var count: Int { matching.count }
 
     private mutating func filter() {
@@ -71,7 +71,7 @@ struct Browser {
         selected = min(selected, max(0, matching.count - 1))
     }
 
-    /// Shows the secrets of the selected item, until the next key.
+    /// Shows the secrets of the selected item until the next key press.
     mutating func reveal(_ parts: [(name: String, secret: Secret)]) {
         let width = size.columns - 2
         mode = .revealed(parts.map { ($0.name, BrowsedSecret.rows(of: $0.secret, width: width)) })
@@ -143,7 +143,7 @@ struct Browser {
 
     // MARK: Drawing
 
-    /// Between the search above and the keys below.
+    /// The rows between the search line above and the keys below.
     private var listRows: Int { size.rows - 2 }
 
     var cursor: (row: Int, column: Int) {
@@ -175,7 +175,7 @@ struct Browser {
 
     private func row(_ index: Int) -> Row {
         let entry = entries[matching[index]]
-        // What is selected is marked, and not only shown in another way.
+        // The selection has a visible mark, besides its style.
         let mark = index == selected ? "> " : "  "
         let room = size.columns - 2
         let text: String
@@ -211,7 +211,7 @@ struct Browser {
     }
 }
 
-/// A secret as rows of a screen: nothing in it moves a cursor, and no copy of it is in ordinary memory.
+/// Renders a secret as rows of a screen: escapes what a terminal obeys, and makes no copy in ordinary memory.
 enum BrowsedSecret {
     static func rows(of secret: Secret, width: Int) -> [Secret] {
         guard let texts = try? secret.withBytes({ try lines(of: $0, width: max(width, 4)) }) else { return [] }
@@ -226,7 +226,7 @@ enum BrowsedSecret {
         var rows: [Secret] = []
         var line = try SecretBuffer(capacity: 8 * width + 16)
         var (cells, length, index) = (0, 0, 0)
-        // A character may take no cell and yet take bytes.
+        // A character may take bytes without taking a cell.
         func isFull(_ more: Int, _ bytes: Int) -> Bool { cells + more > width || length + bytes > 8 * width }
         func finish(_ line: consuming SecretBuffer) throws { rows.append(Secret(try line.bytes())) }
         while index < bytes.count, rows.count < 10_000 {

@@ -5,34 +5,34 @@ internal import Synchronization
 internal import Vault
 internal import VaultCrypto
 
-/// A key of a person, as far as it means something here.
+/// A key press, as far as it has a meaning here.
 enum Key: Equatable {
     case character(Unicode.Scalar)
-    /// With the letter in lower case.
+    /// A control key, with the letter in lower case.
     case control(Character)
     case up, down, pageUp, pageDown, home, end, enter, escape, backspace, delete
     case resized
-    /// There is something else to look at.
+    /// The wait was ended by the waker, or by a key without a meaning.
     case woken
-    /// The terminal is gone.
+    /// The terminal has disconnected.
     case gone
 }
 
-/// A row of the screen: what stands in it, and how.
+/// A row of the screen, as parts with styles.
 struct Row {
     enum Style: Int32 {
         case plain, bold, reverse, underline
     }
 
     enum Part {
-        /// Has nothing in it that a terminal obeys.
+        /// Text without characters that a terminal obeys.
         case text(String)
-        /// The same of a secret, as UTF-8.
+        /// The same for a secret, as UTF-8.
         case secret(Secret)
     }
 
     var parts: [(part: Part, style: Style)] = []
-    /// From the left, in cells.
+    /// The indentation, in cells.
     var indent = 0
 
     init(_ text: String, _ style: Style = .plain) { parts = [(.text(text), style)] }
@@ -43,12 +43,12 @@ struct Row {
     }
 }
 
-/// The terminal's whole screen, drawn by ncursesw. What was shown is wiped off it before it is given back.
+/// The terminal's whole screen, drawn by ncursesw. Wiped before the terminal is returned.
 struct Screen: ~Copyable {
     private let wake: Int32
     private let bell: Bell
 
-    /// - Throws: code 1 where there is no terminal, or no ncursesw.
+    /// - Throws: code 1 without a terminal, or without ncursesw.
     static func open() throws -> Screen {
         var ends: (Int32, Int32) = (-1, -1)
         let isPiped = unsafe withUnsafeMutablePointer(to: &ends) { pair in
@@ -108,8 +108,8 @@ struct Screen: ~Copyable {
 
     /// Waits for a key.
     ///
-    /// - Parameter patience: in milliseconds; -1: for ever.
-    /// - Returns: nil when there was none in this time.
+    /// - Parameter patience: the timeout in milliseconds; -1 for none.
+    /// - Returns: `nil` on timeout.
     func key(patience: Int32) -> Key? {
         let number = clinux_screen_key(wake, patience)
         switch number {
@@ -133,13 +133,13 @@ struct Screen: ~Copyable {
         case CLINUX_KEY + 0o632: return .resized
         case 0x1B: return .escape
         case 1...0x1A: return .control(Character(UnicodeScalar(UInt8(number) + 0x60)))
-        // A key that means nothing here.
+        // A key without a meaning here.
         case CLINUX_KEY...: return .woken
         default: return Unicode.Scalar(UInt32(number)).map { .character($0) }
         }
     }
 
-    /// Gives the terminal back for as long as the body runs.
+    /// Returns the terminal to normal mode while the body runs.
     func suspended<R>(_ body: () throws -> R) rethrows -> R {
         clinux_screen_suspend()
         defer { clinux_screen_resume() }
@@ -147,8 +147,8 @@ struct Screen: ~Copyable {
     }
 }
 
-/// What wakes a wait for a key. The number of a pipe that was closed may be another's already, and is not written to
-/// any more then.
+/// Ends a wait for a key. After the pipe is closed, nothing more is written, since the descriptor's number may be
+/// reused.
 private final class Bell: Sendable {
     private let descriptor: Mutex<Int32?>
 
@@ -171,15 +171,15 @@ private final class Bell: Sendable {
 }
 
 extension Unicode.Scalar {
-    /// How many cells of a terminal it takes.
+    /// The number of terminal cells that the character takes.
     var cells: Int { value >= 0x20 && value < 0x7F ? 1 : Int(clinux_cell_width(value)) }
 }
 
 extension String {
-    /// How many cells of a terminal it takes.
+    /// The number of terminal cells that the text takes.
     var cells: Int { unicodeScalars.reduce(0) { $0 + $1.cells } }
 
-    /// As much of it as fits, with an ellipsis where that is not all, and blanks up to the width.
+    /// Returns the text truncated with an ellipsis if necessary, and padded with blanks to the width.
     func fitted(to width: Int) -> String {
         guard width > 0 else { return "" }
         var (output, used) = ("", 0)

@@ -5,9 +5,10 @@ internal import Glibc
 internal import Vault
 internal import VaultDoors
 
-/// What a browser starts for its extension. By the name `vault-browser-host` the command is this one.
+/// The native-messaging host that a browser starts for its extension: this command, called by the name
+/// `vault-browser-host`.
 struct BrowserHost: HelperCommand {
-    /// The manifests of browsers name a program, and no arguments.
+    /// Browsers' manifests name a program, without arguments.
     static let link = BrowserManifest.hostName
     static let hasOptions = false
     static let configuration = CommandConfiguration(
@@ -35,9 +36,9 @@ struct BrowserHost: HelperCommand {
             throw CommandError.usage(
                 "a browser starts this, for the extension KeePassXC-Browser", hint: "'vault doors enable browser'")
         }
-        // A browser that goes while it is answered.
+        // The browser may exit while it is being answered.
         signal(SIGPIPE, SIG_IGN)
-        // What ps(1) and top(1) call it.
+        // The name shown by ps(1) and top(1).
         unsafe clinux_set_name("vault-browser")
         guard let browser = DoorClient(getppid()) else {
             throw CommandError(.inputOutput, "the browser has gone")
@@ -52,7 +53,7 @@ struct BrowserHost: HelperCommand {
             case .tooLong(let length):
                 throw CommandError(.inputOutput, "a message of \(Int(length).grouped) bytes; 1 MiB is the most")
             case .truncated: throw CommandError(.inputOutput, "the browser's message ends early")
-            // The browser has gone: there is nobody to tell.
+            // The browser has exited, so there is no one to report to.
             case .unwritable: return
             }
         }

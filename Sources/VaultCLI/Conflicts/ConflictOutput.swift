@@ -9,7 +9,7 @@ extension ItemConflict {
         .label: "label", .comment: "comment", .itemDescription: "description", .synchronizable: "synchronizable",
     ]
 
-    /// The field as the command line has it, where Apple's name is a code of four characters.
+    /// The name of the field on the command line, if Apple's name is a four-character code.
     var fieldName: String { Attribute(name: field).flatMap { ItemConflict.labels[$0] } ?? field }
 
     private func text(of value: Value) -> String? {
@@ -28,8 +28,8 @@ extension ItemConflict {
             .map { $0.printable + "\t" }.joined()
     }
 
-    /// SERVICE, ACCOUNT, FIELD, number, device, time and value, parted by tabs. A value that is no secret is shown. Of
-    /// two items with one key in what else they differ follows.
+    /// Returns SERVICE, ACCOUNT, FIELD, number, device, time and value, separated by tabs. Only non-secret values are
+    /// shown. For two items with the same key, their other differences follow.
     func line(_ index: Int, _ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let value = values[index]
         let columns = [names.name(of: value.log) ?? "", Date.formattedTime(value.time)]
@@ -56,7 +56,7 @@ extension ItemConflict {
         return try line.take()
     }
 
-    /// An object whose secrets go through locked memory up to the write.
+    /// Returns a JSON object, whose secrets stay in locked memory until they are written.
     func json(_ names: DeviceNames, revealing: Bool) throws -> SecretBytes {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -68,7 +68,7 @@ extension ItemConflict {
         try object.append(Array(",\"values\":[".utf8))
         for (index, value) in values.enumerated() {
             if index > 0 { try object.append(Array(",".utf8)) }
-            // A hidden item that is alone is not seen.
+            // A single value is that of a hidden item, which is not the current one.
             let output = ValueOutput(
                 value, text(of: value), names, number: index + 1, counts: index == 0 && values.count > 1)
             try object.append(JSONText.escaped(Array(try encoder.encode(output)).span).dropLast())
@@ -99,7 +99,7 @@ extension ItemConflict {
         var text: String?
         var isRemoval: Bool
         var counts: Bool
-        /// Of two items with one key; left out elsewhere.
+        /// Only for two items with the same key.
         var item: ItemOutput?
         var isHereOnly: Bool?
 
@@ -114,7 +114,7 @@ extension ItemConflict {
 }
 
 extension SecretBuffer {
-    /// Appends a secret as a line of text shows it.
+    /// Appends a secret in the form displayed in a line of text.
     fileprivate mutating func append(shown secret: Secret) throws(CryptoError) {
         try secret.withBytes { bytes throws(CryptoError) in
             if (try? UTF8Span(validating: bytes)) != nil {

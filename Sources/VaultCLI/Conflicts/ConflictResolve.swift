@@ -41,7 +41,7 @@ struct ConflictResolve: ParsableCommand {
     }
 }
 
-/// Which conflict is meant.
+/// The arguments that select a conflict.
 struct ConflictChoice {
     private let item: String
     private let account: String?
@@ -51,7 +51,7 @@ struct ConflictChoice {
         (self.item, self.account, self.field) = (item, account, field)
     }
 
-    /// - Throws: code 10 where there is none; 12 where there are several.
+    /// - Throws: code 10 if none matches; 12 if several match.
     func only(of conflicts: [ItemConflict]) throws -> ItemConflict {
         let ofItem = conflicts.filter { names($0.item) }
         guard !ofItem.isEmpty else {

@@ -2,16 +2,16 @@
 internal import Vault
 internal import VaultCrypto
 
-/// One of the things in which an item differs from another one with the same primary key.
+/// A difference between two items with the same primary key.
 struct ItemDifference {
-    /// For people; without the secret.
+    /// The text for display, without the secret.
     let text: String
-    /// Of a field.
+    /// The secret of a field.
     var secret: Secret?
 }
 
 extension ItemConflict {
-    /// By what a person tells an item from the other one, beside its secret.
+    /// Returns the differences by which the user can tell an item from the other, beside its secret.
     func differences(of value: Value) -> [ItemDifference] {
         guard let item = value.item else { return [] }
         var found = value.isHereOnly ? [ItemDifference(text: "of this device alone")] : []
@@ -33,7 +33,7 @@ extension ItemConflict {
 extension [Item] {
     fileprivate var userAttributeNames: [String] { Set(flatMap(\.userAttributes.keys)).sorted() }
 
-    /// Whether all of them have the same secret as this field.
+    /// Returns whether all of them have the same secret in this field.
     fileprivate func haveOneField(named name: String) -> Bool {
         guard let first = first?.fields[name] else { return false }
         return dropFirst().allSatisfy { item in

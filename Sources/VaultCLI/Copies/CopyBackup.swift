@@ -60,7 +60,7 @@ struct Backup: ParsableCommand {
 }
 
 extension Confirmation {
-    /// Asks whether a file may be replaced.
+    /// Asks the user whether a file may be replaced.
     ///
     /// - Throws: code 11 without a terminal.
     static func replace(_ what: String, _ path: String) throws {

@@ -87,7 +87,7 @@ struct SalvageCommand: ParsableCommand {
         var service: String
         var account: String?
         var version: UInt64?
-        /// What became of its secret.
+        /// The state of its secret.
         var state: String
 
         init(_ item: Item, _ loss: Salvage.Loss) {
@@ -109,7 +109,7 @@ struct SalvageCommand: ParsableCommand {
 }
 
 extension Salvage {
-    /// How many items the lost frames had.
+    /// The number of items in the lost frames.
     fileprivate var missingText: String {
         let (least, most) = (missingItems.lowerBound, missingItems.upperBound)
         if least == most { return "and with them \(least == 1 ? "1 item" : "\(least) items")" }

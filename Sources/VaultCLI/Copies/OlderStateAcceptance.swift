@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Vault
 
-/// Whether a file may be taken that lacks what this device has seen: an option says so, or a person who was told how
-/// much it lacks.
+/// Whether a file may be accepted that lacks changes this device has seen: given by an option, or by the user after
+/// being told how much is missing.
 struct OlderStateAcceptance {
     let isGiven: Bool
-    /// The file, as a sentence begins with it.
+    /// The name of the file, at the beginning of a sentence.
     let what: String
     init(isGiven: Bool, what: String) {
         self.isGiven = isGiven
         self.what = what
     }
 
-    /// - Parameter body: is lent the answer, and throws `.rolledBack` when that is no.
+    /// - Parameter body: receives the answer, and throws `.rolledBack` if it is no.
     func asking<R>(_ body: ((MissingState) -> Bool) throws -> R) throws -> R {
         var seen: MissingState?
         let (isGiven, what) = (isGiven, what)

@@ -17,7 +17,7 @@ struct Defaults: ParsableCommand {
         ])
 }
 
-/// Which suite of which vault.
+/// The options that select a suite of a vault.
 struct DefaultsOptions: ParsableArguments {
     @OptionGroup var vault: VaultOptions
 
@@ -31,10 +31,10 @@ struct DefaultsOptions: ParsableArguments {
         guard !suite.isEmpty else { throw ValidationError("the suite is empty") }
     }
 
-    /// Runs the body on the suite; a value that is none names its key.
+    /// Runs the body on the suite; an invalid value is reported with its key.
     func withSuite<R>(onlyReads: Bool = false, _ body: (SecureDefaults) throws -> R) throws -> R {
         let groups = AccessGroups.named(group)
-        // Writing and reading mean one group, or keys would appear twice.
+        // Reading and writing use the same group, or keys would appear twice.
         let own = groups.first.map { AccessGroups([$0]) } ?? groups
         return try vault.access(own, onlyReads: onlyReads).withVault { try body(SecureDefaults(suite: suite, in: $0)) }
     }
@@ -236,7 +236,7 @@ extension CommandError {
 }
 
 extension String {
-    /// As ``printable``, with its lines.
+    /// Like ``printable``, but keeps the line ends.
     var printableLines: String {
         split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let indent = line.prefix { $0 == " " }
@@ -244,7 +244,7 @@ extension String {
         }.joined(separator: "\n")
     }
 
-    /// Without anything that a terminal obeys; a backslash stays one.
+    /// The text without characters that a terminal obeys; backslashes stay unescaped.
     private var unescapedPrintable: String {
         split(separator: "\\", omittingEmptySubsequences: false).map { String($0).printable }.joined(separator: "\\")
     }

@@ -3,17 +3,17 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultFormat
 
-/// The value of `vault defaults write`, in the shape of macOS's `defaults`: a type, then what is of it.
+/// Parses the value of `vault defaults write`, in the syntax of macOS's `defaults`: a type, then its content.
 enum DefaultsArguments {
-    /// What becomes of the value that is there.
+    /// The change of the existing value.
     enum Change {
         case set(SecretValue)
         case append([SecretValue])
         case merge([String: SecretValue])
     }
 
-    /// - Parameter input: reads a text that was not given.
-    /// - Throws: code 64, with nothing of what was given: it may be a secret.
+    /// - Parameter input: reads a text that is not among the arguments.
+    /// - Throws: code 64, without any of the arguments: they may be secret.
     static func change(_ arguments: [String], input: () throws -> String) throws -> Change {
         guard let first = arguments.first else { return .set(.string(try input())) }
         guard first.hasPrefix("-"), first.count > 1, Double(first) == nil else {
@@ -69,7 +69,7 @@ enum DefaultsArguments {
         return arguments[0]
     }
 
-    /// An element that looks like an option is more likely one that is in the wrong place.
+    /// An element that looks like an option is more likely a misplaced option.
     private static func plain(_ argument: String) throws -> String {
         guard !argument.hasPrefix("--"),
             ["-string", "-int", "-float", "-bool", "-date", "-data"].contains(argument) == false
@@ -83,7 +83,7 @@ enum DefaultsArguments {
 }
 
 extension SecretValue {
-    /// As macOS's `defaults` prints it: a text as it is, and what has parts in braces.
+    /// The value as printed by macOS's `defaults`: strings literally, containers in braces or parentheses.
     var defaultsText: String {
         if case .string(let string) = self { return string }
         return defaultsText(level: 0)

@@ -53,7 +53,7 @@ struct DeviceApprove: ParsableCommand {
 
     func run() throws {
         try checkSources()
-        // A code from standard input comes once.
+        // A code from standard input can be read only once.
         var given: RecoveryCode?
         if try vault.openAgent() != nil {
             let code = try code()
@@ -68,9 +68,9 @@ struct DeviceApprove: ParsableCommand {
         }
     }
 
-    /// Through the agent.
+    /// Approves through the agent.
     ///
-    /// - Returns: false: the command is to do it itself.
+    /// - Returns: `false` if the command has to do it itself.
     private func approve(_ code: RecoveryCode) throws -> Bool {
         let found = try Progress.during("looking for the device") { _ in
             try vault.byAgent(AskingDeviceRequest(code.secret))
@@ -90,7 +90,7 @@ struct DeviceApprove: ParsableCommand {
         Output.note("'\(device.name.printable)' belongs to the fleet now, as \(device.role.phrase)")
     }
 
-    /// Names everything that is missing where there is no terminal, and not one thing at each try.
+    /// Without a terminal, reports all missing inputs at once, rather than one per attempt.
     private func checkSources() throws {
         guard Terminal() == nil else { return }
         var missing: [String] = []

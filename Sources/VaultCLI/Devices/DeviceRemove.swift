@@ -42,7 +42,7 @@ struct DeviceRemove: ParsableCommand {
                 try Confirmation.ask(
                     "Remove '\(name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
             }
-            // First: what fails from here on takes no list away.
+            // Printed first: a failure from here on must not lose the list.
             let items = try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened)
             try items.write(asJSON: json)
             let removal = try Progress.during("removing the device") { _ in try fleet.remove(deviceNamed: name) }

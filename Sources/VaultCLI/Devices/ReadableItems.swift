@@ -19,7 +19,7 @@ struct ReadableItems: Encodable {
         readable = items.map { ItemOutput(item: $0) }
     }
 
-    /// The items that are still there and have a secret, sorted.
+    /// Returns the items that still exist and have a secret, sorted.
     private static func items(_ ids: [ItemID], in vault: Vault) throws -> [Item] {
         let wanted = Set(ids)
         return try ItemClass.allCases.flatMap { itemClass in
@@ -27,7 +27,7 @@ struct ReadableItems: Encodable {
         }
         .filter { item in
             guard let record = item.record, record.hasSecret else { return false }
-            // The reference is the class, of four bytes, and the identifier.
+            // The reference consists of the class, of four bytes, and the identifier.
             return wanted.contains(ItemID(Array(record.persistentReference.dropFirst(4)).span))
         }
         .sorted { ItemTable.precedes($0, $1) }

@@ -3,18 +3,18 @@ internal import FoundationEssentials
 internal import SystemPackage
 internal import VaultDoors
 
-/// The file that tells a browser which program an extension may call (native messaging).
+/// The native-messaging manifest that tells a browser which program an extension may call.
 struct BrowserManifest: Codable {
-    /// By this name the program is 'vault browser-host': a manifest has a path, and no arguments.
+    /// The name by which the program is 'vault browser-host': a manifest has a path, but no arguments.
     static let hostName = "vault-browser-host"
 
     let name: String
     let description: String
     let path: String
     let type: String
-    /// Of Firefox.
+    /// The extensions of Firefox.
     var allowedExtensions: [String]?
-    /// Of Chromium.
+    /// The origins of Chromium's extensions.
     var allowedOrigins: [String]?
 
     enum CodingKeys: String, CodingKey {
@@ -36,11 +36,11 @@ struct BrowserManifest: Codable {
     var text: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
-        // It has nothing but text.
+        // Encoding cannot fail: there is only text.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) + "\n" } ?? ""
     }
 
-    /// Whether what is at a path is a manifest that some vault has written, wherever the command was.
+    /// Returns whether the content of a path is a manifest written by a vault, wherever its command was.
     static func isOwn(_ content: PathContent) -> Bool {
         guard case .file(let bytes, _) = content, bytes.count < 1 << 16,
             let read = try? JSONDecoder().decode(BrowserManifest.self, from: bytes)
@@ -50,13 +50,13 @@ struct BrowserManifest: Codable {
 }
 
 extension DoorPlaces {
-    /// Browsers that run extensions, and where each looks for manifests below its own directory.
+    /// The browsers that run extensions, and the directories in which they look for manifests, relative to their own.
     private static let firefoxes = [".mozilla", ".librewolf", ".waterfox"]
     private static let chromiums = [
         "chromium", "google-chrome", "BraveSoftware/Brave-Browser", "vivaldi", "microsoft-edge",
     ]
 
-    /// A manifest for each browser: for those whose directory is there, and the two that most people have.
+    /// A manifest for each browser whose directory exists, and for the two most common ones.
     var manifests: [DoorChange] {
         let firefoxes = DoorPlaces.firefoxes.compactMap { home?.appending($0) }.filter { isOfUse($0, ".mozilla") }
         let chromiums = DoorPlaces.chromiums.compactMap { configuration?.appending(FilePath($0).components) }
@@ -75,7 +75,8 @@ extension DoorPlaces {
         directory.lastComponent?.string == common || FileManager.default.fileExists(atPath: directory.string)
     }
 
-    /// The command by its other name: beside it, where an installation has put it, else a link of the door's own.
+    /// The command under its other name: beside the command, if an installation has put it there, else a link of the
+    /// door's own.
     private var hostPath: FilePath { hasInstalledHost ? installedHost : ownHost }
 
     private var installedHost: FilePath {
@@ -86,7 +87,7 @@ extension DoorPlaces {
 
     private var ownHost: FilePath { data.appending("vault").appending(BrowserManifest.hostName) }
 
-    /// What the browsers' door wants: the program first, so that no manifest names one that is missing.
+    /// The changes for the browsers' door: the program first, so that no manifest refers to a missing one.
     var browserChanges: [DoorChange] {
         (hasInstalledHost ? [] : [DoorChange(path: ownHost, kind: .link(to: command))]) + manifests
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 
-/// A protocol that the vault serves to programs that know nothing of it.
+/// A protocol by which the vault serves programs that do not know it.
 enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
     case secretService = "secret-service"
     case portal
@@ -11,8 +11,8 @@ enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
     static let secretServiceName = "org.freedesktop.secrets"
     static let portalName = "org.freedesktop.impl.portal.desktop.vault"
 
-    /// The name on the session's bus that its clients call. Nil: it is on no bus; they come by a socket, or start a
-    /// process of their own.
+    /// The name on the session bus that its clients call; `nil` for a door that is reached by a socket, or starts a
+    /// process of its own.
     var busName: String? {
         switch self {
         case .secretService: Door.secretServiceName
@@ -21,12 +21,12 @@ enum Door: String, CaseIterable, Codable, ExpressibleByArgument {
         }
     }
 
-    /// Those that 'vault doors' serves.
+    /// The doors served by 'vault doors'.
     static let onBus = allCases.filter { $0.busName != nil }
 
-    /// The option of 'vault doors' that serves it.
+    /// The option of 'vault doors' for this door.
     var option: String { "--" + rawValue }
 
-    /// Where the bus looks for the program that serves it, below a directory for data.
+    /// The path, relative to a data directory, of the file by which the bus starts the program.
     var activationFile: String? { busName.map { "dbus-1/services/\($0).service" } }
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was done to a file.
+/// An action taken on a file.
 struct DoorAction: Encodable {
     enum Kind: String, Encodable {
         case wrote, masked, set
         case removed, restored, unmasked
-        /// It is another one than the door has written.
+        /// The file differs from the one that the door wrote.
         case kept
     }
 
     let action: Kind
     let door: Door
     let path: String
-    /// What was set, or why it was kept.
+    /// The value that was set, or the reason for keeping the file.
     var detail: String?
 
     init(_ action: Kind, _ door: Door, _ path: String, _ detail: String? = nil) {
@@ -22,12 +22,12 @@ struct DoorAction: Encodable {
     var line: String { "\(action.rawValue) \(path.printable)\(detail.map { ": \($0.printable)" } ?? "")\n" }
 }
 
-/// Prints what is done, as it is done: of a run that fails in the middle a person sees how far it came.
+/// Prints actions as they are taken: if a run fails halfway, the user sees how far it came.
 struct DoorReport {
     private let isJSON: Bool
     private var actions: [DoorAction] = []
 
-    /// Carries out what reports its actions, and prints them.
+    /// Runs a body that reports its actions, and prints them.
     static func printing(asJSON isJSON: Bool, _ body: ((DoorAction) throws -> Void) throws -> Void) throws {
         var report = DoorReport(isJSON: isJSON)
         do { try body { try report.add($0) } } catch {

@@ -2,18 +2,18 @@
 internal import FoundationEssentials
 internal import SystemPackage
 
-/// One thing that a door wants of the files around it.
+/// A change that a door makes to the files around it.
 struct DoorChange {
     enum Kind {
         /// A file of the door's own.
         case file(String)
-        /// A unit that systemd does not start: what 'systemctl --user mask' does.
+        /// A masked unit, which systemd does not start, as by 'systemctl --user mask'.
         case mask
-        /// A file in a place that another program has files in as well: what is there is put back later.
+        /// A file in a directory shared with other programs: an existing one is restored later.
         case manifest(String)
-        /// A link of the door's own: to this command, or what 'systemctl --user enable' makes.
+        /// A link of the door's own: to this command, or as made by 'systemctl --user enable'.
         case link(to: String)
-        /// A key in a file of another program, of which a new one begins with `start`.
+        /// A key in another program's file; a new file begins with `start`.
         case setting(DoorSetting, start: String, mode: UInt32)
     }
 
@@ -22,7 +22,7 @@ struct DoorChange {
 
     static let masked = PathContent.link(to: "/dev/null")
 
-    /// What is to be there, where the whole of it is the door's.
+    /// The wanted content, if the whole file is the door's.
     var wanted: PathContent? {
         switch kind {
         case .file(let text), .manifest(let text): .text(text)
@@ -42,8 +42,8 @@ struct DoorSetting: Codable, CustomStringConvertible {
 }
 
 extension DoorPlaces {
-    /// What a door wants, in the order in which it is done: the program that has the name now is kept from coming back
-    /// before the vault takes it.
+    /// Returns the changes of a door in the order in which they are made: the current owner of the name is kept from
+    /// restarting before the vault takes the name.
     ///
     /// - Parameter enabled: the doors of this process, which serves all of them.
     func changes(for door: Door, enabled: Set<Door>) -> [DoorChange] {
@@ -59,7 +59,7 @@ extension DoorPlaces {
         }
     }
 
-    /// Of the portal's back end. Its version 1.16, Debian 12's, knows `UseIn` alone.
+    /// The portal back end. Version 1.16 of the portal, Debian 12's, knows only `UseIn`.
     static let portal = """
         [portal]
         DBusName=\(Door.portalName)
@@ -75,7 +75,7 @@ extension DoorPlaces {
         return [DoorChange(path: data.appending(FilePath(file).components), kind: .file(text))]
     }
 
-    /// Which file says how a name gets its program.
+    /// Returns the file that tells the bus how to start the program of a name.
     private func activationText(of door: Door, _ name: String, enabled: Set<Door>) -> String {
         let options = Door.onBus.filter { $0 == door || enabled.contains($0) }.map(\.option)
         var text = """
@@ -84,12 +84,12 @@ extension DoorPlaces {
             Exec=\(DoorPlaces.quoted(command)) doors \(options.joined(separator: " "))
 
             """
-        // The unit serves every door, so it would take a name that its user has given to no vault.
+        // The unit serves every door, so it would also take a name that its user has not enabled.
         if enabled.contains(.secretService), hasUnit { text += "SystemdService=vault-doors.service\n" }
         return text
     }
 
-    /// Whether a text is one that some vault has written for a door, wherever the command was.
+    /// Returns whether a text was written by a vault for a door, wherever its command was.
     static func isActivation(_ text: String, of door: Door) -> Bool {
         guard door != .ssh else { return text.hasPrefix(sshMark) }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -103,7 +103,7 @@ extension DoorPlaces {
         }
     }
 
-    /// A path as the bus takes it: a word of a shell, in the value of a key file.
+    /// Quotes a path for the bus: a word of a shell, in the value of a key file.
     static func quoted(_ path: String) -> String {
         let isPlain = path.unicodeScalars.allSatisfy { scalar in
             "/._-+".unicodeScalars.contains(scalar) || scalar.properties.isAlphabetic && scalar.isASCII
@@ -126,7 +126,7 @@ extension DoorPlaces {
 
     // MARK: Files of other programs
 
-    /// gnome-keyring is started by systemd and by the session as well; KWallet, where it runs, takes the name.
+    /// gnome-keyring is also started by systemd and by the session; KWallet takes the name while it runs.
     private var otherKeyrings: [DoorChange] {
         guard let configuration else { return [] }
         let units = ["gnome-keyring-daemon.socket", "gnome-keyring-daemon.service"].map { unit in
@@ -143,8 +143,8 @@ extension DoorPlaces {
         ]
     }
 
-    /// Of the portal's files the most important one is the only one that older versions read: every one that the user
-    /// has is told, and a new one says what the file said that it hides.
+    /// The preferences of the portal. Older versions read only the file with the highest precedence: every existing
+    /// file of the user is changed, and a new one repeats the content of the file that it hides.
     private var preferences: [DoorChange] {
         guard let configuration else { return [] }
         let directory = configuration.appending("xdg-desktop-portal")

@@ -4,21 +4,21 @@ internal import SystemPackage
 internal import Vault
 internal import VaultStorage
 
-/// Where the files of doors are: those of one user, or of all users of the machine.
+/// The locations of doors' files, for one user or for all users of the machine.
 struct DoorPlaces {
-    /// `~/.local/share`, or that of the machine.
+    /// The data directory: `~/.local/share`, or that of the machine.
     var data: FilePath
-    /// `~/.config`. Nil: what other programs do is each user's own affair.
+    /// The directory `~/.config`; `nil` for all users, since the configuration of other programs is up to each user.
     var configuration: FilePath?
-    /// Whose directory Firefox has its own in. Nil: as with `configuration`.
+    /// The home directory, in which Firefox has its own; `nil` like `configuration`.
     var home: FilePath?
-    /// Where it is written down what was changed.
+    /// The directory of the record of changes.
     var record: FilePath
-    /// Where systemd's manager of the user looks for units.
+    /// The directories in which the user's systemd manager looks for units.
     var units: [FilePath]
-    /// The absolute path of this vault.
+    /// The absolute path of this command.
     var command: String
-    /// Files that a portals.conf of the user's hides from the portal, the first that is there being the one it read.
+    /// Portal files that would be hidden by a portals.conf of the user; the portal reads the first that exists.
     var hiddenPortals: [FilePath] = []
 
     private static let machineUnits: [FilePath] = [
@@ -26,7 +26,7 @@ struct DoorPlaces {
         "/usr/share/systemd/user",
     ]
 
-    /// - Throws: code 30 without a home, and in one of another user.
+    /// - Throws: code 30 without a home, or in another user's.
     static func ofUser() throws -> DoorPlaces {
         guard let data = base("XDG_DATA_HOME", ".local/share"), let state = base("XDG_STATE_HOME", ".local/state"),
             let configuration = base("XDG_CONFIG_HOME", ".config")
@@ -36,7 +36,7 @@ struct DoorPlaces {
         }
         var status = stat()
         if let home = ProcessEnvironment.variable("HOME"), unsafe stat(home, &status) == 0, status.st_uid != geteuid() {
-            // What root writes there its owner could not take back.
+            // The home's owner could not remove files written by root.
             throw CommandError(.inputOutput, "the home directory is another user's", hint: "run it as that user")
         }
         return DoorPlaces(
@@ -45,7 +45,7 @@ struct DoorPlaces {
             command: try ownCommand(), hiddenPortals: hidden(in: data))
     }
 
-    /// - Throws: code 30 for all but root.
+    /// - Throws: code 30 for users other than root.
     static func ofMachine() throws -> DoorPlaces {
         guard geteuid() == 0 else {
             throw CommandError(.inputOutput, "only root sets up doors for all users", hint: "sudo, or without --system")
@@ -55,18 +55,18 @@ struct DoorPlaces {
             command: try ownCommand())
     }
 
-    /// Whether systemd would find the unit by which it starts the doors.
+    /// Whether systemd would find the unit that starts the doors.
     var hasUnit: Bool { hasUnit(named: "vault-doors.service") }
 
     func hasUnit(named name: String) -> Bool {
         units.contains { directory in
             var status = stat()
-            // One that is masked is a link to a device.
+            // A masked unit is a link to a device.
             return unsafe stat(directory.appending(name).string, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         }
     }
 
-    /// The directories in which the bus looks for programs to start, the most important first.
+    /// The directories in which the bus looks for programs to start, in order of precedence.
     static var activation: [FilePath] {
         let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").map { FilePath($0) }
         let list = ProcessEnvironment.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
@@ -75,7 +75,7 @@ struct DoorPlaces {
         return all.map { $0.appending("dbus-1/services") }
     }
 
-    /// As portals.conf(5) lists them, without the user's own, for the desktop that runs.
+    /// Lists the files of portals.conf(5) for the running desktop, without the user's own.
     private static func hidden(in data: FilePath) -> [FilePath] {
         func directories(_ name: String, _ fallback: String) -> [FilePath] {
             (ProcessEnvironment.variable(name) ?? fallback).split(separator: ":").filter { $0.hasPrefix("/") }
@@ -94,7 +94,7 @@ struct DoorPlaces {
         return places.flatMap { place in names.map { place.appending("xdg-desktop-portal/\($0)") } }
     }
 
-    /// A base directory of the XDG specification, which must be absolute.
+    /// Returns a base directory of the XDG specification, which must be absolute.
     private static func base(_ name: String, _ fallback: String) -> FilePath? {
         if let directory = ProcessEnvironment.variable(name), directory.hasPrefix("/") { return FilePath(directory) }
         guard let home = ProcessEnvironment.variable("HOME"), home.hasPrefix("/") else { return nil }

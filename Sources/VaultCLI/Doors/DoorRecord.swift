@@ -3,31 +3,31 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 
-/// What was changed for the doors, with what was there before. It is written down before it is done, so that what ended
-/// in the middle can be completed, or taken back.
+/// A record of the changes made for the doors, and of the previous contents. Written before a change is made, so that
+/// an interrupted one can be completed, or undone.
 struct DoorRecord: Codable {
     struct Entry: Codable {
         let path: String
         var before: PathContent
         var after: PathContent
-        /// Nil: the whole of the file is the door's.
+        /// The key; `nil` if the whole file is the door's.
         var setting: DoorSetting?
     }
 
-    /// By the names of the doors, which a later version may have more of.
+    /// The changes by door name; a later version may have further names.
     var doors: [String: [Entry]] = [:]
-    /// Directories that were made, the outermost first.
+    /// The directories that were created, outermost first.
     var directories: [String] = []
-    /// What was replaced, and could not be put back because another file has come to its place.
+    /// Replaced files that could not be restored, because another file has taken their place.
     var replaced: [Entry] = []
 
     var isEmpty: Bool { doors.isEmpty && replaced.isEmpty }
 }
 
-/// The record in its file, for one process at a time.
+/// The record in its file, locked for one process at a time.
 final class DoorLedger {
     private let directory: FilePath
-    /// Directories that were made for it.
+    /// The directories that were created for the record.
     private let made: [FilePath]
     private let lock: Int32
     var record = DoorRecord()
@@ -60,7 +60,7 @@ final class DoorLedger {
     }
 
     deinit {
-        // A directory with files stays.
+        // A directory that is not empty stays.
         unsafe rmdir(directory.string)
         for directory in made.reversed() { unsafe rmdir(directory.string) }
         if lock >= 0 { close(lock) }

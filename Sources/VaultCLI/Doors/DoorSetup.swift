@@ -3,11 +3,11 @@ internal import FoundationEssentials
 internal import Glibc
 internal import SystemPackage
 
-/// Tells the session to ask the vault, and takes that back.
+/// Configures the session to use the vault, and undoes that.
 struct DoorSetup {
     let places: DoorPlaces
 
-    /// A change that has been looked at, and can be made.
+    /// A checked change that is ready to be made.
     private struct Step {
         let door: Door
         let path: FilePath
@@ -15,7 +15,7 @@ struct DoorSetup {
         let action: DoorAction
     }
 
-    /// Whether the bus, systemd or a browser would start the vault for the door, as far as these places say.
+    /// Returns whether the bus, systemd or a browser would start the vault for the door, according to these files.
     func isEnabled(_ door: Door) -> Bool {
         guard door != .browser else {
             return places.manifests.contains { (try? PathContent.at($0.path)).map(BrowserManifest.isOwn) ?? false }
@@ -27,9 +27,9 @@ struct DoorSetup {
 
     // MARK: Enabling
 
-    /// Makes what is missing. Everything is looked at before the first change.
+    /// Makes the missing changes. All files are checked before the first change.
     ///
-    /// - Throws: code 11 when something is in the way, and nothing was changed; 30.
+    /// - Throws: code 11 if a file is in the way, and nothing was changed; 30.
     func enable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
         let ledger = try DoorLedger(in: places.record)
         let enabled = self.enabled(by: ledger.record).union(names)
@@ -41,7 +41,7 @@ struct DoorSetup {
         Set(Door.allCases.filter { record.doors[$0.rawValue] != nil || isEnabled($0) })
     }
 
-    /// - Parameter names: the doors that were asked for; of the others, what is in the way stays.
+    /// - Parameter names: the requested doors; for the others, files in the way are left alone.
     private func plan(_ enabled: Set<Door>, for names: Set<Door>, _ record: inout DoorRecord) throws -> [Step] {
         var steps: [Step] = []
         for door in Door.allCases where enabled.contains(door) {
@@ -63,14 +63,14 @@ struct DoorSetup {
         return steps
     }
 
-    /// - Parameter old: what the record says of the path.
-    /// - Returns: what the record is to say, and what is to be done: nil when there is nothing to do.
+    /// - Parameter old: the record's entry for the path.
+    /// - Returns: the new entry, and the action; `nil` if there is nothing to do.
     private func look(
         at change: DoorChange, _ door: Door, _ old: DoorRecord.Entry?
     ) throws -> (DoorRecord.Entry?, DoorAction?) {
         let path = change.path
         let now = try PathContent.at(path)
-        // What was there before the first time stays in the record, also when what was made is gone meanwhile.
+        // The content from before the first change stays in the record, even if the door's file is gone meanwhile.
         let before = old.flatMap { now.isNothing || now.isSame(as: $0.after) ? $0.before : nil } ?? now
         switch change.kind {
         case .manifest(let text):
@@ -79,7 +79,7 @@ struct DoorSetup {
             guard let wanted = change.wanted else { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: .nothing, after: wanted)
             if now.isSame(as: wanted) { return (entry, nil) }
-            // A unit is its user's to edit, and is not written over once it is known how it was.
+            // The user may edit a unit, and an edited one is not overwritten.
             let isEdited = door == .ssh && old.map { !now.isSame(as: $0.after) } ?? false
             let isOwn =
                 old.map { now.isSame(as: $0.after) } ?? false || now.isNothing || isHostLink(now, change)
@@ -87,7 +87,7 @@ struct DoorSetup {
             guard isOwn else { throw DoorSetup.inTheWay(path) }
             return (entry, DoorAction(.wrote, door, path.string))
         case .mask:
-            // It may have been masked before.
+            // The unit may have been masked before.
             if now.isSame(as: DoorChange.masked) { return (old, nil) }
             let entry = DoorRecord.Entry(path: path.string, before: before, after: DoorChange.masked)
             return (entry, DoorAction(.masked, door, path.string))
@@ -96,11 +96,11 @@ struct DoorSetup {
         }
     }
 
-    /// - Parameter before: what was there before the first time.
+    /// - Parameter before: the content before the first change.
     private func look(
         at wanted: PathContent, _ path: FilePath, _ now: PathContent, before: PathContent, _ door: Door
     ) -> (DoorRecord.Entry?, DoorAction?) {
-        // One that is not the vault's is put back later, whenever it came.
+        // A file that is not the vault's is restored later, whenever it was created.
         let replaced = BrowserManifest.isOwn(now) || now.isNothing ? before : now
         let entry = DoorRecord.Entry(
             path: path.string, before: BrowserManifest.isOwn(replaced) ? .nothing : replaced, after: wanted)
@@ -110,7 +110,7 @@ struct DoorSetup {
         return (entry, DoorAction(.wrote, door, path.string, isForeign ? detail : nil))
     }
 
-    /// Whether it is a link that some vault has made, wherever the command was.
+    /// Returns whether the content is a link made by a vault, wherever its command was.
     private func isHostLink(_ content: PathContent, _ change: DoorChange) -> Bool {
         guard case .link = change.kind, case .link(let target) = content else { return false }
         return target.hasSuffix("/vault")
@@ -131,7 +131,7 @@ struct DoorSetup {
         at setting: DoorSetting, start: String, mode: UInt32, _ path: FilePath, _ now: PathContent,
         _ before: PathContent, _ old: DoorRecord.Entry?, _ door: Door
     ) throws -> (DoorRecord.Entry?, DoorAction?) {
-        // Behind a link the file is not changed, but it may say the right thing.
+        // A file behind a link is not changed, but may have the right value already.
         let read = now.settings ?? PathContent.behind(path)
         if read?.value(of: setting.key, in: setting.group) == setting.value { return (old, nil) }
         guard var text = now.settings else {
@@ -168,7 +168,7 @@ struct DoorSetup {
         }
     }
 
-    /// What is there for all users, all users have to reach.
+    /// The mode of new directories: those for all users must be readable by all.
     private var directoryMode: mode_t { places.configuration == nil ? 0o755 : 0o700 }
 
     private static func unfinished(_ error: any Error, count: Int) -> any Error {
@@ -180,7 +180,7 @@ struct DoorSetup {
 
     // MARK: Disabling
 
-    /// Takes back what enabling did; what was changed since stays as it is.
+    /// Undoes the changes of enabling; files changed since are left alone.
     ///
     /// - Throws: code 30.
     func disable(_ names: Set<Door>, _ report: (DoorAction) throws -> Void) throws {
@@ -204,13 +204,13 @@ struct DoorSetup {
             ledger.record.doors[door.rawValue] = nil
         }
         removeDirectories(&ledger.record)
-        // The process that serves the other doors is started with fewer options.
+        // The process that serves the other doors has to be started with fewer options.
         let others = enabled(by: ledger.record).subtracting(names)
         let steps = try plan(others, for: [], &ledger.record)
         try make(steps, ledger, report)
     }
 
-    /// Without a record a file is the door's by what is in it alone.
+    /// Without a record, a file is recognised as the door's by its content alone.
     private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
         places.changes(for: door, enabled: []).compactMap { change in
             guard let wanted = change.wanted, let now = try? PathContent.at(change.path),
@@ -231,14 +231,14 @@ struct DoorSetup {
             guard let setting = entry.setting else { return keep(entry, door, &record) }
             return try takeBack(setting, entry, door, from: now)
         }
-        // A setting's file that is gone was its program's to remove.
+        // A settings file that is gone was removed by its program.
         if now.isNothing, entry.setting != nil { return nil }
         try entry.before.put(at: path, directoryMode: directoryMode)
         let isMask = entry.after.isSame(as: DoorChange.masked)
         return DoorAction(isMask ? .unmasked : entry.before.isNothing ? .removed : .restored, door, entry.path)
     }
 
-    /// Of a file that other programs have written since, the key alone.
+    /// Restores only the key, in a file that other programs have written since.
     private func takeBack(
         _ setting: DoorSetting, _ entry: DoorRecord.Entry, _ door: Door, from now: PathContent
     ) throws -> DoorAction? {
@@ -262,7 +262,7 @@ struct DoorSetup {
         return DoorAction(.kept, door, entry.path, "it was changed since; what was there before is in '\(place)'")
     }
 
-    /// Those that were made and have nothing in them any more.
+    /// Removes created directories that are empty by now.
     private func removeDirectories(_ record: inout DoorRecord) {
         for directory in record.directories.sorted(by: >) {
             let isGone = unsafe rmdir(directory) == 0 || errno == ENOENT

@@ -5,14 +5,14 @@ internal import SystemPackage
 internal import Vault
 internal import VaultAgentServer
 
-/// The socket of a door: one that systemd has made, or of this process's own, which goes with it.
+/// The socket of a door: inherited from systemd, or made by this process, and removed with the value.
 final class DoorSocket {
     private let path: FilePath
-    /// Bound, and not listening yet if it is this process's own.
+    /// The bound socket; not yet listening if it is this process's own.
     let descriptor: Int32
     private var own: AgentSocket?
 
-    /// - Throws: code 14 when another process listens there; 30.
+    /// - Throws: code 14 if another process listens there; 30.
     init(_ path: FilePath) throws {
         self.path = path
         if let activated = DoorSocket.activated(at: path) {
@@ -26,15 +26,15 @@ final class DoorSocket {
         } catch { throw DoorSocket.failure(error, path) }
     }
 
-    /// What listens at it.
+    /// Returns the door that listens at the socket.
     ///
-    /// - Parameter door: nil: it could not.
+    /// - Parameter door: `nil` if it could not listen.
     func opened<D>(_ door: D?) throws -> D {
         guard let door else { throw CommandError(.inputOutput, "cannot listen at '\(path.string.printable)'") }
         return door
     }
 
-    /// One of those that systemd has handed over: sd_listen_fds(3).
+    /// Returns the descriptor passed by systemd for the path: sd_listen_fds(3).
     private static func activated(at path: FilePath) -> Int32? {
         guard ProcessEnvironment.variable("LISTEN_PID").flatMap({ Int32($0) }) == getpid(),
             let count = ProcessEnvironment.variable("LISTEN_FDS").flatMap({ Int32($0) }), (1...16).contains(count)

@@ -59,7 +59,7 @@ struct Doors: ParsableCommand {
     @Flag(help: "Tell the doors that serve to ask for passphrases at this display or terminal.")
     var here = false
 
-    /// The agent that this process belongs to.
+    /// The process of the agent to which this process belongs.
     @Option(help: .hidden)
     var parent: Int32?
 
@@ -84,10 +84,10 @@ struct Doors: ParsableCommand {
         }
         guard !here else { return try Doors.handOver() }
         guard !doors.isEmpty else { return try DoorsStatus.parse([]).run() }
-        // A message may bring descriptors, whatever it asks for, and those of calls that wait for a person are open
-        // until then. libsystemd gives the connection up when there is no room for one.
+        // Any message may carry descriptors, and those of calls that wait for the user stay open until then. libsystemd
+        // closes the connection when there is no room for a descriptor.
         clinux_allow_all_descriptors()
-        // What ps(1) and top(1) call it.
+        // The name shown by ps(1) and top(1).
         unsafe clinux_set_name("vault-doors")
         let isOpen = { if parent != nil { AgentLauncher.announce(nil) } }
         try DoorsServe().run(doors, VaultHouse(try vault.file.path(), vault.unlocking), isOpen)
@@ -99,7 +99,7 @@ struct Doors: ParsableCommand {
             if let value = ProcessEnvironment.variable(name), !value.isEmpty { variables[name] = value }
         }
         if variables["GPG_TTY"] == nil, let name = unsafe ttyname(STDIN_FILENO) {
-            // libc's own text, until the next call.
+            // libc's buffer, valid until the next call.
             variables["GPG_TTY"] = unsafe String(cString: name)
         }
         guard PromptPlace({ variables[$0] }).isSomewhere else {

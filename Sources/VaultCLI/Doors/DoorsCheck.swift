@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What 'vault doctor' says of doors.
+/// The findings of 'vault doctor' about doors.
 enum DoorsCheck {
     static func findings(_ state: DoorsState, _ pinentry: PinentryLook?) -> [Finding] {
         let names = state.doors.filter(\.isEnabled).map(\.name.rawValue).joined(separator: ", ")
@@ -29,11 +29,11 @@ enum DoorsCheck {
     }
 }
 
-/// A door in 'vault status': one that is enabled, or that a process of the vault serves.
+/// A door in 'vault status': enabled, or served by a process of the vault.
 struct OpenDoor: Encodable {
     var name: Door
     var enabled: Bool
-    /// Of the vault's process that serves it; nil: it is not running, or nobody knows.
+    /// The vault's process that serves the door; `nil` if it is not running, or unknown.
     var pid: Int32?
     let text: String
 

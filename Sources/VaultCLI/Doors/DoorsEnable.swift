@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 
-/// Which doors, and whose.
+/// The arguments that select doors, and the users for whom they are changed.
 struct DoorSelection: ParsableArguments {
     @Argument(help: ArgumentHelp("The doors: secret-service, portal, browser, ssh.", valueName: "door"))
     var names: [Door]
@@ -54,7 +54,7 @@ struct DoorsEnable: ParsableCommand {
         if selection.names.contains(.secretService), let owner = state[.secretService].owner, !owner.isVault {
             Output.note("\(owner.text) serves \(Door.secretServiceName) until it ends: log out and in again")
         }
-        // One that is started for the others would want its name as well.
+        // A process that the bus starts for these doors would also request the names of the running one.
         if let server = state.doors.lazy.compactMap(\.server).first,
             state.doors.contains(where: { $0.isEnabled && $0.busName != nil && $0.owner == nil })
         {

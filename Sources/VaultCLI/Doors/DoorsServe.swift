@@ -7,21 +7,21 @@ internal import Vault
 internal import VaultAgentServer
 internal import VaultDoors
 
-/// Which doors a process serves, and where.
+/// The doors that a process serves.
 struct ServedDoors {
-    /// On the session bus.
+    /// The names on the session bus.
     var names: SecretService.Names = []
-    /// The socket where units get their credentials.
+    /// The socket from which units get their credentials.
     var credentials: FilePath?
-    /// The socket of the agent of ssh.
+    /// The socket of the ssh agent.
     var ssh: FilePath?
-    /// Whether what 'ssh-add' adds stays in the vault.
+    /// Whether keys added by 'ssh-add' are stored in the vault.
     var keepsSSHKeys = false
 
     var isEmpty: Bool { names.isEmpty && credentials == nil && ssh == nil }
 }
 
-/// A process that serves doors until it is told to end, or its bus goes away.
+/// Serves doors until the process is told to end, or the bus disconnects.
 final class DoorsServe: Sendable {
     private let end = DispatchSemaphore(value: 0)
     private let failure = Mutex<DoorError?>(nil)
@@ -32,15 +32,15 @@ final class DoorsServe: Sendable {
         let credentials = try doors.credentials.map { try DoorsServe.credentials($0, house) }
         let ssh = try doors.ssh.map { try SSHServe($0, house, keepsKeys: doors.keepsSSHKeys) }
         let service = try doors.names.isEmpty ? nil : service(doors.names, house)
-        // Units are never asked for anything.
+        // Units are never prompted for.
         let asksPeople = service != nil || ssh != nil
         let places = asksPeople ? DoorsServe.hear(house, isOnBus: service != nil) : nil
-        // Who serves people's programs can ask people.
+        // A process that serves interactive programs can also ask the user for the agent.
         let presence = asksPeople ? PresenceDoor(house) : nil
         isOpen()
         end.wait()
         presence?.close()
-        // A window that asks for the passphrase does not outlive this process, where nobody would get the answer.
+        // A prompt must not outlive this process, since its answer would go nowhere.
         service?.close()
         ssh?.close()
         withExtendedLifetime((signals, service, credentials)) {}
@@ -61,7 +61,7 @@ final class DoorsServe: Sendable {
         )
     }
 
-    /// Listens for where people are to be asked. Doors without a place for the socket ask where they were started.
+    /// Listens for the place where the user can be asked. Without a socket, doors ask where they were started.
     private static func hear(_ house: VaultHouse, isOnBus: Bool) -> Places? {
         let paths = PlaceSocket.paths(ProcessEnvironment.variable)
         guard let path = isOnBus ? paths.first : paths.last else { return nil }

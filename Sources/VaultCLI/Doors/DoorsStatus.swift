@@ -40,11 +40,11 @@ struct DoorsStatus: ParsableCommand {
         var name: Door
         var enabled: Bool
         var busName: String?
-        /// Of the agent of ssh, where programs are listened for.
+        /// The socket of the ssh agent, if open.
         var socket: String?
         var owner: SessionBus.Owner?
         var activation: DoorsState.Activation?
-        /// The files by which browsers find it.
+        /// The manifests by which browsers find the door.
         var manifests: [String]?
 
         init(_ door: DoorsState.Summary) {
@@ -56,41 +56,41 @@ struct DoorsStatus: ParsableCommand {
     }
 }
 
-/// Which doors are enabled, and who serves their names.
+/// The enabled doors, and the owners of their names.
 struct DoorsState {
     struct Summary {
         let name: Door
         let isEnabled: Bool
-        /// Nil: nobody, or nobody knows.
+        /// The owner; `nil` if there is none, or it is unknown.
         let owner: SessionBus.Owner?
 
-        /// Where the door is open, of one without a name on the bus.
+        /// The socket of an open door without a name on the bus.
         var socket: String?
 
         var busName: String? { name.busName }
 
-        /// The vault's process that serves it, whether that was started by the bus, an agent or a person. Nil: none
-        /// does, or nobody knows.
+        /// The vault's process that serves the door, whether it was started by the bus, an agent or the user; `nil` if
+        /// there is none, or it is unknown.
         var server: SessionBus.Owner? { owner.flatMap { $0.isVault ? $0 : nil } }
 
-        /// Whether the vault has something to do with it.
+        /// Whether the door is enabled, or served by the vault.
         var isOpen: Bool { isEnabled || server != nil || socket != nil }
     }
 
-    /// Which program the bus starts when a name is called.
+    /// The program that the bus starts when a name is called.
     struct Activation: Encodable {
         var file: String
         var command: String
-        /// Of systemd, which starts the program in the bus' place.
+        /// The systemd unit that is started instead of the program.
         var unit: String?
     }
 
     let bus: SessionBus
     private let enabled: [Door]
-    /// Where the agent of ssh is; nil: nobody listens there.
+    /// The socket of the ssh agent; `nil` if it is not open.
     private let sshSocket: String?
 
-    /// Of this process's user.
+    /// Inspects the doors of this process's user.
     init() { self.init(SessionBus(), enabled: DoorsState.enabledDoors, sshSocket: SSHUnits.openSocket) }
 
     init(_ bus: SessionBus, enabled: [Door], sshSocket: String? = nil) {
@@ -105,7 +105,7 @@ struct DoorsState {
             socket: door == .ssh ? sshSocket : nil)
     }
 
-    /// What is enabled, and what is served.
+    /// Describes whether the door is enabled, and whether it is served.
     func text(of door: Summary) -> String {
         guard door.busName != nil else {
             let state = door.isEnabled ? "enabled" : "not enabled"
@@ -129,7 +129,7 @@ struct DoorsState {
         return lines
     }
 
-    /// Those whose files are there, of this user or of all.
+    /// The doors whose files exist, for this user or for all.
     private static var enabledDoors: [Door] {
         let places = DoorPlaces.activation.map { $0.removingLastComponent().removingLastComponent() }
         return Door.allCases.filter { door in
@@ -144,14 +144,14 @@ struct DoorsState {
         }
     }
 
-    /// Those of this user's that name a vault.
+    /// This user's manifests that refer to a vault.
     static var manifests: [String] {
         let all = (try? DoorPlaces.ofUser())?.manifests ?? []
         return all.map(\.path).filter { (try? PathContent.at($0)).map(BrowserManifest.isOwn) ?? false }.map(\.string)
     }
 
-    /// As the bus looks for it: the first directory that has a file for the name, whatever the file is called. Nil:
-    /// none has.
+    /// Returns the file that the bus would use: the one for the name in the first directory with such a file, under any
+    /// file name. Returns `nil` if there is none.
     static func activation(of name: String) -> Activation? {
         let group = "D-BUS Service"
         for directory in DoorPlaces.activation {

@@ -8,18 +8,18 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// What is at a path, as far as it can be put back. A link in the place of a file is a link, and is not followed.
+/// The content at a path, as far as it can be restored. A symbolic link is kept as a link, and not followed.
 enum PathContent: Codable {
     case nothing
     case link(to: String)
     case file(bytes: Data, mode: UInt32)
 
-    /// Settings of desktops have some kilobytes.
+    /// The maximum size of a file; settings of desktops have some kilobytes.
     private static let limit = 1 << 20
 
     static func text(_ text: String) -> PathContent { .file(bytes: Data(text.utf8), mode: 0o644) }
 
-    /// Whether a program that reads it sees the same.
+    /// Returns whether a program that reads the path gets the same result.
     func isSame(as other: PathContent) -> Bool {
         switch (self, other) {
         case (.nothing, .nothing): true
@@ -31,7 +31,7 @@ enum PathContent: Codable {
 
     var isNothing: Bool { isSame(as: .nothing) }
 
-    /// Nil: it is no file of text.
+    /// The content as settings; `nil` if it is not a text file.
     var settings: SettingsText? {
         switch self {
         case .nothing: SettingsText("")
@@ -42,7 +42,7 @@ enum PathContent: Codable {
 
     // MARK: Reading
 
-    /// - Throws: code 11 for what could not be put back, such as a directory; 30.
+    /// - Throws: code 11 for content that could not be restored, such as a directory; 30.
     static func at(_ path: FilePath) throws -> PathContent {
         var status = stat()
         guard unsafe lstat(path.string, &status) == 0 else {
@@ -51,7 +51,7 @@ enum PathContent: Codable {
         }
         switch status.st_mode & S_IFMT {
         case S_IFLNK:
-            // The user's own directory may have a link to a path that is no text.
+            // A link in the user's directory may have a target that is not valid text.
             guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path.string) else {
                 throw foreign(path)
             }
@@ -63,13 +63,13 @@ enum PathContent: Codable {
         }
     }
 
-    /// What programs read there, also behind a link. Nil: there is no such file, or no reading it.
+    /// Returns the settings that programs read at the path, through links; `nil` if there is no readable file.
     static func behind(_ path: FilePath) -> SettingsText? {
         (try? read(path, 0)).flatMap { SettingsText(Array($0)) }
     }
 
     private static func read(_ path: FilePath, _ flags: CInt) throws -> Data {
-        // Not to wait for a writer, should it have become a pipe.
+        // Must not block for a writer, in case the file has become a pipe.
         let opened = unsafe clinux_openat(AT_FDCWD, path.string, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags, 0)
         guard opened >= 0 else { throw failure("read", path, CInt(-opened)) }
         defer { close(Int32(opened)) }
@@ -101,7 +101,7 @@ enum PathContent: Codable {
 
     // MARK: Writing
 
-    /// Makes the path have it, wholly or not at all.
+    /// Replaces the content of the path atomically.
     ///
     /// - Throws: code 30.
     func put(at path: FilePath, directoryMode: mode_t = 0o700) throws {
@@ -112,7 +112,7 @@ enum PathContent: Codable {
             return
         }
         try PathContent.makeDirectories(path.removingLastComponent(), directoryMode)
-        // Its name ends like no other's, so that no program takes it for what it will be.
+        // The temporary name has no suffix by which a program would recognise it as a settings file.
         let name = ".\(path.lastComponent?.string ?? "").tmp-\(hexadecimal(SystemRandom().bytes(8)))"
         let temporary = path.removingLastComponent().appending(name)
         do {
@@ -140,7 +140,7 @@ enum PathContent: Codable {
         defer { close(Int32(opened)) }
         let content = Array(bytes)
         try Output.write(content.span, to: Int32(opened), as: "'\(path.string.printable)'")
-        // The umask has no say in it: programs of this user and the bus read it.
+        // Independent of the umask: programs of this user and the bus read the file.
         guard fchmod(Int32(opened), mode_t(mode)) == 0, fsync(Int32(opened)) == 0 else {
             throw failure("write", path, errno)
         }
@@ -153,7 +153,7 @@ enum PathContent: Codable {
         }
     }
 
-    /// Those of a path that are not there, the outermost first.
+    /// Returns the missing directories of a path, outermost first.
     static func missingDirectories(_ path: FilePath) -> [FilePath] {
         var missing: [FilePath] = []
         var current = path

@@ -3,17 +3,17 @@ internal import SystemPackage
 internal import Vault
 internal import VaultDoors
 
-/// The socket of the agent of ssh, for as long as this process serves it.
+/// The socket of the ssh agent, served by this process.
 final class SSHServe {
     private var socket: DoorSocket?
     private var door: SSHDoor?
 
-    /// - Throws: code 14 when another process listens there; 30.
+    /// - Throws: code 14 if another process listens there; 30.
     init(_ path: FilePath, _ house: VaultHouse, keepsKeys: Bool) throws {
         try open(path) { SSHDoor($0, house, keepsKeys: keepsKeys) }
     }
 
-    /// For keys that go to an open vault.
+    /// Serves an open vault, in which added keys are stored.
     init(_ path: FilePath, _ store: any ItemStore) throws { try open(path) { SSHDoor($0, store) } }
 
     private func open(_ path: FilePath, _ listen: (Int32) -> SSHDoor?) throws {
@@ -25,7 +25,7 @@ final class SSHServe {
     func close() {
         door?.close()
         door = nil
-        // Takes it away.
+        // Removes the socket.
         socket = nil
     }
 }

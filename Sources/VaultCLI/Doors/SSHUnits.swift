@@ -5,14 +5,14 @@ internal import Vault
 internal import VaultFormat
 
 extension DoorPlaces {
-    /// How each of these files begins.
+    /// The first line of each of these files.
     static let sshMark = "# 'vault doors enable ssh' has written this, and 'vault doors disable ssh' removes it.\n"
 
     private var userUnits: FilePath? { configuration?.appending("systemd/user") }
 
     var sshSocketUnit: FilePath? { userUnits?.appending("\(SSHUnits.name).socket") }
 
-    /// systemd listens, and starts the door for the first program that connects.
+    /// The units by which systemd listens, and starts the door for the first client.
     var sshUnits: [DoorChange] {
         guard let configuration, let userUnits, let sshSocketUnit else { return [] }
         let socket = """
@@ -67,7 +67,7 @@ extension DoorPlaces {
         ]
     }
 
-    /// A path as a unit takes it: one word, in which nothing stands for something else.
+    /// Quotes a path for a unit: one word, without specifiers.
     static func unitWord(_ path: String) -> String {
         var word = ""
         for character in path.unicodeScalars {
@@ -82,15 +82,16 @@ extension DoorPlaces {
     }
 }
 
-/// The units of the door for ssh, in the user's manager.
+/// The units of the ssh door, in the user's systemd manager.
 enum SSHUnits {
     static let name = "vault-ssh"
 
-    /// `$XDG_RUNTIME_DIR/vault/ssh.sock`; nil: nobody listens there. To connect would have systemd start the door.
+    /// Returns `$XDG_RUNTIME_DIR/vault/ssh.sock` if it is open, else `nil`. Does not connect, since systemd would start
+    /// the door.
     static var openSocket: String? {
         guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") else { return nil }
         let path = FilePath(runtime).appending("vault/ssh.sock").string
-        // The kernel's table leaves lines out when sockets come and go while it is read.
+        // The kernel's table may omit lines if sockets come and go while it is read.
         return (0..<4).contains { _ in isListed(path) } ? path : nil
     }
 
@@ -98,11 +99,11 @@ enum SSHUnits {
         guard let file = try? unsafe FileDescriptor.open("/proc/net/unix", .readOnly) else { return false }
         defer { try? file.close() }
         var table: [UInt8] = []
-        // Foundation takes the first page of a file without a size for all of it.
+        // Foundation treats the first page of a file without a size as the whole file.
         try? SecretReader.parts(of: file.rawValue) { table.append($0) }
         return table.split(separator: UInt8(ascii: "\n")).contains { line in
             let fields = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 7)
-            // The flag of a socket that accepts connections.
+            // The flag of a listening socket.
             return fields.count == 8 && fields[3] == "00010000" && fields[7] == path
         }
     }
@@ -115,7 +116,7 @@ enum SSHUnits {
         guard let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"),
             FileManager.default.fileExists(atPath: runtime + "/systemd/private")
         else { return }
-        // A manager that hangs is no reason to hang.
+        // A hanging manager must not block this command.
         _ = try? Helper(["timeout", "10", "systemctl", "--user", verb] + units).converse(nil) { _ in }
     }
 }

@@ -3,10 +3,10 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultBus
 
-/// The bus of this session, which is asked and never made to start a program.
+/// The session bus, queried without starting any program.
 struct SessionBus {
     enum State: String, Encodable {
-        /// Nothing says that there is one.
+        /// There is no sign of a bus.
         case none
         case reachable
         case unreachable
@@ -15,11 +15,11 @@ struct SessionBus {
         case noLibrary = "no-library"
     }
 
-    /// The process that has a name.
+    /// The process that owns a name.
     struct Owner: Encodable, Equatable {
         let pid: Int32
-        /// Its executable, or what it calls itself where that may not be looked at. A process of the same user can call
-        /// itself anything.
+        /// The executable, or the name that the process gave itself if the executable is not accessible. A process of
+        /// the same user can give itself any name.
         let program: String?
         let isVault: Bool
 
@@ -31,7 +31,7 @@ struct SessionBus {
 
     init(state: State, owners: [Door: Owner]) { (self.state, self.owners) = (state, owners) }
 
-    /// Asks who has the names of the doors.
+    /// Looks up the owners of the doors' names.
     init(patience: Duration = .seconds(2)) {
         guard SessionBus.isThere else { return }
         do throws(BusNames.Failure) {
@@ -51,7 +51,8 @@ struct SessionBus {
         }
     }
 
-    /// Whether a variable or a socket says that there is a bus. An address that names a program would start that.
+    /// Whether a variable or a socket indicates a bus. Connecting to an address with a program would start that
+    /// program.
     private static var isThere: Bool {
         if let address = ProcessEnvironment.variable("DBUS_SESSION_BUS_ADDRESS") {
             return !address.contains("unixexec:")
@@ -60,7 +61,7 @@ struct SessionBus {
         return FileManager.default.fileExists(atPath: runtime + "/bus")
     }
 
-    /// Why nobody knows who has a name; nil: it is known.
+    /// The reason why the owners are unknown; `nil` if they are known.
     var flaw: String? {
         switch state {
         case .none: "there is no session bus"
@@ -71,12 +72,12 @@ struct SessionBus {
         }
     }
 
-    /// Tells the bus and systemd that files have changed; without them there is nothing to tell.
+    /// Tells the bus and systemd, if they run, that files have changed.
     static func reload() {
         if let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR"),
             FileManager.default.fileExists(atPath: runtime + "/systemd/private")
         {
-            // A manager that hangs is no reason to hang.
+            // A hanging manager must not block this command.
             let command = ["timeout", "10", "systemctl", "--user", "daemon-reload"]
             _ = try? Helper(command).converse(nil) { _ in }
         }
@@ -87,13 +88,13 @@ struct SessionBus {
 
 extension SessionBus.Owner {
     init(_ pid: Int32) {
-        // Neither is there for a process of another name space, which the bus gives as 0.
+        // Both are missing for a process of another namespace, whose number the bus reports as 0.
         let words = (FileManager.default.contents(atPath: "/proc/\(pid)/cmdline") ?? Data()).split(
             separator: 0, omittingEmptySubsequences: false
         ).map { String(decoding: $0, as: UTF8.self) }
         let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")
         let executable = path.map { $0.hasSuffix(" (deleted)") ? String($0.dropLast(10)) : $0 }
-        // Programs that keep secrets hide from others of their user, and their executables with them.
+        // Programs that protect secrets hide their executables from other processes of the user.
         let program = executable ?? words.first.flatMap { $0.isEmpty ? nil : $0 }
         let isVault = program?.split(separator: "/").last == "vault" && words.count > 1 && words[1] == "doors"
         self.init(pid: pid, program: program, isVault: isVault)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file of groups and keys, as desktops have them, in which one key is changed and every other byte stays.
+/// A desktop settings file of groups and keys, in which single keys are edited and all other bytes are preserved.
 struct SettingsText: Equatable {
     private(set) var bytes: [UInt8]
 
-    /// Nil: a file with zero bytes is none of these.
+    /// Fails for a file with zero bytes.
     init?(_ bytes: [UInt8]) {
         guard !bytes.contains(0) else { return nil }
         self.bytes = bytes
@@ -12,12 +12,12 @@ struct SettingsText: Equatable {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// The value that programs see: the last one of the group.
+    /// Returns the value that programs see: the last one in the group.
     func value(of key: String, in group: String) -> String? {
         find(key, group).value.map { String(decoding: bytes[$0], as: UTF8.self) }
     }
 
-    /// The lines of a group that are neither blank nor comments.
+    /// Returns the lines of a group, without blank ones and comments.
     func lines(of group: String) -> [String] {
         var found: [String] = []
         var isInside = false
@@ -31,7 +31,7 @@ struct SettingsText: Equatable {
         return found
     }
 
-    /// Sets a key, adding the group at the end if there is none.
+    /// Sets a key, and appends the group if it is missing.
     mutating func set(_ key: String, in group: String, to value: String) {
         let found = find(key, group)
         if let range = found.value {
@@ -41,7 +41,7 @@ struct SettingsText: Equatable {
         let end = lineEnd
         let line = Array("\(key)=\(value)".utf8)
         if let header = found.header {
-            // The last line may end with the file.
+            // The last line may lack a line end.
             let isEnded = header.upperBound > header.lowerBound && bytes[header.upperBound - 1] == 0x0a
             bytes.insert(contentsOf: isEnded ? line + end : end + line, at: header.upperBound)
             return
@@ -53,7 +53,7 @@ struct SettingsText: Equatable {
         bytes += Array("[\(group)]".utf8) + end + line + end
     }
 
-    /// Puts back what a key was in an older state of the file, in which only that key is looked at.
+    /// Restores a key to its state in an older text; nothing else of that text is used.
     mutating func putBack(_ key: String, in group: String, as it: SettingsText) {
         let (old, now) = (it.find(key, group), find(key, group))
         guard let value = now.value, let line = now.line else { return }
@@ -64,24 +64,24 @@ struct SettingsText: Equatable {
         bytes.removeSubrange(line)
         guard old.header == nil, lines(of: group).isEmpty, let header = find(key, group).header else { return }
         var start = header.lowerBound
-        // The blank line before a group that was added was added with it.
+        // Also removes the blank line that was added in front of a new group.
         if let blank = lineRanges.last(where: { $0.upperBound == start }), trimmed(blank) == nil {
             start = blank.lowerBound
         }
         bytes.removeSubrange(start..<header.upperBound)
     }
 
-    /// Whether nothing stands in it.
+    /// Whether the text has only blank lines.
     var isBlank: Bool { lineRanges.allSatisfy { trimmed($0) == nil } }
 
     // MARK: Lines
 
     private struct Found {
-        /// Of the group's first header, with its end.
+        /// The group's first header, including the line end.
         var header: Range<Int>?
-        /// Of the key's last line, with its end.
+        /// The last line with the key, including the line end.
         var line: Range<Int>?
-        /// Without the blanks around it.
+        /// The value without surrounding blanks.
         var value: Range<Int>?
     }
 
@@ -99,7 +99,7 @@ struct SettingsText: Equatable {
         return found
     }
 
-    /// The name in brackets; nil: this is no header.
+    /// Returns the name in brackets; `nil` if the line is not a header.
     private func header(_ line: Range<Int>) -> String? {
         guard let text = trimmed(line), bytes[text.lowerBound] == UInt8(ascii: "["),
             bytes[text.upperBound - 1] == UInt8(ascii: "]")
@@ -111,14 +111,14 @@ struct SettingsText: Equatable {
         guard let text = trimmed(line), let equals = bytes[text].firstIndex(of: UInt8(ascii: "=")),
             let name = trimmed(text.lowerBound..<equals)
         else { return nil }
-        // KConfig's flags stand behind the name: `key[$e]`. Of other languages' values a key has others.
+        // KConfig writes flags after the name: `key[$e]`. Brackets with a language belong to another key.
         let flags = bytes[name].firstIndex(of: UInt8(ascii: "["))
         if let flags, flags + 1 < name.upperBound, bytes[flags + 1] != UInt8(ascii: "$") { return nil }
         guard bytes[name.lowerBound..<(flags ?? name.upperBound)].elementsEqual(key.utf8) else { return nil }
         return trimmed(equals + 1..<text.upperBound) ?? text.upperBound..<text.upperBound
     }
 
-    /// Each with its end.
+    /// The lines, including their ends.
     private var lineRanges: [Range<Int>] {
         var ranges: [Range<Int>] = []
         var start = 0
@@ -130,7 +130,7 @@ struct SettingsText: Equatable {
         return ranges
     }
 
-    /// Nil: there are only blanks.
+    /// Returns the range without blanks at its ends; `nil` if it is blank.
     private func trimmed(_ range: Range<Int>) -> Range<Int>? {
         func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0d ~= byte }
         guard let first = bytes[range].firstIndex(where: { !isBlank($0) }),
@@ -139,7 +139,7 @@ struct SettingsText: Equatable {
         return first..<last + 1
     }
 
-    /// As the first line ends.
+    /// The line end of the first line.
     private var lineEnd: [UInt8] {
         guard let first = bytes.firstIndex(of: 0x0a), first > 0, bytes[first - 1] == 0x0d else { return [0x0a] }
         return [0x0d, 0x0a]

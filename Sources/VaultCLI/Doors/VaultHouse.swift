@@ -9,7 +9,7 @@ internal import VaultCrypto
 internal import VaultDoors
 internal import VaultStorage
 
-/// The vault, its agent and its people, for the doors of a process.
+/// The vault, its agent and its prompts, for the doors of a process.
 final class VaultHouse: DoorHouse {
     private let path: FilePath
     private let unlocking: UnlockOptions
@@ -20,12 +20,12 @@ final class VaultHouse: DoorHouse {
         place = Mutex(PromptPlace(ProcessEnvironment.variable))
     }
 
-    /// Where people are asked from now on.
+    /// Sets the place of future prompts.
     func ask(at place: PromptPlace) { self.place.withLock { $0 = place } }
 
     var canAsk: Bool { place.withLock { $0.isSomewhere } }
 
-    /// A vault that cannot be looked at is one: to be told that there is none, programs make new keys.
+    /// Whether there is a vault. Assumes so on error: programs make new keys if they are told that there is none.
     var hasVault: Bool {
         do { _ = try FileManager.default.attributesOfItem(atPath: path.string) } catch {
             return (error as? CocoaError)?.code != .fileReadNoSuchFile
@@ -86,7 +86,7 @@ final class VaultHouse: DoorHouse {
         return try prompter.start(until: stop).ask(question)
     }
 
-    /// The vault's identifier, 16 bytes; nil: there is none, or it cannot be read.
+    /// The vault's identifier, 16 bytes; `nil` if there is no vault, or it cannot be read.
     var vaultID: [UInt8]? { (try? LockedVault(at: path))?.vaultID }
 
     private func outcome(of ask: () throws -> Void) -> PromptOutcome {
@@ -96,7 +96,7 @@ final class VaultHouse: DoorHouse {
         } catch {
             guard let failure = CommandLineTool.failure(error) else { return .failed }
             if failure.status != .cancelled { Output.note(failure.message) }
-            // A person who has no passphrase is not asked again and again either.
+            // A user who does not know the passphrase is not asked repeatedly either.
             return [.cancelled, .wrongPassphrase].contains(failure.status) ? .dismissed : .failed
         }
     }

@@ -7,7 +7,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Writes items as the files that they were made of.
+/// Writes items to files, under the paths from which they were imported.
 struct FilesExport {
     let directory: String
     let service: String
@@ -34,14 +34,14 @@ struct FilesExport {
     }
 }
 
-/// A directory that is put together beside its place and moved there when it is complete.
+/// A directory that is filled beside its destination and moved there when complete.
 struct ExportDirectory {
     private let path: String
     private let temporary: String
 
     private let option: String
 
-    /// - Parameter option: what takes the directory, for messages.
+    /// - Parameter option: the option that names the directory, for messages.
     init(_ path: String, option: String) {
         self.option = option
         var path = path
@@ -61,7 +61,7 @@ struct ExportDirectory {
     }
 
     func fill(_ body: (_ write: (String, Span<UInt8>) throws -> Void) throws -> Void) throws {
-        // An interruption must not leave opened secrets behind.
+        // An interruption must not leave decrypted secrets behind.
         let interruptions = try Interruptions()
         let unfinished = try DirectoryGuard(temporary)
         try make(temporary)
@@ -82,7 +82,7 @@ struct ExportDirectory {
 
     private func write(_ name: String, _ bytes: Span<UInt8>) throws {
         let components = name.split(separator: "/", omittingEmptySubsequences: false)
-        // An account is the user's text and no path until it has been looked at.
+        // An account is the user's text, and must be checked before it is used as a path.
         let isPath =
             !name.contains("\0")
             && components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && $0.utf8.count <= 255 }

@@ -34,14 +34,15 @@ struct FilesImport {
     }
 }
 
-/// Which items are files if nothing is said.
+/// The default options for items that are files.
 enum FilesOptions {
     static let service = "files"
 }
 
 /// The regular files below a directory.
 enum FileTree {
-    /// Their paths below it, sorted. A symbolic link to a file counts as one; links to directories are not followed.
+    /// Returns their relative paths, sorted. A symbolic link to a file counts as a file; links to directories are not
+    /// followed.
     static func names(below root: String) throws -> [String] {
         var names: [String] = []
         try collect(root, "", &names)

@@ -3,8 +3,8 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 
-/// A process that removes a directory of opened secrets when this one ends without having moved it to its place,
-/// whatever ended it.
+/// A guardian process that removes a directory of decrypted secrets if this process ends, in whatever way, without
+/// having moved it to its destination.
 struct DirectoryGuard: ~Copyable {
     private let lifeline: Int32
 
@@ -20,15 +20,15 @@ struct DirectoryGuard: ~Copyable {
 
     deinit { close(lifeline) }
 
-    /// There is nothing to remove any more.
+    /// Ends the guard: there is nothing left to remove.
     consuming func letGo() {
         var done: UInt8 = 1
         _ = unsafe write(lifeline, &done, 1)
     }
 }
 
-/// What ``DirectoryGuard`` starts: it waits for a word, and when none comes, because nobody is there to say it, removes
-/// the directory.
+/// The process started by ``DirectoryGuard``: waits for a byte, and removes the directory if the pipe is closed without
+/// one.
 struct RemoveUnfinished: ParsableCommand {
     static let name = "remove-unfinished"
     static let configuration = CommandConfiguration(commandName: name, shouldDisplay: false)
@@ -37,7 +37,7 @@ struct RemoveUnfinished: ParsableCommand {
     @Argument var directory: String
 
     func run() throws {
-        // A name that nothing but an export makes; a person who calls this by hand removes nothing else.
+        // Only accepts a name as made by an export, so that a manual call cannot remove anything else.
         let path = directory.hasPrefix("/") ? directory : base + directory
         guard path.split(separator: "/").last?.split(separator: ".").last?.hasPrefix("tmp-") == true else {
             throw CommandError.usage("that is no unfinished directory")

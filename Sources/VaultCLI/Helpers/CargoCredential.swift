@@ -7,7 +7,7 @@ internal import VaultImport
 
 struct CargoCredential: HelperCommand, PlainCommand {
     static let link = "cargo-credential-vault"
-    /// What cargo starts every provider with.
+    /// The argument with which cargo starts every provider.
     static let option = "--cargo-plugin"
     static let configuration = CommandConfiguration(
         commandName: "cargo-credential",
@@ -29,10 +29,10 @@ struct CargoCredential: HelperCommand, PlainCommand {
         (self.vault, cargoPlugin) = (vault, plain.flag(CargoCredential.option))
     }
 
-    /// The most bytes of a request.
+    /// The maximum size of a request, in bytes.
     private static let limit = 1 << 20
 
-    /// What cargo knows by its kind.
+    /// A refusal with a kind defined by cargo.
     private struct Refusal: Error {
         let kind: String
         var message: String?
@@ -117,7 +117,7 @@ struct CargoCredential: HelperCommand, PlainCommand {
         try HelperAccess.withVault(vault, for: "cargo", onlyReads: true, body)
     }
 
-    /// A token that a person types or pastes.
+    /// Lets the user type or paste a token.
     private func typed(_ request: JSONValue) throws -> Secret? {
         guard let terminal = Terminal() else { return nil }
         let name = request["registry"]?["name"]?.text ?? request["registry"]?["index-url"]?.text ?? ""
@@ -134,7 +134,7 @@ struct CargoCredential: HelperCommand, PlainCommand {
         try json.member("kind", kind)
         if let token {
             try json.member("token", token)
-            // Until this process of cargo's ends; the same for reading and for publishing.
+            // Cached until this cargo process ends; the same for reading and for publishing.
             try json.member("cache", "session")
             try json.member("operation_independent", raw: "true")
         }
@@ -144,14 +144,14 @@ struct CargoCredential: HelperCommand, PlainCommand {
     }
 }
 
-/// Lines that come one after the other, each in locked memory.
+/// The lines of a stream, each in locked memory.
 private struct SecretLines: ~Copyable {
     private let descriptor: Int32
     private let limit: Int
 
     init(_ descriptor: Int32, limit: Int) { (self.descriptor, self.limit) = (descriptor, limit) }
 
-    /// The next one without its newline; nil: the end. What does not end with a newline is a line as well.
+    /// Returns the next line without its newline; `nil` at the end. The last line may lack a newline.
     mutating func next() throws -> Secret? {
         var text = try SecretBuffer()
         var byte = try SecretBytes(zeroed: 1)

@@ -100,7 +100,7 @@ struct CredentialKubernetes: ParsableCommand {
         try HelperAccess.write(text)
     }
 
-    /// As kubectl says it in its variable.
+    /// Returns the version that kubectl requests in its variable.
     private static func wantedVersion() throws -> String {
         guard let text = ProcessEnvironment.variable("KUBERNETES_EXEC_INFO") else { return version }
         let info = try? JSONValue(try Document(Secret(copying: text)))
@@ -112,7 +112,7 @@ struct CredentialKubernetes: ParsableCommand {
     }
 }
 
-/// The item of a cloud's credential.
+/// The item of a cloud credential.
 private enum CloudItem {
     static func withItem(
         _ options: VaultOptions, _ service: String, _ account: String, _ body: (Item) throws -> Secret
@@ -122,7 +122,7 @@ private enum CloudItem {
         }
     }
 
-    /// A credential that has ended would only be refused elsewhere.
+    /// Checks the expiry: an expired credential would only be refused by the server.
     static func check(_ expiry: String?) throws {
         guard let expiry else { return }
         guard let end = try? Date(expiry, strategy: .iso8601) else {

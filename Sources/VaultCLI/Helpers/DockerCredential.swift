@@ -29,7 +29,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
         (self.vault, action) = (vault, plain.word())
     }
 
-    /// What docker knows by its words, on standard output.
+    /// An answer with a text defined by docker, on standard output.
     private struct Answer: Error {
         let words: String
 
@@ -45,7 +45,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
 
     func run() throws {
         guard let action else {
-            // As docker's own helpers do it.
+            // As docker's own helpers do.
             try Output.line(DockerCredential.usage)
             throw CommandError(.failure, "docker names an action")
         }
@@ -110,7 +110,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
         }
         let secret = try value["Secret"]?.secret() ?? Secret(try SecretBytes(zeroed: 0))
         try access { vault in
-            // Another user for a server comes in the place of the first.
+            // A login as another user replaces the previous one for a server.
             let known = try DockerCredential.queries(server).flatMap { try vault.allMatching($0) }
             let key = ItemKey.genericPassword(service: server, account: user)
             guard try vault.allMatching(Query(key)).allSatisfy({ $0.userAttributes["docker_cli"] != nil }) else {
@@ -137,7 +137,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
         try Output.json(Dictionary(users) { $1 })
     }
 
-    /// What docker's helper for the Secret Service has made, or this.
+    /// The queries for items made by docker's helper for the Secret Service, or by this one.
     private static func queries(_ server: String) -> [Query] {
         [server, server.hasSuffix("/") ? String(server.dropLast()) : server + "/"].map { server in
             Query(.genericPassword, userAttributes: ["docker_cli": "1", "server": server])
@@ -150,7 +150,7 @@ struct DockerCredential: HelperCommand, PlainCommand {
                 STDIN_FILENO, limit: limit, tooLong: Answer(words: "the credentials have more than 1 MiB")))
     }
 
-    /// The one that docker says; a newline at its end is not a part of it.
+    /// Reads the server from docker's input, without a trailing newline.
     private static func server() throws -> String {
         let text = try input().withBytes { bytes in String(validating: bytes.array(0..<bytes.count), as: UTF8.self) }
         guard let text else { throw Answer(words: "the server URL is not UTF-8") }
@@ -168,7 +168,7 @@ extension Item {
 }
 
 extension [Item] {
-    /// The one that was changed last.
+    /// The most recently changed item.
     var newest: Item? {
         self.max { ($0.record?.modified ?? .distantPast) < ($1.record?.modified ?? .distantPast) }
     }

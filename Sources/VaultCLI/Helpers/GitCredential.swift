@@ -34,7 +34,7 @@ struct GitCredential: HelperCommand, PlainCommand {
     }
 
     func run() throws {
-        // As git wants of what is not known.
+        // git requires that unknown actions be ignored.
         guard ["get", "store", "erase"].contains(action) else { return }
         let tooLong = GitCredential.failure(.tooLong)
         let text = try SecretReader.read(STDIN_FILENO, limit: GitRecord.limit, tooLong: tooLong)
@@ -53,7 +53,7 @@ struct GitCredential: HelperCommand, PlainCommand {
             }
             if let answer { try HelperAccess.write(Secret(try answer.text())) }
         } catch let error as CommandError where error.status == .locked {
-            // git asks its next helper, and then the person for the password itself.
+            // git then asks its next helper, and finally the user.
             Output.note("the vault is locked: 'vault unlock' lets git have its credentials")
         }
     }

@@ -5,12 +5,12 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-/// A command that other programs start by a name of its own, in their protocol.
+/// A command that other programs start under a name of its own, with their own protocol.
 protocol HelperCommand: ParsableCommand {
-    /// The name of the link by which they start it.
+    /// The name of the link by which it is started.
     static var link: String { get }
 
-    /// Whether nothing that they say is an option.
+    /// Whether it takes options; otherwise all arguments are operands.
     static var hasOptions: Bool { get }
 }
 
@@ -22,30 +22,30 @@ extension HelperCommand {
     }
 }
 
-/// What commands have in common that answer another program, which has no words for a prompt.
+/// Shared code of the commands that answer another program, whose protocol has no prompt.
 enum HelperAccess {
     private static let commands: [any HelperCommand.Type] = [
         GitCredential.self, DockerCredential.self, CargoCredential.self, BrowserHost.self,
     ]
 
-    /// What the command takes, with the name of the helper before it if another program has started that by its link,
-    /// or as cargo starts every provider.
+    /// Returns the command's arguments, preceded by the name of the helper if another program has started it by its
+    /// link, or in the way cargo starts every provider.
     ///
-    /// - Parameter all: of the process, with what it was started as.
+    /// - Parameter all: the arguments of the process, including its name.
     static func arguments(_ all: [String]) -> [String] {
         let (name, said) = (all.first?.split(separator: "/").last, Array(all.dropFirst()))
         if let command = commands.first(where: { $0.link == name.map(String.init) }) {
-            // For ps(1), and for an agent, which does not see the program.
+            // For ps(1), and for an agent that cannot see the executable.
             unsafe clinux_set_name("vault-\(command.configuration.commandName ?? "")")
             return command.arguments(said)
         }
         return said.first == CargoCredential.option ? CargoCredential.arguments(said) : said
     }
 
-    /// Runs a body, once, on the groups of the vault that the user's own programs trust. While it is locked a person is
+    /// Runs a body, once, with the access groups of the user's own programs. While the vault is locked the user is
     /// asked: at the terminal if there is one, else by pinentry.
     ///
-    /// - Throws: code 4 when nobody can be asked.
+    /// - Throws: code 4 if the user cannot be asked.
     static func withVault<R>(
         _ options: VaultOptions, for command: String, onlyReads: Bool, _ body: (any CommandVault) throws -> R
     ) throws -> R {
@@ -70,7 +70,7 @@ enum HelperAccess {
 }
 
 extension JSONValue {
-    /// A text of a protocol: nothing that breaks a line, or ends a string somewhere.
+    /// Returns whether a text is safe in a protocol: without control characters, which might end a line or a string.
     static func isPlain(_ text: String) -> Bool {
         !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }

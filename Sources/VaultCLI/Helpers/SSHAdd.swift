@@ -73,7 +73,7 @@ struct SSHAdd: ParsableCommand {
     private static func delete(_ fingerprints: [String], from vault: any OpenVault) throws {
         guard !fingerprints.isEmpty else { return }
         let keys = try SSHItems(vault).listed()
-        // None is deleted unless there are all.
+        // Deletes none unless all exist.
         let found = try fingerprints.map { fingerprint in
             guard let key = keys.first(where: { $0.fingerprint == fingerprint }) else { throw VaultError.itemNotFound }
             return key
@@ -81,7 +81,7 @@ struct SSHAdd: ParsableCommand {
         for key in found { try vault.delete(key.item) }
     }
 
-    /// Runs ssh-add(1) with an agent of its own, whose keys are the vault's.
+    /// Runs ssh-add(1) with a temporary agent, which stores its keys in the vault.
     private static func runProgram(_ arguments: [String], on vault: any OpenVault) throws {
         guard Helper(["ssh-add"]).exists else {
             throw CommandError(.failure, "there is no ssh-add", hint: "install openssh-client")
@@ -95,11 +95,11 @@ struct SSHAdd: ParsableCommand {
         guard status == 0 else { throw CommandError(.failure, "ssh-add ended with \(status)") }
     }
 
-    /// A directory for the socket that only the user may look into.
+    /// Makes a directory for the socket that only the user can access.
     private static func makeDirectory() throws -> FilePath {
         let name = "vault-ssh-" + String(UInt64.random(in: 0...UInt64.max), radix: 36)
         let runtime = ProcessEnvironment.variable("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        // The name of a socket has at most 107 bytes.
+        // The path of a socket has at most 107 bytes.
         for place in [runtime, FileManager.default.temporaryDirectory.path, "/tmp"].compactMap({ $0 })
         where place.utf8.count < 60 {
             let path = FilePath(place).appending(name)

@@ -4,7 +4,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultFormat
 
-/// Which of an item's secrets: the one that it is about, or a named field that is sealed with it.
+/// The option that selects one of an item's secrets: the main one, or a named field encrypted with it.
 struct FieldOption: ParsableArguments {
     @Option(
         help: ArgumentHelp("Not the secret itself, but this field of the item.", valueName: "name"),
@@ -24,7 +24,7 @@ struct FieldOption: ParsableArguments {
         guard isValid else { return nil }
     }
 
-    /// - Throws: code 10 when the item has none.
+    /// - Throws: code 10 if the item does not have it.
     func secret(of item: Item) throws -> Secret {
         guard let secret = try item.openedSecret(field: field) else {
             throw CommandError(
@@ -34,7 +34,7 @@ struct FieldOption: ParsableArguments {
         return secret
     }
 
-    /// The secret and the fields of an item that gets this one.
+    /// Returns the secret and the fields of an item to which this secret is written.
     func parts(_ secret: Secret) -> (secret: Secret?, fields: [String: Secret]) {
         field.map { (nil, [$0: secret]) } ?? (secret, [:])
     }

@@ -23,7 +23,7 @@ struct Add: ParsableCommand {
         try SetItem.store(
             vault, selection, details, part, input,
             before: { vault in
-                // Before a person types a secret for nothing; and by the other mark the key would be free.
+                // Checked before the user types a secret in vain; under the other mark the key would be free.
                 guard try vault.allMatching(selection.twin).isEmpty else { throw VaultError.duplicateItem }
             }
         ) { vault, item in
@@ -46,7 +46,7 @@ struct SetItem: ParsableCommand {
 
     func run() throws {
         try SetItem.store(vault, selection, details, part, input) { vault, item in
-            // A mark is a part of the key, and an item that gets another one is the same item.
+            // The mark is part of the key, but an item that is marked differently is still the same item.
             let twins = details.synchronizable == nil ? [] : try vault.allMatching(selection.twin)
             guard let record = twins.first?.record, twins.count == 1 else {
                 try vault.set(item)
@@ -59,7 +59,7 @@ struct SetItem: ParsableCommand {
         }
     }
 
-    /// Makes the item of the options and hands it to the verb.
+    /// Makes the item from the options and passes it to the verb.
     static func store(
         _ vault: VaultOptions, _ selection: ItemSelection, _ details: ItemDescription, _ part: FieldOption,
         _ input: SecretOptions,
@@ -67,8 +67,7 @@ struct SetItem: ParsableCommand {
     ) throws {
         try checkStandardInput(vault, input)
         let access = try vault.access(selection.groups)
-        // What can be read without asking is judged before the key is derived; a person is asked for the passphrase
-        // first.
+        // Input that needs no prompt is checked before the key is derived; otherwise the passphrase is asked for first.
         let early = input.prompts ? nil : try input.secret()
         try access.withVault { vault in
             if early == nil || details.synchronizable != nil { try before(vault) }
@@ -81,7 +80,7 @@ struct SetItem: ParsableCommand {
         }
     }
 
-    /// One stream cannot give both the passphrase and the secret.
+    /// Standard input cannot provide both the passphrase and the secret.
     static func checkStandardInput(_ vault: VaultOptions, _ input: SecretOptions) throws {
         guard vault.passphrase.passphraseFd != 0 || !input.usesStandardInput else {
             throw CommandError.usage("standard input cannot give both the passphrase and the secret")

@@ -3,15 +3,14 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultAgent
 
-/// What a shell offers when a person presses the tabulator: names that the agent knows. Nobody is asked for anything,
-/// and without an agent there is nothing to offer.
+/// The completions that a shell offers: names that the agent knows. Never prompts; without an agent there are none.
 enum ItemCompletion {
     static let services = CompletionKind.custom { arguments, _, prefix in
         offered(names(arguments) { [$0.serviceName] }, prefix)
     }
 
     static let accounts = CompletionKind.custom { arguments, index, prefix in
-        // The word before the last is the service.
+        // The service is the word before the last.
         let words = arguments.prefix(max(0, index)).filter { !$0.hasPrefix("-") }
         let typed = words.last ?? ""
         let services = [typed, unquoted(typed)]
@@ -19,7 +18,7 @@ enum ItemCompletion {
             names(arguments) { services.contains($0.serviceName) ? [$0[.account]?.displayText ?? ""] : [] }, prefix)
     }
 
-    /// Of the items that the words before name.
+    /// The fields of the items named by the preceding words.
     static let fields = CompletionKind.custom { arguments, _, prefix in
         let words = Set(arguments + arguments.map(unquoted))
         return offered(names(arguments) { words.contains($0.serviceName) ? $0.fieldNames : [] }, prefix)
@@ -47,7 +46,7 @@ enum ItemCompletion {
         }.flatMap(names)
     }
 
-    /// bash and zsh hand over the words as they stand in the line, fish what they mean.
+    /// bash and zsh pass the words as typed, with quotes; fish passes their values.
     private static func unquoted(_ word: String) -> String {
         var output = ""
         var quote: Character?
@@ -66,13 +65,13 @@ enum ItemCompletion {
         return output
     }
 
-    /// Each once, sorted, and none that a shell could not show on a line.
+    /// Returns the distinct names, sorted, without those that a shell could not show on a line.
     private static func offered(_ names: [String], _ prefix: String) -> [String] {
         let fitting = Set(names).filter {
             !$0.isEmpty && $0.hasPrefix(prefix) && !$0.unicodeScalars.contains { $0.isObeyed }
         }
         .sorted()
-        // There a colon begins the description of what is offered.
+        // In zsh, a colon starts the description of a completion.
         guard CompletionShell.requesting == .zsh else { return fitting }
         return fitting.map { $0.replacing("\\", with: "\\\\").replacing(":", with: "\\:") }
     }

@@ -23,7 +23,7 @@ struct Delete: ParsableCommand {
             guard all else {
                 let item = try selection.only(in: vault)
                 let isElsewhere = item[.accessGroup]?.text != selection.groups.first
-                // Who is not asked means the items that the command adds.
+                // Without a confirmation, only items in the group used by 'add' are meant.
                 guard !isElsewhere || !yes else {
                     throw CommandError.usage(
                         "there is such an item in another access group alone",
@@ -34,7 +34,7 @@ struct Delete: ParsableCommand {
                 try vault.delete(matching: Query(persistentReference: reference))
                 return
             }
-            // All of one group: what belongs to others' programs is named for itself.
+            // All items of one group: deleting items of another program's group requires naming it.
             var query = selection.query
             query.attributes[.accessGroup] = selection.groups.first.map(AttributeValue.string)
             if !yes {
@@ -47,7 +47,7 @@ struct Delete: ParsableCommand {
     }
 }
 
-/// The question before something is destroyed.
+/// The confirmation of a destructive action.
 enum Confirmation {
     static func checkPossible() throws {
         guard Terminal() != nil else {
@@ -60,7 +60,7 @@ enum Confirmation {
         guard try isWanted(question) else { throw CommandError(.cancelled, "cancelled") }
     }
 
-    /// What a person says, who is asked again until that is yes or no; nothing is no. Without a person, no.
+    /// Asks until the user answers yes or no; an empty answer is no. Returns `false` without a terminal.
     static func isWanted(_ question: String) throws -> Bool {
         guard let terminal = Terminal() else { return false }
         while true {
@@ -74,7 +74,7 @@ enum Confirmation {
 }
 
 extension Item {
-    /// What a question calls it.
+    /// Returns the name of the item in a question.
     func phrase(namingGroup: Bool) -> String {
         var text = serviceName.printable
         if let account = self[.account]?.displayText, !account.isEmpty { text += ", account \(account.printable)" }
@@ -84,7 +84,7 @@ extension Item {
 }
 
 extension Int {
-    /// With commas between thousands.
+    /// The number with commas between thousands.
     var grouped: String {
         var digits = Array(String(self))
         for index in stride(from: digits.count - 3, to: 0, by: -3) { digits.insert(",", at: index) }

@@ -23,7 +23,7 @@ struct Edit: ParsableCommand {
     @Flag(help: "Store an empty secret if nothing is left.")
     var allowEmpty = false
 
-    /// What came out of the editor, when the vault could not take it.
+    /// The edited secret, if the vault could not store it.
     private struct Unsaved: Error {
         let record: ItemRecord
         let new: Secret
@@ -45,7 +45,7 @@ struct Edit: ParsableCommand {
                 let (secret, fields) = part.parts(new)
                 let changes = ItemChanges(secret: secret, fields: fields.mapValues { .some($0) })
                 do throws(VaultError) { try vault.update(record, with: changes) } catch {
-                    // With what was typed, which is nowhere else.
+                    // Carries the typed text, of which there is no other copy.
                     throw Unsaved(record: record, new: new, changes: changes, reason: error)
                 }
             }
@@ -54,10 +54,10 @@ struct Edit: ParsableCommand {
         }
     }
 
-    /// Tries again for as long as the person wants that.
+    /// Retries for as long as the user wants.
     private func save(_ unsaved: Unsaved) throws {
         var failure = CommandError(unsaved.reason)
-        // What is to be done about these two is plain.
+        // These two errors have an obvious remedy.
         var asksFirst = failure.status != .locked && failure.status != .changed
         while true {
             if asksFirst {
@@ -76,7 +76,7 @@ struct Edit: ParsableCommand {
         }
     }
 
-    /// - Returns: false: another process has changed the item, and its change is to stay.
+    /// - Returns: `false` if another process has changed the item, and its change is to stay.
     private func isStored(_ unsaved: Unsaved, replacing: Bool) throws -> Bool {
         let access = try vault.access(selection.groups)
         guard replacing else {
@@ -84,7 +84,7 @@ struct Edit: ParsableCommand {
             return true
         }
         let query = Query(persistentReference: unsaved.record.persistentReference)
-        // It may be this very change, whose answer was lost.
+        // The stored item may already have this change, if only the answer was lost.
         let isThere = try access.withVault { vault in
             guard let item = try vault.first(query) else { throw VaultError.itemNotFound }
             return try part.secret(of: item).isEqual(to: unsaved.new)
@@ -95,7 +95,7 @@ struct Edit: ParsableCommand {
         return true
     }
 
-    /// Nil: the person left it as it was.
+    /// Returns the edited secret; `nil` if it is unchanged.
     private static func edited(_ old: Secret) throws -> Secret? {
         let scratch = try Scratch.make()
         let new: Secret
@@ -110,7 +110,7 @@ struct Edit: ParsableCommand {
     private static func edited(_ old: Secret, at file: String) throws -> Secret {
         try old.withBytes { try Scratch.write($0, to: file) }
         let editor = ProcessEnvironment.variable("VISUAL") ?? ProcessEnvironment.variable("EDITOR") ?? "vi"
-        // As git and others have it: the variable is the beginning of a command line.
+        // Like git and other programs: the variable is the beginning of a command line.
         let status = try Helper(["/bin/sh", "-c", editor + " \"$@\"", "sh", file]).run()
         guard status == 0 else {
             throw CommandError(.failure, "the editor failed (\(status)), and nothing was changed")

@@ -60,7 +60,7 @@ struct Find: ParsableCommand {
     }
 
     func run() throws {
-        // A person is asked rather than shown less than there is.
+        // Prompts the user rather than showing an incomplete list.
         let access = try vault.access(.named(group), onlyReads: true, asksFirst: true)
         let table = try access.withVault { vault -> ItemTable? in
             let items = try find(in: vault)
@@ -83,18 +83,18 @@ struct Find: ParsableCommand {
             let isSeen = Terminal.isTerminal(STDOUT_FILENO)
             return ItemTable(isSeen ? items.sorted { ItemTable.precedes($0, $1) } : items)
         }
-        // The vault is closed by now: a person may read for an hour.
+        // The vault is closed by now: the user may read for an hour.
         try table?.write()
     }
 
-    /// How many items match that a locked vault does not show.
+    /// Returns the number of matching items that a locked vault does not show.
     private func leftOut(by vault: any OpenVault) throws -> Int {
         guard try vault.isLocked else { return 0 }
         return try queries.reduce(0) { try $0 + vault.lockedCount(matching: $1) }
     }
 
-    /// How many items match that are not shown, since a person has to allow that each time, or since the vault is
-    /// locked.
+    /// Returns the number of matching items whose secrets are not shown, since they require the user's consent each
+    /// time, or since the vault is locked.
     private func protected(in vault: any OpenVault) throws -> Int {
         guard !reveal else { return 0 }
         return try queries.reduce(0) { count, query in
@@ -127,12 +127,12 @@ struct Find: ParsableCommand {
             found += try store.allMatching(query)
         }
         if case .identity = itemClass { return found }
-        // A class comes after another in the table, not in time.
+        // The table is sorted by class, the limit applies by time.
         found.sort { ($0.record?.created ?? .distantPast) < ($1.record?.created ?? .distantPast) }
         return limit.map { Array(found.prefix($0)) } ?? found
     }
 
-    /// Nil: no item of the class can match.
+    /// Returns the query for a class; `nil` if no item of the class can match.
     private func query(for itemClass: ItemClass) -> Query? {
         var query = Query(
             itemClass, label: label, userAttributes: Dictionary(userAttributes.map { ($0.name, $0.value) }) { $1 })

@@ -72,7 +72,7 @@ struct Get: PlainCommand {
         }
     }
 
-    /// A person is told, and a script pays nothing for it.
+    /// Notes a conflict for the user; skipped in scripts, to save the look-up.
     private func noteConflict(of item: Item, in vault: any CommandVault) {
         guard Terminal.isTerminal(STDERR_FILENO), let record = item.record,
             (try? vault.hasConflict(record)) == true
@@ -82,9 +82,9 @@ struct Get: PlainCommand {
 }
 
 extension Secret {
-    /// Writes the exact bytes, and a newline on a terminal.
+    /// Writes the exact bytes, followed by a newline on a terminal.
     ///
-    /// - Parameter force: also what is not text to a terminal.
+    /// - Parameter force: whether to write bytes to a terminal that are not displayable text.
     func show(force: Bool) throws {
         let isTerminal = Terminal.isTerminal(STDOUT_FILENO)
         try withBytes { bytes in
@@ -98,7 +98,7 @@ extension Secret {
 }
 
 extension Span<UInt8> {
-    /// Whether the bytes are UTF-8 that a terminal shows and does not obey.
+    /// Whether the bytes are UTF-8 without characters that a terminal obeys.
     var isText: Bool {
         guard (try? UTF8Span(validating: self)) != nil else { return false }
         var index = 0

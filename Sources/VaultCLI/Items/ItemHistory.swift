@@ -99,7 +99,7 @@ struct History: ParsableCommand {
         return query
     }
 
-    /// Of every class when nothing says which.
+    /// The queries, for every class unless a service is given.
     private var queries: [Query] {
         service == nil ? ItemClass.allCases.map { query($0, reveal: reveal) } : [query(reveal: reveal)]
     }
@@ -201,7 +201,7 @@ struct RestoreItem: ParsableCommand {
     }
 }
 
-/// - Returns: nil where there is nothing to be found.
+/// - Returns: `nil` if the item is not found.
 private func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -> R? {
     do throws(VaultError) { return try body() } catch {
         guard error == .itemNotFound else { throw error }
@@ -209,9 +209,9 @@ private func ifFound<R>(_ body: () throws(VaultError) -> R) throws(VaultError) -
     }
 }
 
-/// How versions are printed.
+/// Formats versions for output.
 enum VersionOutput {
-    /// - Parameter showsItem: the service and the account, where several items are listed.
+    /// - Parameter showsItem: whether to include the service and the account, if several items are listed.
     static func line(_ version: ItemVersion, showsItem: Bool) -> String {
         let item = version.item
         let label = item[.label]?.displayText.printable ?? ""

@@ -48,7 +48,7 @@ struct Update: ParsableCommand {
         }
     }
 
-    /// Naming a source says that there is a secret to replace.
+    /// Whether the secret is replaced, which naming its source implies.
     private var replacesSecret: Bool {
         secret || part.field != nil || input.file != nil || input.fd != nil || input.generate != nil
     }
@@ -67,7 +67,7 @@ struct Update: ParsableCommand {
         else {
             throw CommandError.usage("there is nothing to change", hint: "see 'vault help update'")
         }
-        // A caller that moves an item into a group has to belong to that as well.
+        // A caller that moves an item into another group needs access to both.
         let access = try vault.access(newGroup.map { AccessGroups(selection.groups.list + [$0]) } ?? selection.groups)
         let early = replacesSecret && !input.prompts ? try input.secret() : nil
         try access.withVault { vault in

@@ -2,14 +2,16 @@
 internal import Glibc
 internal import Vault
 
-/// What may have been meant by the name of an item, a field or an attribute that is not there.
+/// Suggestions for the name of an item, a field or an attribute that does not exist.
 enum NearMiss {
     private static let most = 10
 
     /// - Parameters:
-    ///   - classes: those in which the item was looked for.
-    ///   - store: has what the caller may see. What is locked, or takes a person, is not looked at.
-    /// - Returns: nil without a terminal: a script acts on the exit code, and does not pay for a look at every item.
+    ///   - classes: the classes that were searched.
+    ///   - store: a store with the items accessible to the caller. Locked items, and those that require consent, are
+    ///     skipped.
+    /// - Returns: `nil` without a terminal: scripts only use the exit code, and should not pay for a look at every
+    ///   item.
     static func hint(
         _ service: String, _ account: String?, _ classes: [ItemClass], in store: any ItemStore
     ) -> String? {
@@ -25,7 +27,7 @@ enum NearMiss {
         return Suggestion.question(Suggestion.names(like: service, among: items.map(\.serviceName)))
     }
 
-    /// - Parameter field: nil: the secret itself.
+    /// - Parameter field: the field; `nil` for the secret itself.
     static func hint(field: String?, of item: Item) -> String? {
         let names = item.fieldNames
         guard !names.isEmpty else { return nil }

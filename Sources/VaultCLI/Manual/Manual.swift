@@ -2,7 +2,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 
-/// Prints a manual page, made from the definitions of the commands. Scripts/install puts them where man(1) looks.
+/// Prints a manual page generated from the command definitions. Scripts/install puts the pages where man(1) looks.
 struct Manual: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "manual", abstract: "Print a manual page, as man(1) takes it.",
@@ -20,7 +20,7 @@ struct Manual: ParsableCommand {
     }
 }
 
-/// A page in the macros of man(7).
+/// A manual page in the macros of man(7).
 struct ManualPage {
     private(set) var text: String
 
@@ -34,7 +34,7 @@ struct ManualPage {
 
     mutating func subsection(_ title: String) { text += ".SS \(ManualPage.escaped(title))\n" }
 
-    /// Lines that begin with blanks stay as they are.
+    /// Lines with leading blanks are printed verbatim.
     mutating func paragraph(_ content: String) {
         var isVerbatim = false
         text += ".PP\n"
@@ -58,7 +58,7 @@ struct ManualPage {
         text += ".TP\n.B \(ManualPage.escaped(title))\n\(ManualPage.escaped(content))\n"
     }
 
-    /// Nothing in it is a request or an escape of troff, and a hyphen is one that can be copied.
+    /// Escapes troff's requests and escape sequences, and makes hyphens copyable.
     static func escaped(_ text: String) -> String {
         var output = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("'", with: "\\(aq")
         output = output.replacing("…", with: "...").replacing("“", with: "\"").replacing("”", with: "\"")
@@ -87,7 +87,7 @@ enum CommandManual {
         return page
     }
 
-    /// What ArgumentParser says of a command, as far as a page needs it.
+    /// The parts of ArgumentParser's dump of a command that a page needs.
     private struct Tool: Decodable { var command: Command }
 
     fileprivate struct Command: Decodable {
@@ -98,7 +98,7 @@ enum CommandManual {
         var subcommands: [Command]?
         var arguments: [Argument]?
 
-        /// What browsers start is in no list of what people do, but a person who finds it running looks it up.
+        /// The commands that browsers start are in no list of commands, but a user who finds one running looks it up.
         var isOfPage: Bool {
             commandName != "help"
                 && (shouldDisplay ?? true || commandName == BrowserHost.configuration.commandName)
@@ -139,7 +139,7 @@ enum CommandManual {
 }
 
 extension ManualPage {
-    /// A command, and behind it those that it has.
+    /// Describes a command, followed by its subcommands.
     fileprivate mutating func describe(_ command: CommandManual.Command, below parent: String) {
         subsection(command.synopsis(below: parent))
         paragraph([command.abstract, command.discussion].compactMap { $0 }.joined(separator: "\n\n"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// vault(7): what the commands have in common.
+/// vault(7): topics common to all commands.
 enum OverviewManual {
     static var page: ManualPage {
         var page = ManualPage(section: 7, about: "a vault of secrets, its agent and its references")

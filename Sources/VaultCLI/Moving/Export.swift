@@ -6,7 +6,7 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-/// What items go out as.
+/// The formats of an export.
 enum ExportFormat: String, FormatName {
     case kdbx, bitwarden, csv, pass
 
@@ -73,7 +73,7 @@ struct Export: ParsableCommand {
     private func format() throws -> ExportFormat? { try Suggestion.format(formatName, of: "export") }
 
     func validate() throws {
-        // A name that is none is told of when the command runs, with what may have been meant.
+        // An unknown format is reported when the command runs, with a suggestion.
         let format = try? format()
         guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing")
@@ -119,7 +119,7 @@ struct Export: ParsableCommand {
         let items = try [ItemClass.genericPassword, .internetPassword].flatMap { itemClass -> [Item] in
             try vault.allMatching(Query(itemClass))
         }
-        // No format has them, which is said.
+        // No format supports these classes, which is reported.
         let others = try [ItemClass.certificate, .key].flatMap { itemClass -> [Item] in
             var query = Query(itemClass)
             (query.presence, query.leavesOutLocked) = (.leftOut, true)

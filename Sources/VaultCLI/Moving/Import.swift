@@ -57,7 +57,7 @@ struct Import: ParsableCommand {
 
     @OptionGroup var passphrase: FilePassphraseOptions
 
-    /// The format that was named, or that of the one file that was named.
+    /// Returns the named format, or that of the named file.
     private func format() throws -> ImportFormat? {
         guard let path = loneFile else { return try Suggestion.format(formatName, of: "import") }
         guard let format = try ImportGuess.format(of: path) else {
@@ -68,11 +68,11 @@ struct Import: ParsableCommand {
         return format
     }
 
-    /// The file that stands in the place of a format.
+    /// The file that is given instead of a format.
     private var loneFile: String? { formatName.flatMap { file == nil && ImportGuess.isFile($0) ? $0 : nil } }
 
     func validate() throws {
-        // A name that is none is told of when the command runs, with what may have been meant.
+        // An unknown format is reported when the command runs, with a suggestion.
         let format = try? format()
         guard (formatName == nil) != (files == nil) else {
             throw ValidationError("a format, or --files DIRECTORY, is missing")
@@ -120,7 +120,7 @@ struct Import: ParsableCommand {
             ).run()
         }
         let source = ImportSource(format: format, file: file, service: service, passphrase: passphrase)
-        // Before the vault's key is derived: a file that makes no sense is told of at once.
+        // Read before the vault's key is derived, so that a malformed file is reported at once.
         let (logins, name) = try Progress.during("reading") { report in try source.logins(.ofProcess(report)) }
         let isClear = format.isClear && !logins.wereEncrypted
         let report = try access.withVault { vault in
@@ -135,7 +135,7 @@ struct Import: ParsableCommand {
         }
     }
 
-    /// Decides what becomes of the logins, and does it unless the caller only looks.
+    /// Plans the import of the logins, and carries it out unless this is a dry run.
     static func store(
         _ logins: ImportedLogins, of source: String, from origin: String?, in vault: any OpenVault, _ group: String?,
         replaces: Bool, isDryRun: Bool, history: Int = 0

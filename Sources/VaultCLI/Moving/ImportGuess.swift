@@ -5,14 +5,14 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-/// The format of a file that was named without one.
+/// Guesses the format of a file that is given without one.
 enum ImportGuess {
-    /// Whether a word that is no format is a file or a directory.
+    /// Returns whether a word is an existing file or directory, and not a format.
     static func isFile(_ name: String) -> Bool {
         ImportFormat(rawValue: name) == nil && name != "-" && FileManager.default.fileExists(atPath: name)
     }
 
-    /// Nil: what it is cannot be told.
+    /// Returns the format; `nil` if it cannot be determined.
     static func format(of path: String) throws -> ImportFormat? {
         if let format = format(named: FilePath(path)) { return format }
         guard !isDirectory(path) else {
@@ -27,7 +27,7 @@ enum ImportGuess {
         (try? FileManager.default.contentsOfDirectory(atPath: path)) != nil
     }
 
-    /// Files whose names programs agree on.
+    /// Recognises files by conventional names.
     private static func format(named path: FilePath) -> ImportFormat? {
         let name = path.lastComponent?.string ?? ""
         switch name {

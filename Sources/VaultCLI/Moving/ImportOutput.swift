@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import Vault
 internal import VaultImport
 
-/// What an import did, or would do, as people and programs read it.
+/// The result of an import, or of a dry run, for display and as JSON.
 struct ImportOutput: Encodable {
     let report: ImportReport
     let source: String
@@ -34,7 +34,7 @@ struct ImportOutput: Encodable {
         }
     }
 
-    /// Everything, for one who only looks: a line an entry.
+    /// The full list for a dry run, one line per entry.
     var table: String {
         report.lines.map { line in
             let name = [line.service, line.account].filter { !$0.isEmpty }.joined(separator: ", ")
@@ -43,7 +43,7 @@ struct ImportOutput: Encodable {
         }.joined()
     }
 
-    /// What a person should know of: what was not imported, and why; then the sum.
+    /// Prints the entries that were not imported, with the reason, and the totals.
     func tell() {
         let shown = report.lines.filter { $0.outcome == .differs || $0.outcome == .skipped }
         for line in shown.prefix(50) {

@@ -8,7 +8,7 @@ internal import VaultCrypto
 internal import VaultImport
 internal import VaultStorage
 
-/// What logins come in from.
+/// The formats of an import.
 enum ImportFormat: String, FormatName {
     case secretService = "secret-service"
     case kdbx, bitwarden
@@ -43,11 +43,11 @@ enum ImportFormat: String, FormatName {
         }
     }
 
-    /// Whether what was read stays behind with everything in clear.
+    /// Whether the imported file remains with all secrets in clear text.
     var isClear: Bool { [.csv, .onePassword, .otpauth, .bitwarden, .aegis, .env].contains(self) }
 }
 
-/// The passphrase of a file that is imported or exported, which is not the vault's.
+/// The passphrase of an imported or exported file, as opposed to the vault's.
 struct FilePassphraseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Read the passphrase of FILE, not of the vault, from this file.", valueName: "file"),
@@ -66,7 +66,7 @@ struct FilePassphraseOptions: ParsableArguments {
         }
     }
 
-    /// What the options say; one newline at the end is dropped. Nil: nothing.
+    /// Returns the passphrase given by the options, without one trailing newline; `nil` if none is given.
     func given() throws -> Secret? {
         let tooLong = CommandError.usage("the passphrase of the file is longer than 4096 bytes")
         let bytes: SecretBytes
@@ -81,7 +81,7 @@ struct FilePassphraseOptions: ParsableArguments {
         return Secret(try bytes.copy(of: 0..<length))
     }
 
-    /// Runs the body with the passphrase, for which a person has three tries.
+    /// Runs the body with the passphrase; the user has three attempts.
     func withPassphrase<R>(of file: String, _ body: (Secret) throws -> R) throws -> R {
         if let given = try given() { return try body(given) }
         guard Terminal() != nil else {
@@ -100,21 +100,21 @@ struct FilePassphraseOptions: ParsableArguments {
     }
 }
 
-/// A document turned out to have a passphrase.
+/// Thrown if a document turns out to need a passphrase.
 private struct PassphraseWanted: Error {}
 
 /// Reads the logins of a format.
 struct ImportSource {
     let format: ImportFormat
-    /// What was named. Nil: where the format has its place.
+    /// The named file; `nil` for the default location of the format.
     let file: String?
     let service: String?
     let passphrase: FilePassphraseOptions
 
-    /// What a person calls it.
+    /// The name of the source, for display.
     var name: String { file.map { $0 == "-" ? "standard input" : $0 } ?? place ?? format.rawValue }
 
-    /// Where a format's logins are if nothing was named.
+    /// The default location of a format.
     private var place: String? {
         func variable(_ name: String) -> String? { ProcessEnvironment.variable(name) }
         guard let home = variable("HOME") else { return nil }
@@ -125,7 +125,7 @@ struct ImportSource {
         }
     }
 
-    /// Which file it is, for a format whose entries have no identifiers of their own.
+    /// The file, for a format whose entries have no identifiers of their own.
     var origin: String? {
         switch format {
         case .csv, .otpauth, .env, .pass, .gopass: break
@@ -135,7 +135,7 @@ struct ImportSource {
         return (try? LinuxFileSystem().resolve(FilePath(path)).string) ?? path
     }
 
-    /// - Returns: also what the sources of the items begin with.
+    /// - Returns: the logins, and the prefix of their sources.
     func logins(_ world: ImportWorld) throws -> (logins: ImportedLogins, source: String) {
         do { return try read(world) } catch let error as ImportError { throw CommandError(error, of: name) }
     }
@@ -181,7 +181,7 @@ struct ImportSource {
         return (ImportedLogins(), source)
     }
 
-    /// What the keyring of the session has.
+    /// Reads the keyring of the session.
     private func keyring(_ world: ImportWorld) throws -> ImportedLogins {
         let keyring = try SecretServiceSource()
         guard (try? LinuxFileSystem().resolve(FilePath("/proc/\(keyring.owner)/exe")).string) != Helper.ownExecutable
@@ -192,7 +192,7 @@ struct ImportSource {
         return try keyring.logins(world.progress)
     }
 
-    /// A database that a key file opens may have no passphrase.
+    /// A database with a key file may have no passphrase.
     private func withDatabasePassphrase<R>(_ path: String, _ body: (Secret) throws -> R) throws -> R {
         let hasNone = passphrase.fileKeyFile != nil && Terminal() == nil
         guard hasNone, try passphrase.given() == nil else {
@@ -201,7 +201,7 @@ struct ImportSource {
         return try body(Secret(SecretBytes(zeroed: 0)))
     }
 
-    /// Reads a document whose passphrase is asked for only when it has one.
+    /// Reads a document, and asks for its passphrase only if it needs one.
     private func withPassphrase<R>(_ path: String, _ read: (() throws -> Secret) throws -> R) throws -> R {
         do {
             return try read { throw PassphraseWanted() }
@@ -210,7 +210,7 @@ struct ImportSource {
         }
     }
 
-    /// A file, or standard input for `-`.
+    /// Reads a file, or standard input for `-`.
     private func text(_ path: String) throws -> Secret {
         let tooLong = CommandError(.failure, "'\(name.printable)' has more than 256 MiB", hint: "nothing was imported")
         let limit = ImportWorld.fileLimit
@@ -225,7 +225,7 @@ struct ImportSource {
         }
     }
 
-    /// The name of the directory that a file is in.
+    /// Returns the name of the directory that contains a file.
     private func folder(of path: String) -> String {
         let directory = FilePath(FileManager.default.currentDirectoryPath).pushing(FilePath(path))
             .lexicallyNormalized().removingLastComponent()

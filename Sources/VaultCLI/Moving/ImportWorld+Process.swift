@@ -6,12 +6,12 @@ internal import VaultFormat
 internal import VaultImport
 
 extension ImportWorld {
-    /// An export in one file may have so many bytes.
+    /// The maximum size of an export in one file.
     static let fileLimit = 256 << 20
 
-    /// The machine that this process runs on.
+    /// Returns the system services of this process.
     ///
-    /// - Parameter progress: takes how far a format is, from 0 to 1.
+    /// - Parameter progress: receives the progress of a format, from 0 to 1.
     static func ofProcess(_ progress: @escaping @Sendable (Double) -> Void) -> ImportWorld {
         let hasRunOne = Atomic(false)
         return ImportWorld(
@@ -22,7 +22,7 @@ extension ImportWorld {
                     }
                     return Ended(status: status, message: message)
                 }
-                // The first of a program's runs may ask for a passphrase at the terminal, as gpg does.
+                // The first run of a program may ask for a passphrase at the terminal, as gpg does.
                 return try hasRunOne.exchange(true, ordering: .relaxed) ? run() : Progress.held(run)
             },
             read: { path in
@@ -43,7 +43,7 @@ extension ImportWorld {
 }
 
 extension CommandError {
-    /// - Parameter source: what was read or written, for people.
+    /// - Parameter source: the name of the file that was read or written, for display.
     init(_ error: ImportError, of source: String) {
         let name = "'\(source.printable)'"
         switch error {

@@ -7,7 +7,8 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultImport
 
-/// Brings in what other programs keep in clear, and takes it out of their files once the vault has given it back equal.
+/// Imports clear-text credentials of other programs, and removes them from their files once the vault has read them
+/// back equal.
 struct PlaintextSweep {
     let format: ImportFormat
     let file: String?
@@ -53,7 +54,7 @@ struct PlaintextSweep {
         var sources: [Source] = []
         for format in formats {
             let path = file ?? format.path(home: home, variable: { ProcessEnvironment.variable($0) })
-            // One that was asked for by name has to be there.
+            // A format given by name requires its file to exist.
             if self.format == .plaintext, !isThere(path) { continue }
             let tooLong = CommandError(.failure, "'\(path.printable)' has more than 16 MiB")
             let bytes = Secret(try SecretReader.read(file: path, limit: 16 << 20, tooLong: tooLong))
@@ -63,7 +64,7 @@ struct PlaintextSweep {
                     Source(format: format, path: path, document: document, found: try format.logins(document)))
             } catch {
                 let failure = CommandError(error, of: path)
-                // One of several keeps the others from nothing.
+                // A failing file does not prevent the import of the others.
                 guard self.format == .plaintext else { throw failure }
                 Output.warn("skipped: \(failure.message)")
             }
@@ -73,7 +74,7 @@ struct PlaintextSweep {
 
     private func isThere(_ path: String) -> Bool { unsafe Glibc.access(path, F_OK) == 0 }
 
-    /// Takes those out of the file whose secrets the vault has as they are there.
+    /// Removes from the file the credentials whose secrets are in the vault unchanged.
     private func remove(_ source: Source, _ report: ImportReport, readingBack vault: any OpenVault) throws {
         let taken = Set(report.lines.filter { $0.outcome != .differs && $0.outcome != .skipped }.map(\.source))
         var ranges: [Range<Int>] = []
@@ -117,16 +118,16 @@ struct PlaintextSweep {
         return false
     }
 
-    /// - Parameter rest: nil: there is nothing left, and the file goes.
+    /// - Parameter rest: the remaining content; `nil` if nothing is left, and the file is deleted.
     private func replace(_ source: Source, with rest: Secret?) throws(ImportError) {
         do {
-            // It may have changed while a person was asked.
+            // The file may have changed while the user was asked.
             let tooLong = CommandError(.failure, "the file changed meanwhile")
             let now = Secret(try SecretReader.read(file: source.path, limit: 16 << 20, tooLong: tooLong))
             guard now.isEqual(to: source.document.content) else {
                 throw CommandError(.changed, "'\(source.path.printable)' changed meanwhile", hint: "run it again")
             }
-            // A link leads to the file that has the text.
+            // A link leads to the file with the content.
             let target = try LinkTarget.of(source.path)
             let old = try ReplacedFile(target)
             if let rest {
@@ -144,7 +145,7 @@ struct PlaintextSweep {
     }
 }
 
-/// A file that is about to lose its name: its bytes are overwritten then where they lie.
+/// A file that is about to be replaced: its bytes are overwritten in place afterwards.
 private struct ReplacedFile: ~Copyable {
     private let descriptor: Int32
     private let status: stat
@@ -162,12 +163,12 @@ private struct ReplacedFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// - Returns: why the bytes are still there, as the rest of a sentence about the file.
+    /// - Returns: the reason why the bytes are still there, as the rest of a sentence about the file; `nil` on success.
     func overwrite() -> String? {
-        // They are another name's as well.
+        // The bytes are also those of another name.
         guard status.st_nlink == 1 else { return "has other names, which still have what was taken out" }
-        // A file that nobody may write, such as one of mode 0400, is its owner's to make writable. The name is gone:
-        // only this descriptor leads to it.
+        // The owner can make a read-only file, such as one of mode 0400, writable. The name is gone: only this
+        // descriptor leads to the file.
         _ = fchmod(descriptor, 0o600)
         let opened = unsafe clinux_openat(AT_FDCWD, "/proc/self/fd/\(descriptor)", O_WRONLY | O_CLOEXEC, 0)
         guard opened >= 0 else { return "is gone, but its old bytes could not be overwritten" }
@@ -177,7 +178,7 @@ private struct ReplacedFile: ~Copyable {
     }
 }
 
-/// Where a path leads in the end.
+/// Resolves the final target of a path.
 private enum LinkTarget {
     static func of(_ path: String) throws -> String {
         guard let resolved = unsafe realpath(path, nil) else {

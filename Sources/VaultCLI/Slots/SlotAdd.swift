@@ -6,7 +6,7 @@ internal import SystemPackage
 internal import Vault
 internal import VaultCrypto
 
-/// A passphrase that is about to be set.
+/// The options for a new passphrase.
 struct NewPassphraseOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Read the new passphrase from this file.", valueName: "file"), completion: .file())
     var newPassphraseFile: String?
@@ -29,13 +29,13 @@ struct NewPassphraseOptions: ParsableArguments {
         }
     }
 
-    /// Nil: neither a file nor a descriptor was named.
+    /// Returns the passphrase; `nil` if neither a file nor a descriptor is named.
     func given() throws -> Passphrase? {
         if let file = newPassphraseFile { return try PassphraseOptions.read(file: file) }
         return try newPassphraseFd.map { try PassphraseOptions.read(descriptor: $0) }
     }
 
-    /// - Throws: code 4 when there is neither a source nor a terminal.
+    /// - Throws: code 4 if there is neither a source nor a terminal.
     func passphrase() throws -> Passphrase {
         try given() ?? PassphraseOptions.askNew("New passphrase: ", orElse: "--new-passphrase-file FILE")
     }
@@ -117,7 +117,7 @@ struct SlotAdd: ParsableCommand {
             let code = try RecoveryCode(SystemRandom())
             let slot = try opened.addSlot(for: .recoveryCode(code), name: name)
             do { try RecoveryCodeOutput.show(code) } catch {
-                // Nobody has seen it.
+                // The code was never shown.
                 _ = try? opened.removeSlot(slot.slotID)
                 throw error
             }
@@ -140,7 +140,7 @@ struct SlotAdd: ParsableCommand {
 
     private func adding(_ body: () throws -> Void) throws { try Progress.during("adding the slot") { _ in try body() } }
 
-    /// Makes the file first: a slot that wants one that is not there would be of no use.
+    /// Creates the file first: a slot without its key file would be useless.
     private func withKeyFile(_ body: (KeyFile) throws -> Void) throws {
         guard let path = newKeyFile else { return }
         let file = OutputFile(path)
@@ -149,7 +149,7 @@ struct SlotAdd: ParsableCommand {
             try SystemRandom().secret(64).withBytes { try file.replace(with: $0, durably: true) }
         }
         do { try body(try UnlockOptions.read(keyFile: path)) } catch {
-            // After a failed sync nobody knows whether there is a slot that wants it.
+            // After an indeterminate failure, a slot may exist that needs the file.
             if case .storage(.indeterminate)? = error as? VaultError { throw error }
             if isNew { unsafe unlink(path) }
             throw error
@@ -160,7 +160,7 @@ struct SlotAdd: ParsableCommand {
     }
 }
 
-/// A recovery code, as it is shown once.
+/// Shows a recovery code, once.
 enum RecoveryCodeOutput {
     static func show(_ code: RecoveryCode) throws {
         try code.text().withBytes { try Output.write($0) }

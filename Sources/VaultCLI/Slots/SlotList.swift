@@ -29,7 +29,7 @@ struct SlotList: ParsableCommand {
     }
 }
 
-/// What a slot says of itself without a key.
+/// The information about a slot that is available without a key.
 struct SlotSummary: Encodable {
     var name: String
     var type: String
@@ -52,7 +52,7 @@ struct SlotSummary: Encodable {
         }
     }
 
-    /// Its type, and what a guess costs.
+    /// The type of the slot, and the cost of a guess.
     var description: String {
         var text = keeper.map { "\(type) (\($0))" } ?? type
         if let memoryBytes, let passes {

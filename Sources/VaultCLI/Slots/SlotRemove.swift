@@ -41,7 +41,7 @@ struct SlotRemove: ParsableCommand {
 }
 
 extension [KeySlot] {
-    /// The slot with this name or identifier.
+    /// Returns the slot with this name or identifier.
     func named(_ name: String) throws -> KeySlot {
         guard let found = first(where: { $0.name == name }) ?? first(where: { hexadecimal($0.slotID) == name }) else {
             throw CommandError(StorageError.slot(.noSuchSlot))

@@ -4,16 +4,16 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// A command that is about to run, with variables of its own in locked memory: the kernel copies them into the new
-/// process, and nobody else.
+/// A command to be run with its environment variables in locked memory: only the kernel copies them, into the new
+/// process.
 struct Child {
     private let arguments: [String]
-    /// `NAME=value` and a zero byte, one after the other.
+    /// The variables as `NAME=value`, each followed by a zero byte.
     private let block: Secret
     private let names: Set<[UInt8]>
     private let starts: [Int]
 
-    /// - Throws: code 1 for a value with a zero byte, which no environment can hold.
+    /// - Throws: code 1 for a value with a zero byte, which no environment can contain.
     init(_ arguments: [String], variables: [(name: String, value: Secret)]) throws {
         self.arguments = arguments
         names = Set(variables.map { Array($0.name.utf8) })
@@ -36,13 +36,13 @@ struct Child {
         self.block = Secret(block)
     }
 
-    /// Puts the command in the place of this process. Returns only by throwing.
+    /// Replaces this process by the command. Returns only by throwing.
     func replaceThisProcess() throws -> Never {
         let failure = unsafe withPointers { arguments, environment in unsafe clinux_execute(arguments, environment) }
         throw Child.failure(failure)
     }
 
-    /// Starts the command with its output going into two pipes.
+    /// Starts the command with its output redirected to two pipes.
     func start(output: Int32, error: Int32) throws -> (process: Int32, signals: Int32) {
         var signals: Int32 = -1
         let result = unsafe withPointers { arguments, environment in
@@ -58,7 +58,7 @@ struct Child {
         return CommandError(.cannotRun, "cannot run the command: \(errno.description.lowercased())")
     }
 
-    /// Lends the arguments and the environment as C wants them: arrays of strings that end with a null pointer.
+    /// Lends the arguments and the environment in C's form: arrays of strings that end with a null pointer.
     private func withPointers(
         _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>)
             -> Int
@@ -74,7 +74,7 @@ struct Child {
                     unsafe inherited = unsafe inherited?.advanced(by: 1)
                 }
                 for start in starts {
-                    // The kernel reads them; that they are not changed is in the nature of the call.
+                    // The kernel only reads the strings.
                     let variable = unsafe block.baseAddress.map { unsafe UnsafeMutableRawPointer(mutating: $0 + start) }
                     unsafe environment.append(variable?.assumingMemoryBound(to: CChar.self))
                 }
@@ -102,9 +102,9 @@ struct Child {
     }
 }
 
-/// A file in memory that only the commands can read which inherit it, for programs that want a secret from a path.
+/// An in-memory file that only inheriting commands can read, for programs that expect a secret at a path.
 enum SealedFile {
-    /// - Returns: its path, in this process and in those that it becomes or starts.
+    /// - Returns: the path, valid in this process and in those that it becomes or starts.
     static func make(_ secret: Secret) throws -> String {
         let descriptor = secret.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { unsafe clinux_sealed_file("vault", $0.baseAddress, $0.count) }

@@ -4,13 +4,13 @@ internal import Glibc
 internal import Vault
 internal import VaultCrypto
 
-/// Where people paste from.
+/// A clipboard of the session.
 enum Clipboard: String, CaseIterable, ExpressibleByArgument {
     case wayland, x11
-    /// The terminal's own, by the escape sequence OSC 52, also over SSH. It can be set and not read.
+    /// The terminal's clipboard, set by the escape sequence OSC 52, also over SSH. Cannot be read.
     case terminal
 
-    /// Those that this session may have, the likeliest first: a display that a variable names may be gone.
+    /// The clipboards that this session may have, the likeliest first: a display named by a variable may be gone.
     static var candidates: [Clipboard] {
         var found: [Clipboard] = []
         if isSet("WAYLAND_DISPLAY"), Helper(["wl-copy"]).exists { found.append(.wayland) }
@@ -18,9 +18,9 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         return found + (Terminal() == nil ? [] : [.terminal])
     }
 
-    /// Puts the bytes where people paste from.
+    /// Copies the bytes to a clipboard.
     ///
-    /// - Returns: which clipboard took them.
+    /// - Returns: the clipboard that accepted them.
     static func copy(_ bytes: Span<UInt8>) throws -> Clipboard {
         var failure: any Error = missing
         for clipboard in candidates {
@@ -48,7 +48,7 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// What sets a terminal's clipboard.
+    /// Returns the sequence that sets a terminal's clipboard.
     private static func sequence(_ bytes: Span<UInt8>) throws -> SecretBytes {
         var sequence = try SecretBuffer(capacity: bytes.count * 4 / 3 + 16)
         try sequence.append("\u{1B}]52;c;".utf8)
@@ -57,13 +57,12 @@ enum Clipboard: String, CaseIterable, ExpressibleByArgument {
         return try sequence.take()
     }
 
-    /// Overwrites the clipboard of the terminal that is standard output. Of nothing to set, some terminals take no
-    /// notice: it is a blank.
+    /// Overwrites the clipboard of the terminal at standard output with a blank: some terminals ignore an empty text.
     static func overwriteTerminals() throws {
         try sequence([UInt8(ascii: " ")].span).withBytes { try Output.write($0) }
     }
 
-    /// Nil: it cannot be read.
+    /// Returns the content; `nil` if it cannot be read.
     func content() throws -> SecretBytes? {
         switch self {
         case .wayland: try Helper(["wl-paste", "--no-newline"]).answer()
@@ -124,7 +123,7 @@ struct Copy: ParsableCommand {
         }
     }
 
-    /// `90`, `45s`, `2m` or `1h` in seconds.
+    /// Parses `90`, `45s`, `2m` or `1h` into seconds.
     static func seconds(_ text: String) -> Int? {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600]
         let unit = text.last.flatMap { units[$0] }
@@ -139,14 +138,14 @@ struct Copy: ParsableCommand {
 extension Secret {
     /// Copies the bytes, and leaves a process behind that clears the clipboard.
     ///
-    /// - Parameter seconds: after so many; 0 for never.
+    /// - Parameter seconds: the delay before clearing; 0 for never.
     func copy(clearAfter seconds: Int) throws {
         if let note = try copied(clearAfter: seconds) { Output.note(note) }
     }
 
-    /// As ``copy(clearAfter:)``.
+    /// Like ``copy(clearAfter:)``.
     ///
-    /// - Returns: what a person is to know.
+    /// - Returns: a note for the user.
     func copied(clearAfter seconds: Int) throws -> String? {
         let clipboard = try withBytes { try Clipboard.copy($0) }
         guard seconds > 0 else {
@@ -169,7 +168,7 @@ extension Secret {
     }
 }
 
-/// What tells a secret again without being one: a hash under a random key.
+/// A value that recognises a secret without revealing it: a hash under a random key.
 struct ClipboardSeal: ~Copyable {
     static let length = 64
     private let bytes: SecretBytes
@@ -183,7 +182,7 @@ struct ClipboardSeal: ~Copyable {
         self.bytes = bytes
     }
 
-    /// - Parameter bytes: those that ``withBytes(_:)`` lent.
+    /// - Parameter bytes: the bytes lent by ``withBytes(_:)``.
     init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
 
     func isOf(_ content: borrowing SecretBytes) throws -> Bool {
@@ -201,7 +200,7 @@ struct ClipboardSeal: ~Copyable {
     }
 }
 
-/// What `copy` leaves behind: it waits, looks, and clears the clipboard if nobody has copied anything else.
+/// The process left behind by `copy`: waits, and clears the clipboard unless other content was copied since.
 struct ClearClipboard: ParsableCommand {
     static let name = "clear-clipboard"
     static let configuration = CommandConfiguration(commandName: name, shouldDisplay: false)

@@ -2,17 +2,17 @@
 internal import VaultCrypto
 internal import VaultImport
 
-/// A file of variables for a command: NAME=VALUE lines, some of whose values are references.
+/// A file of variables for a command: NAME=VALUE lines, in which values may be references.
 struct EnvironmentFile {
     enum Value {
         case plain(Secret)
         case reference(SecretReference)
     }
 
-    /// In the order of the file; the last of a name is the one that counts.
+    /// The variables in the order of the file; the last value of a name is the valid one.
     private(set) var variables: [(name: String, value: Value)] = []
 
-    /// - Throws: code 64, with the number of the line that is not understood, and nothing of what is on it.
+    /// - Throws: code 64, with the number of a line that cannot be parsed, but none of its content.
     init(_ bytes: Secret) throws {
         do throws(ImportError) {
             for (name, value, line) in try EnvironmentVariables.variables(Document(bytes)) {
@@ -29,7 +29,7 @@ struct EnvironmentFile {
 
     private static func value(_ value: Secret, _ line: Int) throws(ImportError) -> Value {
         let scheme = Array(SecretReference.scheme.utf8)
-        // A reference is none of a secret's own bytes, and may be text.
+        // A reference contains no bytes of a secret, so it may be text.
         let text = value.withBytes { bytes -> String? in
             guard bytes.count >= scheme.count, scheme.indices.allSatisfy({ bytes[$0] == scheme[$0] }) else {
                 return nil

@@ -8,7 +8,7 @@ internal import VaultCrypto
 internal import VaultStorage
 internal import VaultFormat
 
-/// Both ends of a pipe, of which a child gets none that it is not given.
+/// Both ends of a pipe; a child inherits only the end that it is given.
 struct Pipe {
     let readEnd: Int32
     let writeEnd: Int32
@@ -28,38 +28,37 @@ struct Pipe {
     func closeWriteEnd() { close(writeEnd) }
 }
 
-/// Another program that is given bytes, or asked for some. Bytes go through pipes, never through its
-/// arguments.
+/// Another program, to which bytes are passed, or from which they are read: through pipes, never as arguments.
 struct Helper {
     private let arguments: [String]
 
     init(_ arguments: [String]) { self.arguments = arguments }
 
-    /// This very program, by the name that people know it by.
+    /// The path of this program, by its usual name.
     static var ownExecutable: String {
         let path = try? LinuxFileSystem().resolve("/proc/self/exe")
-        // One that was upgraded meanwhile is still there under its descriptor.
+        // After an upgrade, the running version is still accessible through its descriptor.
         return path.flatMap { unsafe access($0.string, X_OK) == 0 ? $0.string : nil } ?? "/proc/self/exe"
     }
 
-    /// Whether there is such a program on the search path.
+    /// Whether the program exists on the search path.
     var exists: Bool {
         let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin:/bin"
         return path.split(separator: ":").contains { unsafe access("\($0)/\(arguments[0])", X_OK) == 0 }
     }
 
-    /// Gives the program its standard input and waits for its end.
+    /// Passes the bytes to the program's standard input, and waits for its exit.
     func give(_ bytes: Span<UInt8>) throws {
         let input = try Pipe()
         let process = try start(input: input.readEnd, output: -1)
         input.closeReadEnd()
-        // Who does not read all of it has failed, and says so by its code.
+        // A program that does not read all of it has failed, and reports that by its exit code.
         _ = Helper.write(bytes, to: input.writeEnd)
         input.closeWriteEnd()
         try wait(for: process)
     }
 
-    /// The program's standard output.
+    /// Returns the program's standard output.
     func answer() throws -> SecretBytes {
         let output = try Pipe()
         let process = try start(input: -1, output: output.writeEnd)
@@ -71,10 +70,10 @@ struct Helper {
         return answer
     }
 
-    /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it there. The bytes
+    /// Starts the program in a session of its own, with `bytes` as its standard input, and leaves it running. The bytes
     /// must fit into a pipe.
     ///
-    /// - Parameter output: what it has as its standard output; -1: nothing.
+    /// - Parameter output: the descriptor for its standard output; -1 for none.
     func leave(_ bytes: Span<UInt8>, writingTo output: Int32 = -1) throws {
         let input = try Pipe()
         _ = try start(input: input.readEnd, output: output, detached: true)
@@ -84,12 +83,12 @@ struct Helper {
         guard isWritten else { throw failure }
     }
 
-    /// Starts the program in a session of its own, and leaves it there with the end of a pipe as its standard input.
+    /// Starts the program in a session of its own, with a pipe as its standard input, and leaves it running.
     func leave(reading descriptor: Int32) throws { _ = try start(input: descriptor, output: -1, detached: true) }
 
-    /// Starts the program in a session of its own and leaves it there, once it has closed its standard output.
+    /// Starts the program in a session of its own, and leaves it running once it has closed its standard output.
     ///
-    /// - Returns: what it said until then.
+    /// - Returns: its output until then.
     func announcement(limit: Int) throws -> SecretBytes {
         let output = try Pipe()
         _ = try start(input: -1, output: output.writeEnd, detached: true)
@@ -99,9 +98,9 @@ struct Helper {
             output.readEnd, limit: limit, tooLong: CommandError(.failure, "'\(arguments[0])' says too much"))
     }
 
-    /// Starts the program beside this process, once it has closed its standard output.
+    /// Starts the program beside this process, and returns once it has closed its standard output.
     ///
-    /// - Returns: its number, and what it said until then.
+    /// - Returns: its process number, and its output until then.
     func beside(limit: Int) throws -> (process: Int32, announcement: Secret) {
         let output = try Pipe()
         let process = try start(input: -1, output: output.writeEnd, error: STDERR_FILENO)
@@ -112,17 +111,17 @@ struct Helper {
         return (process, Secret(said))
     }
 
-    /// Ends a program that runs beside this process, and waits for its end.
+    /// Terminates a program that runs beside this process, and waits for its exit.
     static func end(_ process: Int32) {
         kill(process, SIGTERM)
         _ = status(of: process)
     }
 
-    /// Runs the program with this process's own standard streams, such as an editor, to its end.
+    /// Runs the program with this process's own standard streams, such as an editor, and waits for its exit.
     ///
-    /// - Returns: its exit code.
+    /// - Returns: the exit code.
     ///
-    /// An interruption is meant for the program, and its end is waited for; both of them stop and go on together.
+    /// An interrupt is for the program, whose exit is waited for; both stop and continue together.
     func run() throws -> Int32 {
         let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
         defer {
@@ -132,8 +131,8 @@ struct Helper {
         return Helper.status(of: try start(input: STDIN_FILENO, output: STDOUT_FILENO, error: STDERR_FILENO))
     }
 
-    /// As ``run()``, for a program that shows what it is given, such as a pager. A person may end it before it has read
-    /// all of that.
+    /// Like ``run()``, for a program that displays its input, such as a pager. The user may quit it before it has read
+    /// all input.
     func show(_ bytes: Span<UInt8>) throws -> Int32 {
         let (interrupted, quit) = (signal(SIGINT, SIG_IGN), signal(SIGQUIT, SIG_IGN))
         defer {
@@ -148,10 +147,10 @@ struct Helper {
         return Helper.status(of: process)
     }
 
-    /// Gives the program its input and hands on its output part by part, while it runs.
+    /// Passes input to the program, and processes its output in parts while it runs.
     ///
-    /// - Parameter output: what it throws ends the program.
-    /// - Returns: nil when there is no such program.
+    /// - Parameter output: receives the output; an error thrown by it terminates the program.
+    /// - Returns: `nil` if there is no such program.
     func converse(_ bytes: Secret?, _ output: (Span<UInt8>) throws -> Void) throws -> (status: Int32, message: String)?
     {
         guard exists else { return nil }
@@ -163,7 +162,7 @@ struct Helper {
         complaint.closeWriteEnd()
         let group = DispatchGroup()
         DispatchQueue.global().async(group: group) {
-            // A program that does not read all of it may have been told enough.
+            // A program that does not read all input may not need the rest.
             if let bytes { _ = bytes.withBytes { Helper.write($0, to: input.writeEnd) } }
             input.closeWriteEnd()
         }
@@ -180,12 +179,13 @@ struct Helper {
             throw error
         }
         let status = Helper.status(of: process)
-        // A process that it has left behind may keep its standard error open for ever.
+        // A process left behind by the program may keep its standard error open indefinitely.
         _ = group.wait(timeout: .now() + .seconds(1))
         return (status, message.withLock { $0 })
     }
 
-    /// The first of what a program says on standard error; the rest is read, so that it does not wait.
+    /// Returns the start of a program's standard error; the rest is read and dropped, so that the program does not
+    /// block.
     private static func complaint(_ descriptor: Int32) -> String {
         var text: [UInt8] = []
         try? SecretReader.parts(of: descriptor) { part in
@@ -194,7 +194,7 @@ struct Helper {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// As shells have it: the exit code, or 128 and the signal.
+    /// Returns the exit code as shells do, or 128 plus the signal.
     private static func status(of process: Int32) -> Int32 {
         var status: Int32 = 0
         var ended = unsafe waitpid(process, &status, 0)

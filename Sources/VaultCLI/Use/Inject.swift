@@ -62,7 +62,8 @@ struct Inject: ParsableCommand {
     }
 }
 
-/// Bytes with references between `{{` and `}}`. A template may hold secrets itself, so it stays in locked memory.
+/// A template with references between `{{` and `}}`. Kept in locked memory, since a template may contain secrets
+/// itself.
 struct Template {
     private enum Part {
         case text(Range<Int>)
@@ -72,7 +73,7 @@ struct Template {
     private let bytes: Secret
     private var parts: [Part] = []
 
-    /// - Throws: code 64 for something between the braces that begins as a reference and is none.
+    /// - Throws: code 64 for text between braces that begins like a reference but is invalid.
     init(_ source: Span<UInt8>) throws {
         bytes = Secret(try SecretBytes(copying: source))
         let scheme = Array(SecretReference.scheme.utf8)
@@ -85,7 +86,7 @@ struct Template {
             }
             var inside = position + 2
             while inside < source.count, Template.isBlank(source[inside]) { inside += 1 }
-            // Other programs have braces of their own.
+            // Other programs use braces as well.
             guard Template.begins(with: scheme, at: inside, source) else {
                 position += 1
                 continue
@@ -109,7 +110,7 @@ struct Template {
         if start < source.count { parts.append(.text(start..<source.count)) }
     }
 
-    /// - Parameter secret: of a reference on a line.
+    /// - Parameter secret: returns the secret of a reference on a line.
     func fill(_ secret: (SecretReference, Int) throws -> Secret) throws -> Secret {
         var secrets: [Secret] = []
         var length = 0

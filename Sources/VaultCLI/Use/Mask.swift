@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultCrypto
 
-/// Takes secrets out of a stream of bytes, wherever the pieces of it begin and end, also where one overlaps another.
+/// Removes secrets from a stream of bytes, even if they are split between parts of the stream, or overlap each other.
 struct Mask: ~Copyable {
     static let replacement = Array("<concealed by vault>".utf8)
-    /// A shorter one would be found by chance, and what is missing of a text would then say what it is.
+    /// The minimum length of a secret: a shorter one would occur by chance, and the gaps in a text would reveal it.
     static let leastLength = 4
 
     private let secrets: [Secret]
     private let firstBytes: Set<UInt8>
-    /// What may be the beginning of a secret, and how much of it is concealed already.
+    /// The pending bytes, which may be the beginning of a secret, and the number of them that are already concealed.
     private var held: SecretBytes
     private var heldCount = 0
     private var concealedCount = 0
 
     init(_ secrets: [Secret]) throws {
-        // Shells drop the newline that ends a file.
+        // Shells drop the newline at the end of a file.
         let known = try (secrets + secrets.compactMap { try Mask.withoutNewline($0) }).filter {
             $0.count >= Mask.leastLength
         }
@@ -25,7 +25,8 @@ struct Mask: ~Copyable {
         self.held = held
     }
 
-    /// Whether it cannot be taken out, as it is or as a shell hands it on.
+    /// Returns whether the secret is too short to be removed, either as it is or without its trailing newline, as
+    /// shells pass it on.
     static func isTooShort(_ secret: Secret) throws -> Bool {
         let shortest = try withoutNewline(secret) ?? secret
         return (1..<leastLength).contains(shortest.count)
@@ -40,7 +41,7 @@ struct Mask: ~Copyable {
         return end == secret.count ? nil : Secret(try secret.bytes.copy(of: 0..<end))
     }
 
-    /// - Parameter write: takes what can be shown.
+    /// - Parameter write: receives the bytes that can be shown.
     mutating func pass(_ bytes: Span<UInt8>, _ write: (Span<UInt8>) throws -> Void) throws {
         var joined = try SecretBytes(zeroed: heldCount + bytes.count)
         held.withBytes { joined.replace(at: 0, with: $0.extracting(0..<heldCount)) }
@@ -51,13 +52,13 @@ struct Mask: ~Copyable {
         joined.withBytes { held.replace(at: 0, with: $0.extracting(rest..<$0.count)) }
     }
 
-    /// The stream is at its end: what was held back is not the beginning of more.
+    /// Ends the stream: pending bytes are not the beginning of a secret.
     mutating func finish(_ write: (Span<UInt8>) throws -> Void) throws {
         _ = try held.withBytes { try show($0.extracting(0..<heldCount), isLast: true, write) }
         (heldCount, concealedCount) = (0, 0)
     }
 
-    /// - Returns: where the part begins that may be the beginning of a secret, and up to where everything is concealed.
+    /// - Returns: the index from which the bytes may be the beginning of a secret, and the end of the concealed bytes.
     private func show(
         _ bytes: Span<UInt8>, isLast: Bool, _ write: (Span<UInt8>) throws -> Void
     ) throws -> (rest: Int, concealed: Int) {
@@ -86,7 +87,7 @@ struct Mask: ~Copyable {
         return (position, concealed)
     }
 
-    /// The length of the longest secret that begins here, and whether a longer one may.
+    /// Returns the length of the longest secret at the start, and whether a longer one may follow.
     private func match(_ bytes: Span<UInt8>) -> (whole: Int, isPart: Bool) {
         var (whole, isPart) = (0, false)
         for secret in secrets {

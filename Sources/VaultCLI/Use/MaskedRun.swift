@@ -4,10 +4,10 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Runs a command whose output comes without the secrets, and ends as it ends.
+/// Runs a command, removes secrets from its output, and exits with its status.
 final class MaskedRun {
     private let process: Int32
-    /// Signals come through this descriptor while the command runs; once it has ended they act on this process as ever.
+    /// The descriptor that receives signals while the command runs; afterwards signals act on this process as usual.
     private let signals: Int32
     private var status: Int32?
     private var failure: (any Error)?
@@ -19,7 +19,7 @@ final class MaskedRun {
     static func run(_ child: Child, hiding secrets: [Secret]) throws -> Never {
         let (output, error) = (try Pipe(), try Pipe())
         let run = try MaskedRun(child, output, error)
-        // Both ends of a pipe in one process would never come to an end.
+        // With a write end open in this process, the pipe would never end.
         output.closeWriteEnd()
         error.closeWriteEnd()
         let streams = [
@@ -27,8 +27,8 @@ final class MaskedRun {
             Stream(from: error.readEnd, to: STDERR_FILENO, mask: try Mask(secrets)),
         ]
         while run.status == nil { run.step(streams) }
-        // What is there already: a process that the command left behind may keep the pipe open, and go on writing, for
-        // ever.
+        // Drains only what is available: a process left behind by the command may keep the pipe open, and write to it
+        // forever.
         for stream in streams { run.drain(stream) }
         if let failure = run.failure { throw failure }
         clinux_end_as(run.status ?? 0)
@@ -50,7 +50,7 @@ final class MaskedRun {
         do { try stream.finish { try self.write($0, to: stream.target) } } catch { failure = error }
     }
 
-    /// A command whose output goes nowhere any more is told so by its pipe.
+    /// If the output cannot be written, closing the pipe tells the command so.
     @discardableResult
     private func pass(_ stream: Stream, atMost limit: Int) -> Int {
         do { return try stream.pass(atMost: limit) { try self.write($0, to: stream.target) } } catch {
@@ -60,7 +60,7 @@ final class MaskedRun {
         }
     }
 
-    /// Writes, and passes signals on meanwhile: the reader may take its time.
+    /// Writes, and passes signals on meanwhile: the reader may be slow.
     private func write(_ bytes: Span<UInt8>, to target: Int32) throws {
         var written = 0
         while written < bytes.count {
@@ -71,7 +71,7 @@ final class MaskedRun {
             _ = unsafe waiting.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, nfds_t($0.count), -1) }
             if waiting[1].revents != 0 { passSignals() }
             guard waiting[0].revents != 0 else { continue }
-            // As much as a pipe has room for that can be written to at all.
+            // A writable pipe has room for this many bytes.
             let part = bytes.extracting(written..<min(written + 4096, bytes.count))
             let count = unsafe part.withUnsafeBytes { unsafe Glibc.write(target, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR || errno == EAGAIN { continue }
@@ -112,7 +112,7 @@ final class MaskedRun {
             self.mask = mask
         }
 
-        /// - Returns: how many bytes were read.
+        /// - Returns: the number of bytes read.
         func pass(atMost limit: Int, _ write: (Span<UInt8>) throws -> Void) throws -> Int {
             var buffer = try self.buffer.take() ?? SecretBytes(zeroed: 32_768)
             let count = buffer.withMutableBytes { bytes in

@@ -6,31 +6,30 @@ internal import Vault
 internal import VaultCrypto
 internal import VaultStorage
 
-/// A file that is there whole or not at all, and that only its owner reads.
+/// A file that is written atomically, and that only its owner can read.
 struct OutputFile {
     let path: String
 
     init(_ path: String) { self.path = path }
 
-    /// What cannot be looked at may be there.
+    /// Whether the file exists; assumed if it cannot be inspected.
     var exists: Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0 || ![ENOENT, ENOTDIR].contains(errno)
     }
 
-    /// Whether it is one of the links that every program of the machine finds its standard output by, which may lead to
-    /// a regular file.
+    /// Whether the path is one of the system's links to standard output, which may lead to a regular file.
     private var isInSystemDirectory: Bool {
         let parent = FilePath(path).removingLastComponent()
         guard let directory = try? LinuxFileSystem().resolve(parent.isEmpty ? "." : parent) else { return false }
         return ["/dev", "/proc"].contains { directory.starts(with: $0) }
     }
 
-    /// Makes the file, or puts a new one in the place of the old; a symbolic link is replaced and not followed.
+    /// Creates the file, or replaces an existing one; a symbolic link is replaced and not followed.
     ///
-    /// - Parameter durably: whether a name that a crash may take away again is a failure.
-    /// - Throws: code 11 for a file that appeared meanwhile, 30 for what is no file, also behind a link: /dev/stdout is
-    ///   one.
+    /// - Parameter durably: whether failing to make the new name durable is an error.
+    /// - Throws: code 11 if the file appeared meanwhile, 30 if the path is not a regular file, even behind a link, such
+    ///   as /dev/stdout.
     func replace(with bytes: Span<UInt8>, durably: Bool = false) throws {
         var status = stat()
         let isThere = unsafe lstat(path, &status) == 0
@@ -38,8 +37,8 @@ struct OutputFile {
         guard !isSystemLink, unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
             throw CommandError(.inputOutput, "'\(path.printable)' is no file that could be replaced")
         }
-        // An interruption must not leave opened secrets behind, and a file without a name none when nothing can be done
-        // any more.
+        // An interruption must not leave decrypted secrets behind: signals are deferred, and a file without a name
+        // vanishes even if this process is killed.
         let interruptions = try Interruptions()
         let target = FilePath(path)
         let parent = target.removingLastComponent()
@@ -48,7 +47,7 @@ struct OutputFile {
             let directory = try LinuxFileSystem().openDirectory(parent.isEmpty ? "." : parent)
             let made = try DurableFile(name, in: directory, SystemRandom(), needsLock: false)
             try made.file.writeAll(bytes, at: 0)
-            // What takes long comes before the last look for an interruption.
+            // Slow work comes before the last check for an interruption.
             try made.synchronize()
             try interruptions.check()
             try made.giveName(replacing: isThere)

@@ -65,16 +65,16 @@ struct Run: PlainCommand {
         let files = try envFile.map(Run.read)
         let inherited = Run.inherited.compactMap { variable in
             let reference = NamedReference(argument: variable)
-            // It may be meant for another program.
+            // The variable may be meant for another program.
             if reference == nil { Output.warn("a variable begins like a reference and is none: it stays as it is") }
             return reference
         }
         var secrets: [Secret] = []
         var values: [String: Secret] = [:]
         try access.withVault { vault in
-            // It may be the second time, after a prompt.
+            // The body may run a second time, after a prompt.
             (secrets, values) = ([], [:])
-            // What the command line says of a variable counts more, and is not looked up for nothing.
+            // Variables on the command line take precedence, so overridden ones are not looked up.
             let named = Set(files.flatMap { $0.variables.map(\.name) } + (variables + paths).map(\.name))
             for variable in inherited where !named.contains(variable.name) {
                 secrets.append(try variable.reference.secret(in: vault, of: .named(group), for: variable.name))
@@ -99,7 +99,7 @@ struct Run: PlainCommand {
             }
         }
         let child = try Child(command, variables: values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
-        // Who may not see secrets does not get them from a command that prints its environment either.
+        // A program that may not see secrets must not get them through a command that prints its environment.
         guard mask || access.isInjectOnly else { try child.replaceThisProcess() }
         if access.isInjectOnly, try secrets.contains(where: { try Mask.isTooShort($0) }) {
             throw CommandError(
@@ -122,7 +122,7 @@ struct Run: PlainCommand {
         return try EnvironmentFile(Secret(bytes))
     }
 
-    /// References that are in this process's environment already, as a parent put them there.
+    /// The references in this process's own environment, as set by the parent process.
     private static var inherited: [String] {
         ProcessEnvironment.variables(beginningWith: SecretReference.scheme)
     }

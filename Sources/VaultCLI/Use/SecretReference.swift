@@ -3,21 +3,21 @@ internal import ArgumentParser
 internal import Vault
 internal import VaultCrypto
 
-/// `vault://SERVICE[/ACCOUNT[/NAME]]`: names a secret, a field or else an attribute of its item, and is none itself.
-/// Each part is percent-encoded (RFC 3986).
+/// `vault://SERVICE[/ACCOUNT[/NAME]]`: refers to a secret, a field or else an attribute of its item, and contains no
+/// secret itself. Each part is percent-encoded (RFC 3986).
 struct SecretReference: Equatable {
     static let scheme = "vault://"
 
     let service: String
-    /// Nil: any.
+    /// The account; `nil` for any.
     let account: String?
-    /// Of a field or an attribute; nil: the secret itself.
+    /// The name of a field or an attribute; `nil` for the secret itself.
     let name: String?
 
-    /// Nil: the text is no reference, or not a well-formed one. It may be a secret that a person typed, and is repeated
-    /// nowhere.
+    /// Fails for text that is not a well-formed reference. The text may be a secret typed by the user, so it is never
+    /// printed.
     init?(_ text: String) {
-        // By bytes: a character may be a slash with a mark on it.
+        // Split by bytes: a `Character` may be a slash with a combining mark.
         guard text.utf8.starts(with: SecretReference.scheme.utf8) else { return nil }
         let rest = text.utf8.dropFirst(SecretReference.scheme.utf8.count)
         let parts = rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -37,7 +37,7 @@ struct SecretReference: Equatable {
             case UInt8(ascii: "%"):
                 guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else { return nil }
                 bytes.append(high << 4 | low)
-            // These end the path of other references; a later version may give them a meaning here.
+            // These end the path of a URL; a later version may give them a meaning here.
             case UInt8(ascii: "?"), UInt8(ascii: "#"), 0...0x20, 0x7f: return nil
             default: bytes.append(byte)
             }
@@ -54,10 +54,10 @@ struct SecretReference: Equatable {
         }
     }
 
-    /// Looks among the generic and the internet passwords.
+    /// Looks the secret up among generic and internet passwords.
     ///
-    /// - Parameter purpose: what it is for, for the message: such as the name of a variable.
-    /// - Throws: code 10 when there is nothing of that name, 12 when several items have it.
+    /// - Parameter purpose: the use of the secret, for messages, such as the name of a variable.
+    /// - Throws: code 10 if there is no match, 12 if several items match.
     func secret(in store: any ItemStore, of groups: AccessGroups, for purpose: String? = nil) throws -> Secret {
         do {
             var items = try find(in: store, groups.first)
@@ -85,7 +85,7 @@ struct SecretReference: Equatable {
         }
     }
 
-    /// - Parameter group: nil: every one that the caller may see.
+    /// - Parameter group: the access group; `nil` for all that the caller may see.
     private func find(in store: any ItemStore, _ group: String?) throws -> [Item] {
         try find(.genericPassword, .service, in: store, group) + find(.internetPassword, .server, in: store, group)
     }
@@ -99,7 +99,7 @@ struct SecretReference: Equatable {
         var query = Query(itemClass, attributes: attributes)
         query.returnsSecrets = self.name == nil
         do throws(VaultError) { return try store.allMatching(query) } catch {
-            // An agent may let this program see other groups alone.
+            // An agent may restrict this program to other groups.
             guard error == .accessGroupDenied, group != nil else { throw error }
             return []
         }
@@ -107,13 +107,13 @@ struct SecretReference: Equatable {
 }
 
 extension [Item] {
-    /// The one item that is meant.
+    /// Returns the only item.
     ///
-    /// - Throws: code 12, with the accounts, when there are several.
+    /// - Throws: code 12, with the accounts, if there are several.
     func only() throws -> Item {
         guard count == 1 else {
             let (accounts, groups) = (names(.account), names(.accessGroup))
-            // Two of one account are of two groups, or of two classes.
+            // Items with the same account differ in group or in class.
             let isAboutGroups = accounts.count < count && groups.count > 1
             let most = 10
             let shown = isAboutGroups ? groups : accounts
@@ -130,7 +130,7 @@ extension [Item] {
     private func names(_ attribute: Attribute) -> [String] { Set(map { $0[attribute]?.text ?? "" }).sorted() }
 }
 
-/// A NAME=vault://… of the command line.
+/// A NAME=vault://… argument.
 struct NamedReference: ExpressibleByArgument {
     let name: String
     let reference: SecretReference
@@ -145,7 +145,7 @@ struct NamedReference: ExpressibleByArgument {
         guard NamedReference.isName(name) else { return nil }
     }
 
-    /// As POSIX has the names of variables that a shell can use.
+    /// Returns whether POSIX shells accept the name of a variable.
     static func isName(_ name: some StringProtocol) -> Bool {
         guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
             return false

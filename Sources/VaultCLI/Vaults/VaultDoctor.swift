@@ -103,7 +103,7 @@ struct Doctor: ParsableCommand {
         }
     }
 
-    /// Only what is wrong with it.
+    /// Reports only problems of the policy.
     private static func lookAtPolicy() throws(PolicyError) -> [Finding] {
         guard let path = Vault.configurationDirectory?.appending("policy.json") else { return [] }
         return try PolicyError.check(path).map { program in
@@ -128,7 +128,7 @@ struct Doctor: ParsableCommand {
     }
 }
 
-/// What was looked at, and how that is.
+/// The result of a check.
 enum Finding: Encodable {
     case good(String), warning(String), bad(String)
 

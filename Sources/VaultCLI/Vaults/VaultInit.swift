@@ -8,7 +8,7 @@ internal import VaultAgent
 internal import VaultCrypto
 internal import VaultStorage
 
-/// How much a guess at the passphrase costs.
+/// The cost of a guess at the passphrase.
 enum CostOption: String, ExpressibleByArgument, CaseIterable {
     case interactive, moderate, sensitive
 
@@ -46,7 +46,7 @@ struct Init: ParsableCommand {
             valueName: "number"))
     var history = 5
 
-    /// In days.
+    /// The retention period of deleted items, in days.
     private static let deletedItemsLimit = 30
 
     func validate() throws {
@@ -63,7 +63,7 @@ struct Init: ParsableCommand {
             _ = try LockedVault(at: path)
             throw VaultError.storage(.alreadyExists)
         } catch VaultError.storage(.noVault) {
-            // As it should be.
+            // The expected case.
         } catch VaultError.storage(.damaged), VaultError.storage(.unsupported), VaultError.storage(
             .refused(.accessibleByOthers))
         {
@@ -88,8 +88,8 @@ struct Init: ParsableCommand {
             }
             if let code { try RecoveryCodeOutput.show(code) }
         } catch {
-            // A vault with a code that nobody has seen, or without what it was to have, is not the one that was asked
-            // for.
+            // A vault whose recovery code was never shown, or that lacks a requested part, is not what the user
+            // requested.
             unsafe unlink(path.string)
             throw error
         }
@@ -115,7 +115,7 @@ struct Init: ParsableCommand {
 
     private static let offer = "Leave the vault unlocked, so that commands do not ask for the passphrase?"
 
-    /// A person who has just chosen a passphrase need not type it for the next command.
+    /// Unlocks the agent with the chosen passphrase, so that the user need not type it for the next command.
     private func offerUnlocking(_ path: FilePath, _ chosen: Passphrase) throws {
         let locked = try LockedVault(at: path)
         guard !passphrase.hasSource, AgentAddress.ofProcess != nil, !Init.isAgentTaken(locked),
@@ -126,13 +126,13 @@ struct Init: ParsableCommand {
             try Progress.during("unlocking") { _ in try client.unlock(with: .passphrase(chosen)) }
             Output.note("unlocked\(Unlock.limits(try client.status())); 'vault lock' locks it")
         } catch {
-            // The vault is made all the same.
+            // The vault was created all the same.
             guard let failure = CommandLineTool.failure(error) else { throw error }
             Output.warn("the vault stays locked: \(failure.message)")
         }
     }
 
-    /// Whether the agent that runs has another vault.
+    /// Returns whether the running agent has another vault.
     private static func isAgentTaken(_ vault: LockedVault) -> Bool {
         do throws(VaultError) {
             _ = try AgentClient(vault: vault.path, accessGroups: .ofCommand)
@@ -140,7 +140,7 @@ struct Init: ParsableCommand {
         } catch { return true }
     }
 
-    /// Asks for a passphrase until it is one, or the person means a weak one.
+    /// Asks for a passphrase until it is valid, and strong or confirmed by the user.
     private func choose() throws -> Passphrase {
         while true {
             let chosen = try PassphraseOptions.askNew("New passphrase: ", orElse: "--passphrase-file FILE")

@@ -49,7 +49,7 @@ struct Verify: ParsableCommand {
 
     func run() throws {
         guard acceptOlder else { return try vault.access(.ofCommand, onlyReads: true).withVault { try verify($0) } }
-        // The file is written anew, above what this device has seen.
+        // The file is rewritten with a generation above the one that this device has seen.
         try vault.withOpened(acceptsOlderCopy: true, before: confirm) { vault, _ in try verify(vault) }
     }
 
@@ -133,7 +133,7 @@ struct Generate: ParsableCommand {
         let secret = generator.bytes()
         guard !json else {
             var text = try SecretBuffer(capacity: secret.count + 64)
-            // Neither letters, digits and symbols of the generator nor its words have anything to escape in them.
+            // The generator's letters, digits, symbols and words need no escapes.
             try text.append("{\"entropyBits\":\(bits),\"secret\":\"".utf8)
             try secret.withBytes { try text.append(escaping: $0) }
             try text.append("\"}\n".utf8)

@@ -31,8 +31,8 @@ struct Passwd: ParsableCommand {
         }
     }
 
-    /// The slot that gets a new passphrase: the one that is named, or that opened the vault, or the only one for a
-    /// passphrase.
+    /// Returns the slot whose passphrase is changed: the named one, the one that opened the vault, or the only one with
+    /// a passphrase.
     private func target(in vault: Vault, slots: [KeySlot]) throws -> KeySlot {
         if let slot {
             let found = try slots.named(slot)

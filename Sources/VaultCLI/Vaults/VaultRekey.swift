@@ -52,7 +52,7 @@ struct Rekey: ParsableCommand {
         setAuditLogAside(of: locked)
         if let code {
             do { try RecoveryCodeOutput.show(code) } catch {
-                // Nobody has seen it.
+                // The code was never shown.
                 for slot in try opened.slots() where slot.kind == .recoveryCode {
                     _ = try? opened.removeSlot(slot.slotID)
                 }
@@ -74,7 +74,7 @@ struct Rekey: ParsableCommand {
         Output.note("the audit log up to now is '\(aside.string.printable)'; its seal went with the old key")
     }
 
-    /// What opened the vault opens it from now on, or the new passphrase in its place.
+    /// Returns the slots of the new vault: the secret that opened it, or a new passphrase in its place.
     private func entries(for current: UnlockingSecret, _ own: KeySlot?) throws -> [SlotEntry] {
         func entry(_ secret: UnlockingSecret) -> SlotEntry {
             let slot = own?.kind == secret.kind ? own : nil
@@ -84,7 +84,8 @@ struct Rekey: ParsableCommand {
         let passphrase = try new.given()
         guard !current.kind.takesPassphrase else { return [entry(passphrase.map { current.with($0) } ?? current)] }
         let forPeople = entry(.passphrase(try passphrase ?? new.passphrase()))
-        // A file stays with who has it; a code is used up, and what the machine keeps belongs to the old slot.
+        // A key file stays with its owner; a recovery code is used up, and the machine's secret belongs to the old
+        // slot.
         return current.kind == .keyFile ? [entry(current), forPeople] : [forPeople]
     }
 }

@@ -28,7 +28,7 @@ struct Status: ParsableCommand {
         try Output.json(summary)
     }
 
-    /// What the agent of the vault says of itself. Nil: it has none, or one that does not answer.
+    /// Returns the status of the vault's agent; `nil` if there is none, or it does not answer.
     private static func agent(of vault: FilePath) -> AgentStatus? {
         guard let client = try? AgentClient(vault: vault, accessGroups: nil) else { return nil }
         return client.greeting
@@ -67,7 +67,7 @@ struct Status: ParsableCommand {
 
         }
 
-        /// What this device remembers of the vault, which is not checked without a key.
+        /// The device's memory of the vault, which cannot be verified without a key.
         struct Remembered: Encodable {
             var generation: UInt64
             var sequence: UInt64
@@ -88,9 +88,9 @@ struct Status: ParsableCommand {
         var slots: [SlotSummary]
         var anchor: Remembered?
         var agent: Agent?
-        /// Those that are enabled or served.
+        /// The doors that are enabled or served.
         var doors: [OpenDoor]
-        /// Nil: the vault belongs to none.
+        /// The fleet; `nil` if the vault does not belong to one.
         var fleet: FleetSummary?
 
         init(_ store: LockedStore, size: Int, agent: AgentStatus?) {
@@ -121,7 +121,7 @@ struct Status: ParsableCommand {
     }
 }
 
-/// Times as people say them.
+/// Formats times for display.
 enum StatusText {
     static func words(_ seconds: UInt32) -> String {
         seconds < 120 ? "\(seconds) s" : seconds < 7200 ? "\((seconds + 59) / 60) min" : "\((seconds + 3599) / 3600) h"
