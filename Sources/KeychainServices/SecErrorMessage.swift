@@ -3,7 +3,7 @@ public import Foundation
 
 /// Returns the meaning of a status, as a sentence for display.
 ///
-/// - Parameter reserved: pass nil.
+/// - Parameter reserved: pass `nil`.
 /// - Returns: `OSStatus -1` and the like for a status that Apple's headers do not name.
 public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
     let message = messages[status] ?? cssmMessage(status) ?? "OSStatus \(status)"

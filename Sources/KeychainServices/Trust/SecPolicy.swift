@@ -60,7 +60,7 @@ public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPoli
 /// and others have no effect.
 ///
 /// - Parameter revocationFlags: one or more of `kSecRevocation…`.
-/// - Returns: nil without flags.
+/// - Returns: `nil` without flags.
 public func SecPolicyCreateRevocation(_ revocationFlags: CFOptionFlags) -> SecPolicy? {
     revocationFlags == 0 ? nil : SecPolicy(.revocation(revocationFlags))
 }

@@ -119,10 +119,10 @@ public func SecTrustCopyResult(_ trust: SecTrust) -> CFDictionary? {
 
 /// Exceptions are not supported.
 ///
-/// - Returns: nil.
+/// - Returns: `nil`.
 public func SecTrustCopyExceptions(_ trust: SecTrust) -> CFData? { nil }
 
 /// Exceptions are not supported.
 ///
-/// - Returns: false.
+/// - Returns: `false`.
 public func SecTrustSetExceptions(_ trust: SecTrust, _ exceptions: CFData?) -> Bool { false }
