@@ -125,7 +125,7 @@ extension Item {
         return DistinguishedName.summary(normalized: name.span)
     }
 
-    /// Whether the item is marked to be synchronised.
+    /// Whether the item is marked to be synchronized.
     var isSynchronizable: Bool { self[.synchronizable] == .number(1) }
 
     var accessibleName: String? {

@@ -210,7 +210,7 @@ struct DoorSetup {
         try make(steps, ledger, report)
     }
 
-    /// Without a record, a file is recognised as the door's by its content alone.
+    /// Without a record, a file is recognized as the door's by its content alone.
     private func unrecorded(_ door: Door) -> [DoorRecord.Entry] {
         places.changes(for: door, enabled: []).compactMap { change in
             guard let wanted = change.wanted, let now = try? PathContent.at(change.path),

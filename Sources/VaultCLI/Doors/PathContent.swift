@@ -112,7 +112,7 @@ enum PathContent: Codable {
             return
         }
         try PathContent.makeDirectories(path.removingLastComponent(), directoryMode)
-        // The temporary name has no suffix by which a program would recognise it as a settings file.
+        // The temporary name has no suffix by which a program would recognize it as a settings file.
         let name = ".\(path.lastComponent?.string ?? "").tmp-\(hexadecimal(SystemRandom().bytes(8)))"
         let temporary = path.removingLastComponent().appending(name)
         do {

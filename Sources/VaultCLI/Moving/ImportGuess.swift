@@ -27,7 +27,7 @@ enum ImportGuess {
         (try? FileManager.default.contentsOfDirectory(atPath: path)) != nil
     }
 
-    /// Recognises files by conventional names.
+    /// Recognizes files by conventional names.
     private static func format(named path: FilePath) -> ImportFormat? {
         let name = path.lastComponent?.string ?? ""
         switch name {

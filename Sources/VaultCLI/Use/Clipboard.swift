@@ -168,7 +168,7 @@ extension Secret {
     }
 }
 
-/// A value that recognises a secret without revealing it: a hash under a random key.
+/// A value that recognizes a secret without revealing it: a hash under a random key.
 struct ClipboardSeal: ~Copyable {
     static let length = 64
     private let bytes: SecretBytes

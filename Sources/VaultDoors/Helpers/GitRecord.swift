@@ -89,7 +89,7 @@ package struct GitRecord: Sendable {
         range.first { bytes[$0] == byte }
     }
 
-    /// Serialises the record as a helper's answer, in locked memory.
+    /// Serializes the record as a helper's answer, in locked memory.
     package func text() throws(CryptoError) -> SecretBytes {
         var buffer = try SecretBuffer()
         // Capabilities precede the values that depend on them.

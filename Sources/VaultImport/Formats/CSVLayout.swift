@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The columns of a product's CSV, recognised by the header; used both for reading and for writing.
+/// The columns of a product's CSV, recognized by the header; used both for reading and for writing.
 package struct CSVLayout: Sendable {
     package enum Column: Equatable, Sendable {
         case title, url, user, password, notes, otp, folder, id
