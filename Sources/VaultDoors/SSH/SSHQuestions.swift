@@ -33,7 +33,7 @@ final class SSHQuestions: Sendable {
         (self.person, self.clock, start) = (person, clock, clock.now())
     }
 
-    /// Asks for permission to use a key. After a no, or no answer, the client and its systemd unit are denied for a
+    /// Asks for permission to use a key. After a dismissed question, the client and its systemd unit are denied for a
     /// while without a question.
     ///
     /// - Throws: `.denied` for every answer other than yes.
