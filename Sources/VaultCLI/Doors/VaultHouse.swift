@@ -75,8 +75,9 @@ final class VaultHouse: DoorHouse {
         } catch {
             switch error {
             case .unavailable: return .unavailable
-            case .dismissed: return .dismissed
-            case .timedOut, .failed: return .failed
+            // An absent user is not asked repeatedly either.
+            case .dismissed, .timedOut: return .dismissed
+            case .failed: return .failed
             }
         }
     }

@@ -33,8 +33,8 @@ final class SSHQuestions: Sendable {
         (self.person, self.clock, start) = (person, clock, clock.now())
     }
 
-    /// Asks for permission to use a key. After a dismissed question, the client and its systemd unit are denied for a
-    /// while without a question.
+    /// Asks for permission to use a key. After a dismissed or unanswered question, the client and its systemd unit are
+    /// denied for a while without a question.
     ///
     /// - Throws: `.denied` for every answer other than yes.
     func confirm(

@@ -98,6 +98,24 @@ private enum OpenSSH {
                 """, "\(result)")
     }
 
+    @Test(arguments: ["83886194 Not confirmed", "83886142 Timeout"])
+    func `a client whose question is refused or not answered has none asked again at once`(answer: String) throws {
+        let result = try run(
+            """
+            cat >ask <<'END'
+            #!/bin/bash
+            echo OK
+            while IFS= read -r line; do
+                case "$line" in CONFIRM*) echo asked >>asked; echo 'ERR \(answer) <Pinentry>' ;; *) echo OK ;; esac
+            done
+            END
+            chmod 700 ask; export DISPLAY=:7 VAULT_PINENTRY=$PWD/ask; key ada
+            vault unlock --passphrase-file pass 2>/dev/null; serve; ssh-add -q -c ada 2>/dev/null
+            ssh-add -T ada.pub ada.pub 2>/dev/null; echo $?; cat asked
+            """)
+        #expect(result.output == "1\nasked\n", "\(result)")
+    }
+
     @Test func `status says where the door is open, and opens none for that`() throws {
         let result = try run(
             """
