@@ -50,8 +50,9 @@ enum {
     FOLLOWLOCATION = 52, VERIFYPEER = 64, CONNECTTIMEOUT = 78, VERIFYHOST = 81, HTTP_VERSION = 84, NOSIGNAL = 99,
     PROTOCOLS = 181, REDIR_PROTOCOLS = 182, TCP_KEEPALIVE = 213, TCP_KEEPIDLE = 214, TCP_KEEPINTVL = 215,
     WRITEDATA = 10001, URL = 10002, PROXY = 10004, ERRORBUFFER = 10010, POSTFIELDS = 10015, HTTPHEADER = 10023,
-    SSLCERT = 10025, KEYPASSWD = 10026, CAINFO = 10065, SSLKEY = 10087, CAPATH = 10097, WRITEFUNCTION = 20011,
-    POSTFIELDSIZE_LARGE = 30120,
+    SSLCERT = 10025, KEYPASSWD = 10026, HEADERDATA = 10029, CAINFO = 10065, SSLKEY = 10087, CAPATH = 10097,
+    SOCKOPTDATA = 10149, WRITEFUNCTION = 20011, HEADERFUNCTION = 20079, SOCKOPTFUNCTION = 20148,
+    POSTFIELDSIZE_LARGE = 30120, QUICK_EXIT = 320,
     RESPONSE_CODE = 0x200002, NUM_CONNECTS = 0x20001a,
     TLS_1_2 = 6, HTTP_1_1 = 2, HTTP_AND_HTTPS = 3, DONE = 1,
 };
@@ -61,6 +62,10 @@ struct ccurl {
     multi *multi;
     list *headers;
     const ccurl_taker *taker;
+    // Of the answer under way: how many bytes its head has.
+    size_t head_length;
+    // Whether the request has to go by a connection that is open, and whether there was none.
+    int needs_open, lacks_open;
     atomic_int is_stopped;
     char error[256];
 };
@@ -103,6 +108,8 @@ static char *duplicate(const char *text) {
 }
 
 static void load(void) {
+    // Both kinds of libcurl would write the keys of all connections into that file.
+    unsetenv("SSLKEYLOGFILE");
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -139,6 +146,23 @@ static size_t take(char *bytes, size_t size, size_t count, void *context) {
     return this->taker->take(this->taker->context, bytes, length) ? 0 : length;
 }
 
+// The head of an answer comes line by line, and a server could go on for ever.
+static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
+    (void)bytes;
+    ccurl *this = context;
+    size_t length = size * count;
+    this->head_length += length;
+    return this->head_length > 64 << 10 ? 0 : length;
+}
+
+// Before a connection is made: 1 ends the request.
+static int prepare(void *context, int descriptor, int purpose) {
+    (void)descriptor, (void)purpose;
+    ccurl *this = context;
+    if (this->needs_open) this->lacks_open = 1;
+    return this->needs_open;
+}
+
 ccurl *ccurl_open(const char *authorities, const char *certificate, const char *key) {
     if (ccurl_load()) return NULL;
     ccurl *this = calloc(1, sizeof *this);
@@ -165,6 +189,12 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
     failed |= lib.set(this->easy, ERRORBUFFER, this->error);
     failed |= lib.set(this->easy, WRITEFUNCTION, take);
     failed |= lib.set(this->easy, WRITEDATA, (void *)this);
+    failed |= lib.set(this->easy, HEADERFUNCTION, take_head);
+    failed |= lib.set(this->easy, HEADERDATA, (void *)this);
+    failed |= lib.set(this->easy, SOCKOPTFUNCTION, prepare);
+    failed |= lib.set(this->easy, SOCKOPTDATA, (void *)this);
+    // From 7.87 on: who gives up the look-up of a name does not wait for its end.
+    lib.set(this->easy, QUICK_EXIT, 1L);
     if (authorities) {
         // The folder of the system's authorities would still count.
         failed |= lib.set(this->easy, CAINFO, authorities);
@@ -184,8 +214,10 @@ ccurl *ccurl_open(const char *authorities, const char *certificate, const char *
 }
 
 static int set_headers(ccurl *this, const char *header) {
-    // The last: libcurl would wait a second for a server to ask for what is long.
-    const char *lines[] = {"Content-Type: application/json", "Accept: application/json", "Expect:", header};
+    // The third: libcurl would wait a second for a server to ask for what is long.
+    // The fourth: a member that has lost the others says so, in the place of silence.
+    const char *lines[] = {"Content-Type: application/json", "Accept: application/json", "Expect:",
+                           "Grpc-Metadata-hasleader: true", header};
     for (size_t index = 0; index < sizeof lines / sizeof *lines && lines[index]; index++) {
         list *longer = lib.append(this->headers, lines[index]);
         if (!longer) return -1;
@@ -208,15 +240,20 @@ static int transfer(ccurl *this) {
         }
         if (!running || lib.poll(this->multi, NULL, 0, 1000, NULL)) break;
     }
+    if (this->lacks_open) code = CCURL_NOT_OPEN;
     if (atomic_load(&this->is_stopped)) code = CCURL_STOPPED;
     lib.remove(this->multi, this->easy);
     return code;
 }
 
-ccurl_outcome ccurl_post(ccurl *this, const char *url, const char *header, const void *body, size_t count,
-                         int is_stream, const ccurl_taker *taker) {
+ccurl_outcome ccurl_post(ccurl *this, const char *url, const char *header, const void *body, size_t count, int flags,
+                         const ccurl_taker *taker) {
     ccurl_outcome outcome = {27, 0, 0};
+    int is_stream = (flags & CCURL_STREAM) != 0;
     this->taker = taker;
+    this->head_length = 0;
+    this->needs_open = (flags & CCURL_NEEDS_OPEN) != 0;
+    this->lacks_open = 0;
     *this->error = 0;
     int failed = set_headers(this, header);
     failed |= lib.set(this->easy, URL, url);

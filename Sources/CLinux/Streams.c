@@ -12,11 +12,15 @@
 
 static long clinux_result(long value) { return value < 0 ? -(long)errno : value; }
 
-// Reads and writes of this end return at once. The other end of a pipe has flags of its own.
+// Reads and writes of this end return at once. The other end of a pipe has flags of its own, but whatever process has
+// been given this end shares them: the flags of before, for `clinux_set_flags`, or -errno.
 long clinux_set_nonblocking(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
-    return clinux_result(flags < 0 ? flags : fcntl(descriptor, F_SETFL, flags | O_NONBLOCK));
+    if (flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0) flags = -1;
+    return clinux_result(flags);
 }
+
+void clinux_set_flags(int descriptor, long flags) { fcntl(descriptor, F_SETFL, (int)flags); }
 
 // Writes what a pipe has room for. Where its reader has gone that is an error, and not the end of the process.
 long clinux_write_some(int descriptor, const void *bytes, size_t count) {

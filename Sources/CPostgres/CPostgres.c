@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -177,6 +178,11 @@ int cpostgres_wait(const cpostgres *connection, int events, int other, int milli
     if (waiting[0].revents & POLLOUT) result |= CPOSTGRES_WANTS_OUTPUT;
     if (waiting[1].revents) result |= CPOSTGRES_OTHER;
     return result;
+}
+
+int cpostgres_waiting(const cpostgres *connection) {
+    int count = 0;
+    return ioctl(lib.socket(connection), FIONREAD, &count) == 0 && count > 0 ? count : 0;
 }
 
 int cpostgres_bell(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

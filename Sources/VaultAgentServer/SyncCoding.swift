@@ -120,6 +120,9 @@ extension SyncError: MessageValue {
         case .busy, .overtaken: put(14)
         case .tooLarge: put(15)
         case .tooManyLogs: put(16)
+        case .url(let what):
+            put(17)
+            writer.put(what)
         }
     }
 
@@ -141,6 +144,7 @@ extension SyncError: MessageValue {
         case 14: .busy
         case 15: .tooLarge
         case 16: .tooManyLogs
+        case 17: .url(try reader.read())
         default: throw .invalid
         }
     }

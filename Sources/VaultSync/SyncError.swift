@@ -7,6 +7,8 @@ internal import VaultStorage
 /// Why a sync, or a change of the fleet, did not happen.
 package enum SyncError: Error, Equatable, Sendable {
     case store(RecordStoreError)
+    /// A text is no URL of a remote: what such a URL looks like.
+    case url(String)
     case vault(VaultError)
     case format(FormatError)
     /// The roster has no such device any more: exit 24.

@@ -48,10 +48,13 @@ internal import VaultSync
     /// - Parameters:
     ///   - header: a line of the request's head, and a zero byte.
     ///   - isStream: whether the answer may be silent, and need not end.
+    ///   - needsOpen: whether nothing is sent unless a connection is open.
     ///   - take: is lent the parts of the answer; false ends it.
     func post(
-        _ url: String, header: Secret?, _ body: Span<UInt8>, isStream: Bool, _ take: @escaping (Span<UInt8>) -> Bool
+        _ url: String, header: Secret?, _ body: Span<UInt8>, isStream: Bool, needsOpen: Bool,
+        _ take: @escaping (Span<UInt8>) -> Bool
     ) -> Outcome {
+        let flags = (isStream ? CCURL_STREAM : 0) | (needsOpen ? CCURL_NEEDS_OPEN : 0)
         let sink = CurlSink(take)
         var taker = unsafe ccurl_taker(
             context: Unmanaged.passUnretained(sink).toOpaque(),
@@ -65,14 +68,13 @@ internal import VaultSync
         let outcome = unsafe body.withUnsafeBytes { body in
             unsafe url.withCString { url in
                 guard let header else {
-                    return unsafe ccurl_post(
-                        handle, url, nil, body.baseAddress, body.count, isStream ? 1 : 0, &taker)
+                    return unsafe ccurl_post(handle, url, nil, body.baseAddress, body.count, flags, &taker)
                 }
                 return header.withBytes { header in
                     unsafe header.withUnsafeBytes { header in
                         let line = unsafe header.baseAddress?.assumingMemoryBound(to: CChar.self)
                         return unsafe ccurl_post(
-                            handle, url, line, body.baseAddress, body.count, isStream ? 1 : 0, &taker)
+                            handle, url, line, body.baseAddress, body.count, flags, &taker)
                     }
                 }
             }
@@ -107,6 +109,7 @@ extension CurlHandle.Outcome {
         switch code {
         case 0: return nil
         case CCURL_REFUSED: return .answerTooLong
+        case CCURL_NOT_OPEN: return .notOpen
         case CCURL_STOPPED: return .unreachable("\(host): the connection was ended")
         case CCURL_VERIFICATION:
             return .refused(

@@ -18,9 +18,11 @@ final class EtcdConnection: Sendable {
     }
 
     private struct State {
-        /// The member that answered last.
+        /// The member that is asked first: the one that answered last.
         var host = 0
-        /// The line of the head that has the token. Nil: there is none yet, or no need of one.
+        /// The line of the head that has the token. Nil: there is none yet, or no need of one. A token is shown by the
+        /// connections alone that were open when it came: a server that was put back to an older state waits, with
+        /// no end, to become as old as the token.
         var token: Secret?
         var needsToken: Bool
         var connections: UInt64 = 0
@@ -32,10 +34,10 @@ final class EtcdConnection: Sendable {
     private let handle: CurlHandle
     private let state: Mutex<State>
 
-    /// - Throws: `.refused`, `.invalid`
+    /// - Throws: `.refused`
     init(_ remote: RemoteAccess) throws(RecordStoreError) {
-        hosts = remote.url.hosts.map { EtcdHost($0, remote.credentials) }
-        guard !hosts.isEmpty else { throw .invalid("etcd is at a host: etcd://host:2379") }
+        hosts = EtcdHost.all(of: remote)
+        guard !hosts.isEmpty else { throw .refused("etcd is at a host: etcd://host:2379", hint: nil) }
         (user, password) = (remote.url.user ?? "", remote.credentials.password)
         handle = try CurlHandle(remote.credentials)
         state = Mutex(State(needsToken: password != nil))
@@ -58,9 +60,9 @@ final class EtcdConnection: Sendable {
     func answer(_ call: Call, _ body: String, _ longest: Int = longestAnswer) throws(EtcdError) -> EtcdAnswer {
         let body = Array(body.utf8)
         let text = try state.withLock { state throws(EtcdError) -> [UInt8] in
-            try authenticated(&state) { state throws(EtcdError) in
+            try authenticated(&state) { state, needsOpen throws(EtcdError) in
                 let sink = AnswerText(longest)
-                try post(call.rawValue, body.span, &state, sink)
+                try post(call.rawValue, body.span, &state, sink, needsOpen: needsOpen)
                 return sink.bytes
             }
         }
@@ -71,8 +73,8 @@ final class EtcdConnection: Sendable {
     func stream(_ call: Call, _ body: String, _ sink: any StreamSink) throws(EtcdError) {
         let body = Array(body.utf8)
         try state.withLock { state throws(EtcdError) in
-            try authenticated(&state) { state throws(EtcdError) in
-                try post(call.rawValue, body.span, &state, sink)
+            try authenticated(&state) { state, needsOpen throws(EtcdError) in
+                try post(call.rawValue, body.span, &state, sink, needsOpen: needsOpen)
             }
         }
     }
@@ -82,18 +84,20 @@ final class EtcdConnection: Sendable {
 
     // MARK: Tokens
 
+    /// - Parameter body: is given whether it may make no connection.
     private func authenticated<R>(
-        _ state: inout State, _ body: (inout State) throws(EtcdError) -> R
+        _ state: inout State, _ body: (inout State, Bool) throws(EtcdError) -> R
     ) throws(EtcdError) -> R {
-        guard state.needsToken else { return try body(&state) }
         if state.token != nil {
-            do throws(EtcdError) { return try body(&state) } catch {
-                guard case .tokenRejected = error else { throw error }
-                state.token = nil
+            do throws(EtcdError) { return try body(&state, true) } catch {
+                switch error {
+                case .tokenRejected, .notOpen: state.token = nil
+                default: throw error
+                }
             }
         }
-        try authenticate(&state)
-        return try body(&state)
+        if state.needsToken { try authenticate(&state) }
+        return try body(&state, false)
     }
 
     private func authenticate(_ state: inout State) throws(EtcdError) {
@@ -155,17 +159,18 @@ final class EtcdConnection: Sendable {
 
     /// Asks one member after the other, beginning with the one that answered last.
     private func post(
-        _ path: String, _ body: Span<UInt8>, _ state: inout State, _ sink: any AnswerSink
+        _ path: String, _ body: Span<UInt8>, _ state: inout State, _ sink: any AnswerSink, needsOpen: Bool = false
     ) throws(EtcdError) {
         let isStream = sink is any StreamSink
+        let (token, first) = (state.token, state.host)
         var failure: EtcdError?
         for step in hosts.indices {
-            let index = (state.host + step) % hosts.count
+            let index = (first + step) % hosts.count
             let host = hosts[index]
             sink.begin()
-            let outcome = handle.post(host.url + path, header: state.token, body, isStream: isStream) {
-                sink.take($0)
-            }
+            let outcome = handle.post(
+                host.url + path, header: token, body, isStream: isStream, needsOpen: needsOpen
+            ) { sink.take($0) }
             if outcome.isNewConnection || step > 0 { state.connections += 1 }
             do throws(EtcdError) {
                 if let failure = sink.failure ?? outcome.failure(at: host) { throw failure }
@@ -176,6 +181,8 @@ final class EtcdConnection: Sendable {
                 return
             } catch {
                 guard case .unreachable = error else { throw error }
+                // That there was no answer may be the token's fault.
+                (state.token, state.host) = (nil, (index + 1) % hosts.count)
                 failure = failure ?? error
                 // What follows would be another stream.
                 if isStream, sink.hasBegun { break }

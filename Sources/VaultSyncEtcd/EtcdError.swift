@@ -11,6 +11,8 @@ enum EtcdError: Error, Equatable {
     case denied(String)
     /// The token has expired, or the rights have changed since.
     case tokenRejected(String)
+    /// There is no open connection to the member.
+    case notOpen
     /// The user may come without a token.
     case needsNoToken
     /// The revision that was asked for is gone.
@@ -27,6 +29,7 @@ enum EtcdError: Error, Equatable {
         case .refused(let what, let hint): .refused(what, hint: hint)
         case .denied(let what): .denied(what)
         case .tokenRejected(let what): .refused(what, hint: nil)
+        case .notOpen: .unreachable("\(host): the connection has ended")
         case .needsNoToken: .refused("\(host) wants no password", hint: nil)
         case .compacted: .refused("\(host) compacts its history faster than it is read", hint: "try again")
         case .answerTooLong: .refused("\(host) answers with more than was asked for", hint: Self.isItEtcd)
@@ -35,6 +38,12 @@ enum EtcdError: Error, Equatable {
     }
 
     private static let isItEtcd = "is it etcd, 3.4 or later? its URL is etcd://host:2379"
+
+    /// What another member need not say.
+    private static let ofMember = [
+        "no leader", "leader changed", "request timed out", "server stopped", "transport is closing",
+        "not supported for learner", "stream error", "unhealthy cluster",
+    ]
 
     /// What the gateway says instead of an answer.
     ///
@@ -66,7 +75,7 @@ enum EtcdError: Error, Equatable {
             self = .refused("\(host) takes no such long request: \(said)", hint: "raise its --max-request-bytes")
         } else if has("required revision has been compacted") {
             self = .compacted
-        } else if has("no leader") || has("leader changed") || has("request timed out") || status == 503 {
+        } else if Self.ofMember.contains(where: has) || status == 503 {
             self = .unreachable("\(host) cannot do anything at the moment: \(said.isEmpty ? "no leader" : said)")
         } else if let status, 300..<400 ~= status {
             self = .refused("\(host) sends elsewhere (HTTP \(status)), which is not followed", hint: Self.isItEtcd)

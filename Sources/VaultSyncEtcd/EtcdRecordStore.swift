@@ -21,7 +21,7 @@ package final class EtcdRecordStore: RecordStore {
     /// What was known of large values, and when.
     let blobs = Mutex<BlobHeads?>(nil)
 
-    /// - Throws: `.refused` without libcurl, `.invalid`
+    /// - Throws: `.refused` without libcurl
     package init(_ remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) {
         (self.remote, keys) = (remote, EtcdKeys(realm))
         connection = try EtcdConnection(remote)

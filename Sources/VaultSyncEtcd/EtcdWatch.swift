@@ -7,79 +7,74 @@ internal import VaultSync
 
 /// Hints from a connection of its own, read by a thread of its own.
 final class EtcdWatch: RecordWatch {
+    /// Until the server says that it watches.
+    static let patience = Duration.seconds(30)
+
     private let connection: EtcdConnection
-    private let isEnded: EndMark
-    private let thread = DispatchGroup()
+    private let gate: HintGate
 
     /// Returns when the server watches.
     ///
     /// - Throws: why it does not.
     init(
-        _ connection: EtcdConnection, _ keys: EtcdKeys, _ hint: @escaping @Sendable (RecordHint) -> Void
+        _ connection: EtcdConnection, _ keys: EtcdKeys, patience: Duration = patience,
+        _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(RecordStoreError) {
-        (self.connection, isEnded) = (connection, EndMark())
-        let (start, isEnded) = (WatchStart(), isEnded)
-        DispatchQueue(label: "etcd watch").async(group: thread) {
-            let reader = WatchReader(keys, at: connection.name, hint) { start.succeed() }
+        let (start, gate) = (WatchStart(), HintGate(hint))
+        (self.connection, self.gate) = (connection, gate)
+        DispatchQueue(label: "etcd watch").async {
+            let reader = WatchReader(keys, at: connection.name, gate) { start.succeed() }
             var failure = EtcdError.unreachable("\(connection.name) has ended the watch")
             do throws(EtcdError) {
                 try connection.stream(.watch, EtcdRequest.watch(keys.heads), reader)
             } catch { failure = error }
             let error = failure.error(at: connection.name)
-            if !start.fail(error), !isEnded.isSet { hint(.lost(error)) }
+            if !start.fail(error) { gate.pass(.lost(error)) }
         }
-        if let error = start.wait() { throw error }
+        guard let outcome = start.outcome(within: patience) else {
+            connection.stop()
+            throw .unreachable("\(connection.name) does not begin to watch")
+        }
+        if case .failed(let error) = outcome { throw error }
     }
 
-    deinit {
-        isEnded.set()
-        connection.stop()
-    }
+    deinit { end() }
 
     func end() {
-        isEnded.set()
+        gate.close()
         connection.stop()
-        thread.wait()
     }
-}
-
-private final class EndMark: Sendable {
-    private let mark = Atomic(false)
-
-    var isSet: Bool { mark.load(ordering: .acquiring) }
-
-    func set() { mark.store(true, ordering: .releasing) }
 }
 
 /// Whether a watch has begun.
 private final class WatchStart: Sendable {
-    private enum State {
-        case waits, begun
+    enum Outcome {
+        case begun
         case failed(RecordStoreError)
     }
 
-    private let state = Mutex(State.waits)
+    private let first = Mutex<Outcome?>(nil)
     private let isDone = DispatchSemaphore(value: 0)
 
-    func succeed() {
-        state.withLock { if case .waits = $0 { $0 = .begun } }
-        isDone.signal()
-    }
+    func succeed() { _ = end(.begun) }
 
     /// - Returns: false when it had begun.
-    func fail(_ error: RecordStoreError) -> Bool {
-        let isFirst = state.withLock { state in
-            guard case .waits = state else { return false }
-            state = .failed(error)
+    func fail(_ error: RecordStoreError) -> Bool { end(.failed(error)) }
+
+    private func end(_ outcome: Outcome) -> Bool {
+        let isFirst = first.withLock { first in
+            guard first == nil else { return false }
+            first = outcome
             return true
         }
         if isFirst { isDone.signal() }
         return isFirst
     }
 
-    func wait() -> RecordStoreError? {
-        isDone.wait()
-        return state.withLock { if case .failed(let error) = $0 { error } else { nil } }
+    /// Nil: neither in that time.
+    func outcome(within patience: Duration) -> Outcome? {
+        _ = isDone.wait(timeout: .now() + patience / .seconds(1))
+        return first.withLock { $0 }
     }
 }
 
@@ -90,14 +85,14 @@ private final class WatchReader: StreamSink {
 
     private let keys: EtcdKeys
     private let host: String
-    private let hint: (RecordHint) -> Void
+    private let gate: HintGate
     private let created: () -> Void
     private var line: [UInt8] = []
     private(set) var hasBegun = false
     private(set) var failure: EtcdError?
 
-    init(_ keys: EtcdKeys, at host: String, _ hint: @escaping (RecordHint) -> Void, _ created: @escaping () -> Void) {
-        (self.keys, self.host, self.hint, self.created) = (keys, host, hint, created)
+    init(_ keys: EtcdKeys, at host: String, _ gate: HintGate, _ created: @escaping () -> Void) {
+        (self.keys, self.host, self.gate, self.created) = (keys, host, gate, created)
     }
 
     var errorWords: String { Self.errorWords(line) }
@@ -149,7 +144,7 @@ private final class WatchReader: StreamSink {
             guard let stream = keys.stream(ofHead: pair.key), let last = EtcdKeys.sequence(ofHead: pair.value) else {
                 continue
             }
-            hint(.appended(stream, last))
+            gate.pass(.appended(stream, last))
         }
     }
 }

@@ -5,27 +5,35 @@ internal import SystemPackage
 internal import VaultCrypto
 internal import VaultSync
 
-/// How a server is reached: one of the addresses of a URL.
+/// How a server is reached: one of the addresses of a host.
 struct PostgresAddress {
     /// Of libpq's, each with a value: what has none is taken from the user's files.
     let keywords: [(name: String, value: String)]
     let isEncrypted: Bool
 
     /// In the order in which they are tried.
-    static func all(of remote: RemoteAccess) -> [PostgresAddress] {
-        remote.url.hosts.flatMap { host -> [PostgresAddress] in
-            if host.isSocket { return [PostgresAddress(remote, host)] }
-            guard host.isLoopback else { return [PostgresAddress(remote, host)] }
+    ///
+    /// - Throws: `.lost` for a host that is not found in that time.
+    static func all(
+        of host: RemoteURL.Host, _ remote: RemoteAccess, within patience: Duration,
+        by lookUp: @escaping HostLookUp.Method = HostLookUp.bySystem
+    ) throws(PostgresError) -> [PostgresAddress] {
+        if host.isSocket { return [PostgresAddress(remote, host, at: nil)] }
+        let addresses: [String]
+        if host.isLoopback {
             // No look-up says where this host is: what goes there may be unencrypted.
-            let addresses = host.name == "localhost" ? ["127.0.0.1", "::1"] : [host.name]
-            return addresses.map { PostgresAddress(remote, host, loopback: $0) }
+            addresses = host.name == "localhost" ? ["127.0.0.1", "::1"] : [host.name]
+        } else {
+            addresses = try HostLookUp.addresses(of: host.name, within: patience, by: lookUp)
         }
+        return addresses.map { PostgresAddress(remote, host, at: $0) }
     }
 
-    private init(_ remote: RemoteAccess, _ host: RemoteURL.Host, loopback: String? = nil) {
+    /// - Parameter address: nil: of a socket.
+    private init(_ remote: RemoteAccess, _ host: RemoteURL.Host, at address: String?) {
         let credentials = remote.credentials
         let isPlain =
-            host.isSocket || loopback != nil && credentials.authorities == nil && credentials.certificate == nil
+            host.isSocket || host.isLoopback && credentials.authorities == nil && credentials.certificate == nil
         isEncrypted = !isPlain
         var keywords = [
             ("host", host.name), ("port", String(host.port ?? remote.url.scheme.usualPort ?? 0)),
@@ -34,7 +42,7 @@ struct PostgresAddress {
             ("target_session_attrs", "read-write"), ("passfile", Self.noFile), ("sslcrl", Self.noFile),
             ("ssl_min_protocol_version", "TLSv1.2"), ("tcp_user_timeout", "30000"),
         ]
-        if let loopback { keywords.append(("hostaddr", loopback)) }
+        if let address { keywords.append(("hostaddr", address)) }
         if let user = remote.url.user { keywords.append(("user", user)) }
         // A server of this machine may insist on encryption; nobody else hears what it hears.
         keywords.append(("sslmode", host.isSocket ? "disable" : isPlain ? "prefer" : "verify-full"))
@@ -68,16 +76,26 @@ extension PostgresConnection {
         let loaded = cpostgres_load()
         guard loaded == 0 else { throw .noLibrary(isTooOld: loaded != -ENOENT) }
         var failure: PostgresError?
-        for address in PostgresAddress.all(of: remote) {
+        func note(_ error: PostgresError) {
+            // A server that refuses says more than one that is not there.
+            switch (failure, error) {
+            case (nil, _), (.lost, .refused): failure = error
+            default: break
+            }
+        }
+        for host in remote.url.hosts {
+            let addresses: [PostgresAddress]
             do throws(PostgresError) {
-                let connection = try unsafe connect(to: address, remote.credentials.password, patience)
-                return try unsafe PostgresConnection(connection, patience)
+                addresses = try PostgresAddress.all(of: host, remote, within: patience.connecting)
             } catch {
-                // A server that refuses says more than one that is not there.
-                switch (failure, error) {
-                case (nil, _), (.lost, .refused): failure = error
-                default: break
-                }
+                note(error)
+                continue
+            }
+            for address in addresses {
+                do throws(PostgresError) {
+                    let connection = try unsafe connect(to: address, remote.credentials.password, patience)
+                    return try unsafe PostgresConnection(connection, patience)
+                } catch { note(error) }
             }
         }
         throw failure ?? .lost("there is no such server")
@@ -138,14 +156,19 @@ extension PostgresConnection {
         }
     }
 
+    /// In bytes: more than that no server says before it lets a user in.
+    private static let longestGreeting = 1 << 20
+
     private static func finish(
         _ connection: OpaquePointer, until deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
-        var wanted = CPOSTGRES_WANTS_OUTPUT
+        var (wanted, taken) = (CPOSTGRES_WANTS_OUTPUT, 0)
         while true {
             let ready = unsafe cpostgres_wait(connection, wanted, -1, (deadline - .now).milliseconds)
-            if ready == 0, ContinuousClock.now >= deadline { throw .lost("the server does not answer") }
+            guard ContinuousClock.now < deadline else { throw .lost("the server does not answer") }
             if ready == 0 { continue }
+            taken += unsafe Int(cpostgres_waiting(connection))
+            guard taken <= longestGreeting else { throw .malformed }
             switch unsafe cpostgres_step(connection) {
             case CPOSTGRES_CONNECTED: return
             case CPOSTGRES_WANTS_INPUT: wanted = CPOSTGRES_WANTS_INPUT

@@ -23,6 +23,11 @@ package struct PostgresPatience: Sendable {
     private let connection: OpaquePointer
     private let patience: PostgresPatience
     private(set) var isUsable = true
+    /// How many bytes the server has said since this side began to ask, or to listen.
+    private var taken = 0
+
+    /// In bytes: more than that no answer has, nor what comes unasked before it does.
+    private static let longestExchange = 128 << 20
 
     /// - Parameter connection: that has let the user in.
     /// - Throws: what became of ``PostgresStatement/settings``.
@@ -47,7 +52,7 @@ package struct PostgresPatience: Sendable {
     ) throws(PostgresError) {
         outcomes = [PostgresOutcome](repeating: .open, count: steps.count)
         guard isUsable else { throw .lost("the connection has ended") }
-        isUsable = false
+        (isUsable, taken) = (false, 0)
         let end = ContinuousClock.now + patience.exchanging
         for step in steps {
             try send(step)
@@ -75,6 +80,8 @@ package struct PostgresPatience: Sendable {
                 }
             }
         }
+        // Any user of the database can say something, and any server.
+        _ = notifications()
         isUsable = true
     }
 
@@ -147,7 +154,7 @@ package struct PostgresPatience: Sendable {
         while unsafe cpostgres_is_busy(connection) != 0 {
             _ = try wait(for: CPOSTGRES_WANTS_INPUT, until: end)
             // Where that fails the next result says why.
-            if unsafe cpostgres_take(connection) == 0 { break }
+            if try !take() { break }
         }
         return unsafe cpostgres_next(connection)
     }
@@ -161,14 +168,25 @@ package struct PostgresPatience: Sendable {
             default: throw unsafe .lost(Self.error(of: connection))
             }
             let ready = try wait(for: CPOSTGRES_WANTS_INPUT | CPOSTGRES_WANTS_OUTPUT, until: end)
-            if ready & CPOSTGRES_WANTS_INPUT != 0, unsafe cpostgres_take(connection) == 0 {
+            if ready & CPOSTGRES_WANTS_INPUT != 0, try !take() {
                 throw unsafe .lost(Self.error(of: connection))
             }
         }
     }
 
+    /// Takes what has come.
+    ///
+    /// - Returns: false when the connection has failed.
+    private func take() throws(PostgresError) -> Bool {
+        taken += unsafe Int(cpostgres_waiting(connection))
+        guard taken <= Self.longestExchange else { throw .malformed }
+        return unsafe cpostgres_take(connection) != 0
+    }
+
     private func wait(for events: CInt, until end: ContinuousClock.Instant) throws(PostgresError) -> CInt {
         let patience = min(patience.answering, end - .now)
+        // Something comes all the time from a server that does not want to end.
+        guard patience > .zero else { throw .lost("the server does not come to an end") }
         let ready = unsafe cpostgres_wait(connection, events, -1, patience.milliseconds)
         guard ready >= 0 else { throw .lost("the connection has ended") }
         guard ready > 0 else { throw .lost("the server does not go on") }
@@ -180,12 +198,13 @@ package struct PostgresPatience: Sendable {
     /// Whether the server has not ended the connection, as far as can be seen without asking it.
     func isAlive() -> Bool {
         guard isUsable else { return false }
+        taken = 0
         // A server that has so much to say unasked is none.
         for _ in 0..<64 {
             guard unsafe cpostgres_wait(connection, CPOSTGRES_WANTS_INPUT, -1, 0) == CPOSTGRES_WANTS_INPUT else {
                 return unsafe cpostgres_is_open(connection) != 0
             }
-            guard unsafe cpostgres_take(connection) != 0 else { return false }
+            guard (try? take()) == true else { return false }
             // Reads what it says: that it shuts down.
             _ = unsafe cpostgres_is_busy(connection)
             guard unsafe cpostgres_is_open(connection) != 0 else { return false }
@@ -201,7 +220,8 @@ package struct PostgresPatience: Sendable {
         let ready = unsafe cpostgres_wait(connection, CPOSTGRES_WANTS_INPUT, other, patience.milliseconds)
         guard ready >= 0 else { throw .lost("the connection has ended") }
         if ready & CPOSTGRES_OTHER != 0 { return true }
-        if ready & CPOSTGRES_WANTS_INPUT != 0, unsafe cpostgres_take(connection) == 0 {
+        taken = 0
+        if ready & CPOSTGRES_WANTS_INPUT != 0, try !take() {
             throw unsafe .lost(Self.error(of: connection))
         }
         return false

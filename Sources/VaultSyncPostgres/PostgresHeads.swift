@@ -10,6 +10,8 @@ struct PostgresHeads {
 
     private static let lifetime = Duration.seconds(3600)
     private static let most = 1 << 20
+    /// With more streams than that all are counted.
+    private static let countsAtOnce = 256
 
     /// Asks for what is not known any more.
     mutating func look(
@@ -18,10 +20,14 @@ struct PostgresHeads {
         if let counted, counted + Self.lifetime > .now {
             try lookAtEnds(connection, realm)
         } else {
-            heads = try Self.read(connection, [.statement(.counts, [.bytea(realm)]), .end], counted: true)
-            counted = .now
+            try count(connection, realm)
         }
         return heads.values.sorted { $0.stream < $1.stream }
+    }
+
+    private mutating func count(_ connection: PostgresConnection, _ realm: RealmID) throws(PostgresError) {
+        heads = try Self.read(connection, [.statement(.counts, [.bytea(realm)]), .end], counted: true)
+        counted = .now
     }
 
     private mutating func lookAtEnds(_ connection: PostgresConnection, _ realm: RealmID) throws(PostgresError) {
@@ -37,6 +43,7 @@ struct PostgresHeads {
                     .statement(.count, [.bytea(realm), .smallint(stream.kind.number), .bytea(stream.name)]))
             }
         }
+        guard uncounted.count <= Self.countsAtOnce else { return try count(connection, realm) }
         if !uncounted.isEmpty {
             now.merge(try Self.read(connection, uncounted + [.end], counted: true)) { $1 }
         }

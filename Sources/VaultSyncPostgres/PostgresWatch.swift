@@ -21,40 +21,40 @@ final class PostgresWatch: RecordWatch {
 
     private static let interval = Duration.seconds(60)
     private let bell: Bell
-    private let running = DispatchGroup()
+    private let gate: HintGate
 
     init(
         _ remote: RemoteAccess, _ realm: RealmID, _ patience: PostgresPatience,
         _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(PostgresError) {
-        let bell = try Bell()
-        self.bell = bell
+        let (bell, gate) = (try Bell(), HintGate(hint))
+        (self.bell, self.gate) = (bell, gate)
         let connection = try PostgresConnection.open(remote, patience)
         try connection.exchangeAll([.statement(.listen(realm.channel), []), .end])
-        DispatchQueue(label: "vault.postgres.watch", qos: .utility).async(group: running) {
+        DispatchQueue(label: "vault.postgres.watch", qos: .utility).async {
             do throws(PostgresError) {
-                try Self.listen(connection, bell, hint)
-            } catch { hint(.lost(RecordStoreError(error, at: remote.url))) }
+                try Self.listen(connection, bell, gate)
+            } catch { gate.pass(.lost(RecordStoreError(error, at: remote.url))) }
         }
     }
 
-    deinit { cpostgres_ring(bell.descriptor) }
+    deinit { end() }
 
     func end() {
+        gate.close()
         cpostgres_ring(bell.descriptor)
-        running.wait()
     }
 
     private static func listen(
-        _ connection: PostgresConnection, _ bell: Bell, _ hint: (RecordHint) -> Void
+        _ connection: PostgresConnection, _ bell: Bell, _ gate: HintGate
     ) throws(PostgresError) {
         var next = ContinuousClock.now + interval
         while true {
             if try connection.listen(or: bell.descriptor, for: next - .now) { return }
-            for text in connection.notifications() { hint(RecordHint(text)) }
+            for text in connection.notifications() { gate.pass(RecordHint(text)) }
             guard next <= .now else { continue }
             try connection.exchangeAll([.end])
-            hint(.changed)
+            gate.pass(.changed)
             next = .now + interval
         }
     }

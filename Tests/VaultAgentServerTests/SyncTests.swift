@@ -186,7 +186,7 @@ struct SyncTests {
         removed = try client.fleetChange(RemoveRemoteRequest(second.text))
         #expect(removed.failure == .noSuchRemote)
         #expect(try client.synced().outcomes.map(\.url) == [pair.url])
-        guard case .store(.invalid)? = try add("nonsense").failure else {
+        guard case .url? = try add("nonsense").failure else {
             Issue.record("that is no URL")
             return
         }
@@ -239,7 +239,7 @@ struct SyncCodingTests {
     private static let log = Bytes16([UInt8](repeating: 7, count: 16))
 
     private static let errors: [SyncError] = [
-        .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .vault(.locked),
+        .store(.unreachable("/x")), .store(.inputOutput(.noSpace, "/y")), .store(.invalid("z")), .url("u"), .vault(.locked),
         .vault(.storage(.inputOutput(.ioError, .write))), .format(.invalid(.device)), .removed, .notJoined,
         .alreadyJoined, .alarm(Alarm(.forked, nil, 3, "what")), .notAnOwner, .noSuchDevice, .noSuchRemote,
         .remoteInUse, .noAnswer, .wrongRecoveryCode, .busy, .tooLarge, .tooManyLogs,

@@ -90,13 +90,10 @@ struct FleetArgumentTests {
 
     @Test(arguments: ["share", "file://share", "file:///a/%zz", "postgres://ada:s3cret@host/db", ""])
     func `what is no address of a folder is a usage error that repeats nothing`(url: String) throws {
-        do {
-            _ = try RemoteURL.named(url)
-            Issue.record("accepted")
-        } catch let error as CommandError {
-            #expect(error.status == .usage)
-            #expect(!error.message.contains("s3cret"))
-        }
+        let refusal = try #require(throws: SyncError.self) { _ = try RemoteURL(url) }
+        let error = CommandError(refusal)
+        #expect(error.status == .usage)
+        #expect(!error.message.contains("s3cret"))
     }
 }
 

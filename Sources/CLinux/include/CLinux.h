@@ -74,6 +74,7 @@ long clinux_is_out_of_step(int descriptor);
 long clinux_watch_directory(const char *path);
 void clinux_discard_input(int descriptor);
 long clinux_set_nonblocking(int descriptor);
+void clinux_set_flags(int descriptor, long flags);
 long clinux_write_some(int descriptor, const void *bytes, size_t count);
 #define CLINUX_FOLDER_GONE 0xac00u
 #define CLINUX_FOLDER_OVERFLOW 0x4000u

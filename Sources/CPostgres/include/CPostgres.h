@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL by libpq, which is loaded by name. A connection belongs to one thread at a time. Nothing here waits but
-// `cpostgres_wait`, and the look-up of a host's name, which libpq leaves to the C library.
+// `cpostgres_wait`: with a host's name goes its address (`hostaddr`), or libpq would look for that.
 #ifndef CPOSTGRES_H
 #define CPOSTGRES_H
 #include <stddef.h>
@@ -32,6 +32,8 @@ const char *cpostgres_error(const cpostgres *);
 // Waits for what of CPOSTGRES_WANTS_INPUT and CPOSTGRES_WANTS_OUTPUT is asked for, and for another descriptor (or -1)
 // that can be read. Which of them there is cause for, with CPOSTGRES_OTHER; 0: nothing came in time; or -errno.
 int cpostgres_wait(const cpostgres *, int events, int other, int milliseconds);
+// How many bytes have come, at least, and were not taken.
+int cpostgres_waiting(const cpostgres *);
 // A descriptor that can be read once it was rung; below 0: there is none.
 int cpostgres_bell(void);
 void cpostgres_ring(int bell);

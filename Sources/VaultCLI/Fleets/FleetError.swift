@@ -7,6 +7,7 @@ extension CommandError {
     init(_ error: SyncError) {
         switch error {
         case .store(let error): self.init(error)
+        case .url(let what): self = .usage(what.printable)
         case .vault(let error): self.init(error)
         case .format:
             self.init(

@@ -73,7 +73,7 @@ struct RemoteAdd: ParsableCommand {
     }
 
     func run() throws {
-        let remote = try RemoteURL.named(url)
+        let remote = try RemoteURL(url)
         let shown = try credentials.credentials(for: remote)
         // The code that opens the vault is not meant here: the option is the fleet's.
         var vault = try VaultOptions.parse([])

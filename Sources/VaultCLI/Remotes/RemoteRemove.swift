@@ -17,18 +17,8 @@ struct RemoteRemove: ParsableCommand {
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
-        let remote = try RemoteURL.named(url)
+        let remote = try RemoteURL(url)
         if try vault.byAgent(RemoveRemoteRequest(remote.text)) != nil { return }
         try vault.withFleet { fleet, _ in try fleet.removeRemote(remote) }
-    }
-}
-
-extension RemoteURL {
-    /// - Throws: code 64, with what such an address looks like.
-    static func named(_ text: String) throws -> RemoteURL {
-        do throws(SyncError) { return try RemoteURL(text) } catch {
-            guard case .store(.invalid(let what)) = error else { throw error }
-            throw CommandError.usage(what)
-        }
     }
 }

@@ -25,7 +25,8 @@ package struct RemoteURL: Hashable, Sendable {
 
     /// A machine, or for PostgreSQL the directory of a socket.
     package struct Host: Hashable, Sendable {
-        /// Lower case; an IPv6 address without its brackets; of a socket the directory from the root.
+        /// Lower case; an IPv6 address without its brackets, with the zone that it may have as `%zone`; of a socket
+        /// the directory from the root.
         package let name: String
         package let port: UInt16?
 
@@ -57,7 +58,7 @@ package struct RemoteURL: Hashable, Sendable {
     /// Of a `file` or `ssh` URL, from the root.
     package var folder: FilePath { FilePath(path) }
 
-    /// - Throws: `.store(.invalid)`, with what such a URL looks like.
+    /// - Throws: `.url`
     package init(_ text: String) throws(SyncError) {
         guard let colon = text.firstRange(of: "://"), let scheme = Self.scheme(text[..<colon.lowerBound]) else {
             throw Self.invalid(
@@ -155,7 +156,13 @@ package struct RemoteURL: Hashable, Sendable {
             guard address.contains(":"), address.utf8.allSatisfy({ isLetterOrDigit($0) || ":.%".utf8.contains($0) }),
                 rest.isEmpty || rest.hasPrefix(":")
             else { throw invalid("a host has no such address") }
-            return Host(address.lowercased(), port: try port(rest.isEmpty ? nil : rest.dropFirst(), scheme))
+            // The percent sign of a zone is encoded itself (RFC 6874); names of interfaces keep their case.
+            let parts = address.replacing("%25", with: "%").split(separator: "%", omittingEmptySubsequences: false)
+            guard parts.count == 1 || parts.count == 2 && !parts[0].isEmpty && !parts[1].isEmpty else {
+                throw invalid("a host has no such address")
+            }
+            let name = ([parts[0].lowercased()] + parts.dropFirst().map(String.init)).joined(separator: "%")
+            return Host(name, port: try port(rest.isEmpty ? nil : rest.dropFirst(), scheme))
         }
         let colon = text.firstIndex(of: ":")
         let port = try port(colon.map { text[text.index(after: $0)...] }, scheme)
@@ -192,7 +199,7 @@ package struct RemoteURL: Hashable, Sendable {
             || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
     }
 
-    private static func invalid(_ what: String) -> SyncError { .store(.invalid(what)) }
+    private static func invalid(_ what: String) -> SyncError { .url(what) }
 
     // MARK: Text
 
@@ -200,8 +207,9 @@ package struct RemoteURL: Hashable, Sendable {
     package var text: String {
         let before = scheme.rawValue + "://" + (user.map { Self.encoded($0, and: "") + "@" } ?? "")
         let names = hosts.map { host in
-            let name = host.name.contains(":") && !host.isSocket ? "[\(host.name)]" : Self.encoded(host.name, and: "")
-            return name + (host.port.map { ":\($0)" } ?? "")
+            let isAddress = host.name.contains(":") && !host.isSocket
+            let name = Self.encoded(host.name, and: isAddress ? ":" : "")
+            return (isAddress ? "[\(name)]" : name) + (host.port.map { ":\($0)" } ?? "")
         }
         let rest = scheme == .postgres ? "/" + Self.encoded(path, and: "") : Self.encoded(path, and: "/")
         return before + names.joined(separator: ",") + rest

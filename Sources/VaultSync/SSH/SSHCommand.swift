@@ -8,27 +8,25 @@ struct SSHCommand {
     /// What a person types to get there.
     let byHand: String
 
-    /// A server that nobody has to trust gets at no agent, display or port of this machine, and nobody is asked.
+    /// A server that nobody has to trust gets at no agent, ticket, display or port of this machine, and nobody is asked.
     private static let settings = [
         "BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=10", "ServerAliveCountMax=3", "LogLevel=ERROR",
         "ClearAllForwardings=yes", "ControlMaster=no",
-        "RemoteCommand=none", "PermitLocalCommand=no",
+        "RemoteCommand=none", "PermitLocalCommand=no", "Tunnel=no",
     ]
 
     /// - Parameter url: of the scheme `ssh`.
-    /// - Throws: `.invalid` for another one.
+    /// - Throws: `.refused` for another one.
     init(_ url: RemoteURL) throws(RecordStoreError) {
         guard url.scheme == .ssh, let host = url.hosts.first else {
-            throw .invalid("a server by ssh is ssh://[user@]host[:port]/absolute/path")
+            throw .refused("a server by ssh is ssh://[user@]host[:port]/absolute/path", hint: nil)
         }
         let port = host.port.map { ["-p", String($0)] } ?? []
         let user = url.user.map { ["-l", $0] } ?? []
         let settings = Self.settings.flatMap { ["-o", $0] }
         let served = ["vault", "remote", "serve", "--", Self.quoted(url.path)]
-        // Of an address with a zone a URL has the percent sign encoded (RFC 6874).
-        let name = host.name.contains(":") ? host.name.replacing("%25", with: "%") : host.name
-        arguments = ["ssh", "-T", "-a", "-x"] + settings + port + user + ["--", name] + served
-        byHand = (["ssh"] + port + user + [name]).joined(separator: " ")
+        arguments = ["ssh", "-T", "-a", "-x", "-k"] + settings + port + user + ["--", host.name] + served
+        byHand = (["ssh"] + port + user + [host.name]).joined(separator: " ")
     }
 
     /// One word for the shell that the server's user has: POSIX's, csh or fish, which reads backslashes between single

@@ -12,25 +12,34 @@ final class FramePipes: Sendable {
     private let input: Int32
     private let output: Int32
     private let ownsDescriptors: Bool
+    /// What the flags of both were.
+    private let flags: (input: Int, output: Int)
     private let stopPipe: StopPipe
     private let writing = Mutex(())
 
     /// - Parameters:
     ///   - input: to be read, without waiting.
     ///   - output: to be written, without waiting.
-    ///   - ownsDescriptors: whether they are closed with the value.
+    ///   - ownsDescriptors: whether they are closed with the value; else see ``giveBack()``.
     init(input: Int32, output: Int32, ownsDescriptors: Bool, patience: Duration) throws(Errno) {
         (self.input, self.output, self.ownsDescriptors) = (input, output, ownsDescriptors)
         self.patience = patience
         stopPipe = try StopPipe()
-        _ = clinux_set_nonblocking(input)
-        _ = clinux_set_nonblocking(output)
+        flags = (clinux_set_nonblocking(input), clinux_set_nonblocking(output))
     }
 
     deinit {
         guard ownsDescriptors else { return }
         close(input)
         if output != input { close(output) }
+    }
+
+    /// Leaves descriptors that belong to others as they were: other processes may share them.
+    func giveBack() {
+        // Both may be one.
+        for (end, flags) in [(output, flags.output), (input, flags.input)] where flags >= 0 {
+            clinux_set_flags(end, flags)
+        }
     }
 
     /// Whatever waits for the other side does so no more.
@@ -61,17 +70,16 @@ final class FramePipes: Sendable {
         }
     }
 
-    /// What there is to read, up to 64 KiB of it.
+    /// What there is to read, as much as there is room for.
     ///
-    /// - Parameter patience: nil: as long as it takes.
-    fileprivate func receive(into buffer: inout [UInt8], within patience: Duration?) throws(PipeFailure) {
-        var part = [UInt8](repeating: 0, count: 64 << 10)
+    /// - Parameters:
+    ///   - room: is written from its beginning.
+    ///   - patience: nil: as long as it takes.
+    /// - Returns: how many bytes there are.
+    fileprivate func receive(into room: inout [UInt8], within patience: Duration?) throws(PipeFailure) -> Int {
         while true {
-            let count = unsafe read(input, &part, part.count)
-            if count > 0 {
-                buffer += part[..<count]
-                return
-            }
+            let count = unsafe read(input, &room, room.count)
+            if count > 0 { return count }
             guard count < 0 else { throw .ended }
             switch Errno(rawValue: errno) {
             case .interrupted: continue
@@ -86,6 +94,7 @@ final class FramePipes: Sendable {
 /// What was read from a connection and not yet understood.
 struct FrameReader {
     private let pipes: FramePipes
+    private var room = [UInt8](repeating: 0, count: 64 << 10)
     private var buffer: [UInt8] = []
     private var start = 0
 
@@ -133,7 +142,8 @@ struct FrameReader {
         while buffer.count - start < count {
             let isBegun = buffer.count > start
             do throws(PipeFailure) {
-                try pipes.receive(into: &buffer, within: isBegun ? pipes.patience : idle)
+                let count = try pipes.receive(into: &room, within: isBegun ? pipes.patience : idle)
+                buffer += room[..<count]
             } catch {
                 // A frame that was cut off is no end.
                 throw error == .ended && isBegun ? .violation("a part of a frame") : error

@@ -35,8 +35,8 @@ package final class RecordServer {
 
     /// - Parameters:
     ///   - root: from the file system's root; has to be there.
-    ///   - input: what the client says; not closed.
-    ///   - output: what the client is told; not closed.
+    ///   - input: what the client says; not closed, and left as it was.
+    ///   - output: what the client is told; not closed, and left as it was.
     /// - Throws: when the process may open no more files.
     package init(
         _ root: FilePath, _ rules: Rules, input: Int32, output: Int32,
@@ -52,6 +52,7 @@ package final class RecordServer {
     ///
     /// - Returns: nil, or why the client is served no more.
     package func run(aliveEvery interval: Duration = aliveInterval) -> String? {
+        defer { pipes.giveBack() }
         var reader = FrameReader(pipes)
         do throws(PipeFailure) {
             try pipes.send(ServedFrame.greeting)

@@ -58,19 +58,19 @@ final class ServedConnection: Sendable {
     ///   - limit: how many bytes those may have.
     func ask(
         _ question: ServedFrame.Question, _ content: [UInt8], parts part: ServedFrame.Answer? = nil, limit: Int = 0
-    ) throws(RecordStoreError) -> ServedRequest {
-        let request = try core.state.withLock { state throws(RecordStoreError) in
+    ) throws(RecordStoreError) -> ServedCall {
+        let call = try core.state.withLock { state throws(RecordStoreError) in
             if let failure = state.failure { throw failure }
-            let request = ServedRequest(state.takeID(), parts: part, limit: limit)
-            state.requests[request.id] = request
-            return request
+            let call = ServedCall(state.takeID(), parts: part, limit: limit)
+            state.calls[call.id] = call
+            return call
         }
-        try send(ServedFrame(question, request.id, content))
-        return request
+        try send(ServedFrame(question, call.id, content))
+        return call
     }
 
-    func answer(to request: ServedRequest) throws(RecordStoreError) -> (parts: [ServedFrame], end: [UInt8]) {
-        guard let answer = request.answer(within: Self.answerPatience) else {
+    func answer(to call: ServedCall) throws(RecordStoreError) -> (parts: [ServedFrame], end: [UInt8]) {
+        guard let answer = call.answer(within: Self.answerPatience) else {
             core.fail(peer.reason(of: .silent))
             throw failure ?? .unreachable("the server does not answer")
         }
@@ -87,22 +87,22 @@ final class ServedConnection: Sendable {
     // MARK: Watches
 
     func watch(_ content: [UInt8], _ gate: HintGate) throws(RecordStoreError) -> UInt32 {
-        let request = try core.state.withLock { state throws(RecordStoreError) in
+        let call = try core.state.withLock { state throws(RecordStoreError) in
             if let failure = state.failure { throw failure }
-            let request = ServedRequest(state.takeID(), parts: nil, limit: 0)
-            state.requests[request.id] = request
+            let call = ServedCall(state.takeID(), parts: nil, limit: 0)
+            state.calls[call.id] = call
             // Before the answer: a hint may follow that at once.
-            state.watches[request.id] = gate
-            return request
+            state.watches[call.id] = gate
+            return call
         }
         do throws(RecordStoreError) {
-            try send(ServedFrame(.watch, request.id, content))
-            _ = try answer(to: request)
+            try send(ServedFrame(.watch, call.id, content))
+            _ = try answer(to: call)
         } catch {
-            core.state.withLock { $0.watches[request.id] = nil }
+            core.state.withLock { $0.watches[call.id] = nil }
             throw error
         }
-        return request.id
+        return call.id
     }
 
     func unwatch(_ id: UInt32) {
@@ -128,14 +128,14 @@ final class ServedConnection: Sendable {
 private final class Core: Sendable {
     struct State {
         private var lastID: UInt32 = 0
-        var requests: [UInt32: ServedRequest] = [:]
+        var calls: [UInt32: ServedCall] = [:]
         var watches: [UInt32: HintGate] = [:]
         var endedWatches: Set<UInt32> = []
         var failure: RecordStoreError?
 
         /// 0 is no question's.
         mutating func takeID() -> UInt32 {
-            repeat { lastID &+= 1 } while lastID == 0 || requests[lastID] != nil || watches[lastID] != nil
+            repeat { lastID &+= 1 } while lastID == 0 || calls[lastID] != nil || watches[lastID] != nil
             return lastID
         }
     }
@@ -173,21 +173,21 @@ private final class Core: Sendable {
             guard gate != nil || isKnown else { throw .violation("a hint that was not asked for") }
             gate?.pass(hint)
         default:
-            guard let request = state.withLock({ $0.requests[frame.id] }) else {
+            guard let call = state.withLock({ $0.calls[frame.id] }) else {
                 throw .violation("an answer to no question")
             }
-            if try request.take(frame) { state.withLock { $0.requests[frame.id] = nil } }
+            if try call.take(frame) { state.withLock { $0.calls[frame.id] = nil } }
         }
     }
 
     /// Whatever waits for an answer hears why there is none.
     func fail(_ failure: RecordStoreError) {
-        let (requests, watches) = state.withLock { state in
+        let (calls, watches) = state.withLock { state in
             if state.failure == nil { state.failure = failure }
-            defer { (state.requests, state.watches) = ([:], [:]) }
-            return (Array(state.requests.values), Array(state.watches.values))
+            defer { (state.calls, state.watches) = ([:], [:]) }
+            return (Array(state.calls.values), Array(state.watches.values))
         }
-        for request in requests { request.finish(.failure(failure)) }
+        for call in calls { call.finish(.failure(failure)) }
         for watch in watches { watch.pass(.lost(failure)) }
         pipes.stop()
     }

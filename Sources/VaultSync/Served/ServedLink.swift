@@ -11,11 +11,11 @@ final class ServedLink: Sendable {
         fileprivate let part: ServedFrame.Answer?
         fileprivate let limit: Int
         fileprivate let connection: ServedConnection
-        fileprivate let request: ServedRequest
+        fileprivate let call: ServedCall
         /// Whether the connection had been there before.
         fileprivate let isOld: Bool
 
-        func forget() { request.forget() }
+        func forget() { call.forget() }
     }
 
     private let open: @Sendable () throws(RecordStoreError) -> ServedConnection
@@ -39,16 +39,16 @@ final class ServedLink: Sendable {
         _ what: ServedFrame.Question, _ content: [UInt8], parts part: ServedFrame.Answer? = nil, limit: Int = 0
     ) throws(RecordStoreError) -> Question {
         var (connection, isOld) = try connection()
-        let request: ServedRequest
+        let call: ServedCall
         do throws(RecordStoreError) {
-            request = try connection.ask(what, content, parts: part, limit: limit)
+            call = try connection.ask(what, content, parts: part, limit: limit)
         } catch {
             guard isOld else { throw error }
             (connection, isOld) = (try self.connection().connection, false)
-            request = try connection.ask(what, content, parts: part, limit: limit)
+            call = try connection.ask(what, content, parts: part, limit: limit)
         }
         return Question(
-            what: what, content: content, part: part, limit: limit, connection: connection, request: request,
+            what: what, content: content, part: part, limit: limit, connection: connection, call: call,
             isOld: isOld)
     }
 
@@ -60,10 +60,10 @@ final class ServedLink: Sendable {
     ) throws(RecordStoreError) {
         var question = question
         let answer: (parts: [ServedFrame], end: [UInt8])
-        do throws(RecordStoreError) { answer = try question.connection.answer(to: question.request) } catch {
+        do throws(RecordStoreError) { answer = try question.connection.answer(to: question.call) } catch {
             guard question.isOld, question.what.isRepeatable, question.connection.failure != nil else { throw error }
             question = try ask(question.what, question.content, parts: question.part, limit: question.limit)
-            answer = try question.connection.answer(to: question.request)
+            answer = try question.connection.answer(to: question.call)
         }
         do throws(FormatError) { try check(answer.parts, answer.end) } catch {
             throw question.connection.violated("an answer that makes no sense")

@@ -3,16 +3,16 @@ internal import Glibc
 internal import Synchronization
 
 /// Lets hints through until it is closed; then none is under way any more.
-final class HintGate: Sendable {
+package final class HintGate: Sendable {
     private let hint: @Sendable (RecordHint) -> Void
     private let isOpen = Mutex(true)
     /// The thread that delivers a hint; 0: none does. A hint may close the gate itself.
     private let deliverer = Atomic<UInt>(0)
     private let isClosed = Atomic<Bool>(false)
 
-    init(_ hint: @escaping @Sendable (RecordHint) -> Void) { self.hint = hint }
+    package init(_ hint: @escaping @Sendable (RecordHint) -> Void) { self.hint = hint }
 
-    func pass(_ said: RecordHint) {
+    package func pass(_ said: RecordHint) {
         isOpen.withLock { isOpen in
             guard isOpen, !isClosed.load(ordering: .acquiring) else { return }
             deliverer.store(Self.thread, ordering: .releasing)
@@ -22,7 +22,7 @@ final class HintGate: Sendable {
         }
     }
 
-    func close() {
+    package func close() {
         isClosed.store(true, ordering: .releasing)
         guard !isDelivering else { return }
         isOpen.withLock { $0 = false }

@@ -6,7 +6,7 @@ package enum RecordStoreError: Error, Equatable, Sendable {
     /// There is no such folder, whose path it is; or why a server does not answer: exit 30.
     case unreachable(String)
     case inputOutput(Errno, String)
-    /// What is asked for breaks a bound: a record that is too long or too short, the number 0.
+    /// A record breaks a bound: it is too long or too short, or has the number 0.
     case invalid(String)
     /// A server, or the library that speaks to it, does not do what it was asked to, and what a person can do about
     /// that: exit 30.

@@ -6,7 +6,7 @@ package import VaultStorage
 /// Opens the stores of the remotes whose URLs have one scheme.
 package protocol RemoteEngine: Sendable {
     /// - Parameter realm: the fleet, or zeros for the mailboxes of devices that want to join.
-    /// - Throws: `.unreachable`, `.invalid`; or the store's verbs throw that later.
+    /// - Throws: `.unreachable`, `.refused`; or the store's verbs throw that later.
     func store(at remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) -> any RecordStore
 
     /// The fleets that have records there.
@@ -34,7 +34,7 @@ package struct RemoteEngines: Sendable {
 
     private func engine(of url: RemoteURL) throws(SyncError) -> any RemoteEngine {
         guard let engine = engines[url.scheme] else {
-            throw .store(.invalid("this program has no engine for \(url.scheme.rawValue)"))
+            throw .store(.refused("this program has no engine for \(url.scheme.rawValue)", hint: nil))
         }
         return engine
     }

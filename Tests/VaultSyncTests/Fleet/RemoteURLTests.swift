@@ -16,6 +16,7 @@ struct RemoteURLTests {
             ("file:///srv/what?", "file:///srv/what%3F"), ("ssh://host/srv", "ssh://host/srv"),
             ("ssh://Ada@Host.Example:2222/srv/", "ssh://Ada@host.example:2222/srv"),
             ("ssh://[FE80::1%25eth0]:22/srv", "ssh://[fe80::1%25eth0]:22/srv"),
+            ("etcd://[fe80::1%Wlan0]", "etcd://[fe80::1%25Wlan0]"),
             ("postgresql://ada@db/vault", "postgres://ada@db/vault"),
             ("postgres://ada@one:5432,two:5433/vault", "postgres://ada@one,two:5433/vault"),
             ("postgres://ada@%2Frun%2Fpostgresql/vault", "postgres://ada@%2Frun%2Fpostgresql/vault"),
@@ -40,13 +41,13 @@ struct RemoteURLTests {
             "postgres://db", "postgres://db/", "postgres://db/a/b", "postgres://,/v", "postgres:///v",
             "postgres://db/%00",
             "postgres://db/%0A", "etcd://", "etcd://host/path", "etcd://a,,b", "ssh://my_$(id):z:22/dir",
-            "ssh://-oProxyCommand=x:y:22/a", "ssh://a:1:2/srv", "ssh://h:/srv", "file:///%+A", "ssh://[::1$(id)]/srv",
+            "ssh://-oProxyCommand=x:y:22/a", "ssh://a:1:2/srv", "ssh://h:/srv", "file:///%+A", "ssh://[::1$(id)]/srv", "etcd://[::1%25]", "etcd://[::1%25a%25b]", "etcd://[%25a]",
             "http://host", "file:/srv", "srv", "",
             "://host", "file://", "file:///%zz", "file:///%00", "ssh://%ff/srv",
         ])
     func `a password, an option, a query and what no host is called are refused`(text: String) {
         let error = #expect(throws: SyncError.self) { _ = try RemoteURL(text) }
-        guard case .store(.invalid(let what))? = error else {
+        guard case .url(let what)? = error else {
             Issue.record("\(error as Any)")
             return
         }

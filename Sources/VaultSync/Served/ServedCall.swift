@@ -4,7 +4,7 @@ internal import Synchronization
 internal import VaultFormat
 
 /// A question that is under way, and what has come back of its answer.
-final class ServedRequest: Sendable {
+final class ServedCall: Sendable {
     private struct State {
         var frames: [ServedFrame] = []
         var length = 0
