@@ -2,8 +2,10 @@
 import SystemPackage
 import TestSupport
 import Testing
+import Vault
 import VaultCrypto
 import VaultFormat
+import VaultStorage
 
 @testable import VaultSync
 @testable import VaultSyncEtcd
@@ -109,6 +111,43 @@ import VaultFormat
         let results = try store.append(records)
         #expect(results.prefix(30).allSatisfy { $0 == .same } && results.dropFirst(30).allSatisfy { $0 == .created })
         #expect(try store.all(Self.log) == records)
+    }
+
+    @Test func `a snapshot that is put back is rolled back, and healed`() throws {
+        let server = try EtcdServer()
+        let (disk, clock) = (MemoryFileSystem(), ManualClock())
+        let engines = RemoteEngines([.etcd: EtcdEngine()])
+        let homes = try ["a", "b"].map { try Home($0, on: disk, clock: clock) }
+        let fleets = try homes.map { try Fleet($0.vault, environment: $0.environment, engines: engines) }
+        let access = server.access()
+        func sync(_ index: Int) throws -> SyncOutcome {
+            clock.advance(by: 1)
+            return try fleets[index].sync()[0]
+        }
+        _ = try fleets[0].found(
+            access.url, credentials: access.credentials, deviceName: "a", onlySynchronizable: false)
+        let attempt = try fleets[1].requestToJoin(
+            access.url, credentials: access.credentials, deviceName: "b", onlySynchronizable: false)
+        _ = try fleets[0].approve(attempt.code, role: .owner)
+        #expect(try attempt.poll())
+        try homes[0].add("first", "1")
+        for index in [0, 1, 0] { #expect(try sync(index).error == nil) }
+        try server.save()
+        for number in 2...6 {
+            try homes[0].add("account \(number)", "\(number)")
+            for index in [0, 1] { #expect(try sync(index).error == nil) }
+        }
+        // The server asks for nothing as before but a token: that of the open connections is younger than its data.
+        try server.putBack()
+        let healed = try sync(0)
+        #expect(healed.error == nil)
+        #expect((healed.alarms + healed.notes).contains { $0.kind == .rolledBack })
+        for index in [1, 0, 1] { #expect(try sync(index).error == nil) }
+        let last = try sync(0)
+        #expect(last.error == nil && last.alarms.isEmpty)
+        #expect(try homes[1].secrets() == homes[0].secrets())
+        #expect(try homes[1].secrets().count == 6)
+        #expect(try fleets[0].fingerprint() == fleets[1].fingerprint())
     }
 
     @Test func `the next of several hosts is asked when one does not answer`() throws {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import Glibc
-import Synchronization
 import SystemPackage
 import TestSupport
 import VaultCrypto
@@ -37,14 +36,24 @@ final class EtcdServer: Sendable {
 
     let directory: TemporaryDirectory
     let port: UInt16
-    private let peerPort: UInt16
+    private let peer: String
     private let options: Options
-    private let running = Mutex<Process?>(nil)
+    private let process: EtcdProcess
 
     init(_ options: Options = Options()) throws {
-        directory = try TemporaryDirectory()
-        (port, peerPort) = try Self.freePorts()
-        self.options = options
+        let directory = try TemporaryDirectory()
+        let ports = try Self.freePorts(2)
+        let (url, peer) = ("https://127.0.0.1:\(ports[0])", "http://127.0.0.1:\(ports[1])")
+        func path(_ name: String) -> String { directory.path.appending(name).string }
+        var arguments = [
+            "--name", "only", "--data-dir", path("data"), "--listen-client-urls", url, "--advertise-client-urls", url,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "only=\(peer)",
+            "--cert-file", path("server.pem"), "--key-file", path("server.key"),
+        ]
+        if let quota = options.quota { arguments += ["--quota-backend-bytes", String(quota)] }
+        if options.asksForCertificates { arguments += ["--client-cert-auth", "--trusted-ca-file", path("server.pem")] }
+        process = EtcdProcess(arguments)
+        (self.directory, port, self.peer, self.options) = (directory, ports[0], peer, options)
         try Self.makeCertificate("server", in: directory)
         try start()
         guard options.hasAuth else { return }
@@ -60,8 +69,6 @@ final class EtcdServer: Sendable {
         try control("user", "grant-role", "root", "root")
         try control("auth", "enable")
     }
-
-    deinit { kill() }
 
     // MARK: Access
 
@@ -85,44 +92,26 @@ final class EtcdServer: Sendable {
 
     // MARK: Running
 
-    func start() throws {
-        let url = "https://127.0.0.1:\(port)"
-        let peer = "http://127.0.0.1:\(peerPort)"
-        var arguments = [
-            "etcd", "--name", "only", "--data-dir", path("data"), "--listen-client-urls", url,
-            "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-            "--initial-cluster", "only=\(peer)", "--cert-file", path("server.pem"), "--key-file",
-            path("server.key"), "--logger", "zap", "--log-outputs", "stderr",
-        ]
-        if let quota = options.quota { arguments += ["--quota-backend-bytes", String(quota)] }
-        if options.asksForCertificates { arguments += ["--client-cert-auth", "--trusted-ca-file", path("server.pem")] }
-        let process = Process()
-        let (input, output) = (Pipe(), Pipe())
-        // A thread of the tests' pool keeps SIGCHLD to itself, and so do its children: another shell waits for that.
-        process.executableURL = URL(filePath: "/bin/bash")
-        // The server ends with its standard input: it must not outlive the tests.
-        process.arguments = ["-c", #""$@" & server=$!; read -r _; kill -9 $server; wait"#, "bash"] + arguments
-        (process.standardInput, process.standardError, process.standardOutput) = (input, output, output)
-        try process.run()
-        running.withLock { $0 = process }
-        let handle = output.fileHandleForReading
-        var log = ""
-        while !log.contains("serving client traffic"), !log.contains("ready to serve client requests") {
-            let part = handle.availableData
-            log += String(decoding: part, as: UTF8.self)
-            guard !part.isEmpty, !log.contains("\"level\":\"fatal\"") else { throw ServerFailure(log: log) }
-        }
-        handle.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
-    }
+    func start() throws { try process.start() }
 
     /// As a power cut would.
-    func kill() {
-        running.withLock { process in
-            guard let running = process else { return }
-            process = nil
-            try? (running.standardInput as? Pipe)?.fileHandleForWriting.close()
-            running.waitUntilExit()
-        }
+    func kill() { process.kill() }
+
+    /// Saves what there is, for ``putBack()``.
+    func save() throws {
+        // Of the users, root alone may.
+        try control("snapshot", "save", path("saved"), asRoot: options.hasAuth)
+    }
+
+    /// Puts back what was saved, as an administrator does whose server was lost.
+    func putBack() throws {
+        kill()
+        try FileManager.default.removeItem(atPath: path("data"))
+        try EtcdProcess.run([
+            "etcdctl", "snapshot", "restore", path("saved"), "--name", "only", "--data-dir", path("data"),
+            "--initial-cluster", "only=\(peer)", "--initial-advertise-peer-urls", peer,
+        ])
+        try start()
     }
 
     /// Runs etcdctl, as root when there are users.
@@ -133,7 +122,7 @@ final class EtcdServer: Sendable {
         ]
         if self.options.asksForCertificates { options += ["--cert", path("server.pem"), "--key", path("server.key")] }
         if asRoot { options += ["--user", "root:\(Self.rootPassword)"] }
-        return try Self.run(options + arguments)
+        return try EtcdProcess.run(options + arguments)
     }
 
     func path(_ name: String) -> String { directory.path.appending(name).string }
@@ -145,33 +134,17 @@ final class EtcdServer: Sendable {
 
     static func makeCertificate(_ name: String, in directory: TemporaryDirectory) throws {
         func path(_ suffix: String) -> String { directory.path.appending(name + suffix).string }
-        try run([
+        try EtcdProcess.run([
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
             "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path(".key"), "-out",
             path(".pem"),
         ])
     }
 
-    @discardableResult
-    private static func run(_ arguments: [String]) throws -> String {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
-        (process.standardInput, process.standardOutput, process.standardError) = (
-            FileHandle.nullDevice, output, output
-        )
-        try process.run()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw ServerFailure(log: text) }
-        return text
-    }
-
     /// Ports that nobody had a moment ago.
-    static func freePorts() throws -> (UInt16, UInt16) {
-        let sockets = try (0..<2).map { _ in try BoundSocket() }
-        return (sockets[0].port, sockets[1].port)
+    static func freePorts(_ count: Int) throws -> [UInt16] {
+        let sockets = try (0..<count).map { _ in try BoundSocket() }
+        return sockets.map(\.port)
     }
 }
 
@@ -197,8 +170,4 @@ final class BoundSocket {
     }
 
     deinit { close(descriptor) }
-}
-
-struct ServerFailure: Error {
-    let log: String
 }

@@ -173,6 +173,46 @@ private final class Liar {
         }
     }
 
+    @Test func `a head without end is ended, of what is watched as well`() throws {
+        let liar = try Liar("HTTP/1.1 200 OK\r\nX-Y: \(String(repeating: "z", count: 500))\r\n", endless: true)
+        for failure in try Self.failures(liar.access) {
+            guard case .refused = failure else {
+                Issue.record("\(String(describing: failure))")
+                continue
+            }
+        }
+    }
+
+    @Test func `a server that takes a watch and does not begin it is waited for no longer than that`() throws {
+        for text in ["HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"result\":{}}\n", ""] {
+            let liar = try Liar(text, endless: true)
+            let failure = Self.failure {
+                _ = try EtcdWatch(
+                    EtcdConnection(liar.access), EtcdKeys(.of(0xab)), patience: .milliseconds(200)
+                ) { _ in }
+            }
+            guard case .unreachable(let what) = failure else {
+                Issue.record("\(String(describing: failure))")
+                continue
+            }
+            #expect(what.contains("does not begin to watch"))
+        }
+    }
+
+    @Test func `localhost is this machine, whatever a look-up says, where nothing is encrypted`() throws {
+        let url = try RemoteURL("etcd://localhost,127.0.0.2:1,db.example")
+        let plain = EtcdHost.all(of: RemoteAccess(url))
+        #expect(
+            plain.map(\.url) == [
+                "http://127.0.0.1:2379/v3/", "http://[::1]:2379/v3/", "http://127.0.0.2:1/v3/",
+                "https://db.example:2379/v3/",
+            ])
+        let secure = EtcdHost.all(of: RemoteAccess(url, RemoteCredentials(authorities: "/ca")))
+        #expect(secure.map(\.url).first == "https://localhost:2379/v3/" && secure.count == 3)
+        let zone = try RemoteURL("etcd://[fe80::1%25eth0]")
+        #expect(EtcdHost.all(of: RemoteAccess(zone)).map(\.url) == ["https://[fe80::1%25eth0]:2379/v3/"])
+    }
+
     @Test func `a token that could be more than a token is none`() throws {
         for body in [#"{"token":"a\r\nX: y"}"#, #"{"token":"a b"}"#, #"{"token":""}"#, #"{"token":7}"#, "{}"] {
             let liar = try Liar(Self.answer(body), password: "s3cret")

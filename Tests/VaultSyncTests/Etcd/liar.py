@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Answers every request with the bytes of a file, whatever is asked for: liar.py FILE [endless]. With `endless` the last
-# line of the file is sent again and again. Prints the port, and ends with its standard input.
+# line of the file is sent again and again, or nothing ever of an empty file. Prints the port, and ends with its standard input.
 import os
 import socket
 import sys
@@ -26,6 +26,8 @@ def serve(connection, content, repeats):
                 body += connection.recv(65536)
             connection.sendall(content)
             last = content.splitlines(True)[-1] if content else b''
+            if repeats and not last:
+                threading.Event().wait()
             while repeats:
                 connection.sendall(last * 64)
         except OSError:
