@@ -174,7 +174,7 @@ let package = Package(
             name: "VaultSyncTests",
             dependencies: [
                 "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "Vault", "VaultStorage", "VaultFormat",
-                "VaultCrypto", "TestSupport", system,
+                "VaultCrypto", "TestSupport", "VaultCommand", system,
             ],
             exclude: ["Postgres/server.sh", "Postgres/liar.py", "Etcd/liar.py"], swiftSettings: testSettings),
         .testTarget(

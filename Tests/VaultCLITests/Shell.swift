@@ -28,18 +28,7 @@ final class Shell {
         }
     }
 
-    /// The build directory of this test, which also contains every executable.
-    static let binaries: String = {
-        let path =
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        // Swift Testing may run the tests from a helper program; the bundle's path is then the first argument that
-        // names it.
-        let bundle = CommandLine.arguments.first { $0.contains("PackageTests.xctest") } ?? path
-        return URL(filePath: bundle).deletingLastPathComponent().path()
-    }()
-
-    /// The directory of the command: the release build, if given for these tests.
-    static let commands = ProcessInfo.processInfo.environment["VAULT_RELEASE"] ?? binaries
+    static let (binaries, commands) = (Programs.built, Programs.commands)
 
     var environment: [String: String] {
         [

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Synchronization
+import TestSupport
 import Testing
 import VaultFormat
 
@@ -149,6 +152,27 @@ struct RecordStoreTests {
         #expect(try again.heads().count == 3)
     }
 
+    @Test(arguments: StoreKind.allCases.filter(\.tells))
+    func `a hint may end its own watch, and is the last one`(kind: StoreKind) throws {
+        let store = try kind.place().open()
+        _ = try store.append(Self.records([1]))
+        let ended = DispatchSemaphore(value: 0)
+        let kept = KeptWatch()
+        let watch = try #require(
+            try store.watch { _ in
+                guard let watch = kept.take() else { return }
+                watch.end()
+                ended.signal()
+            })
+        kept.put(watch)
+        _ = try store.append(Self.records([2]))
+        #expect(ended.wait(timeout: Patience.deadline) == .success)
+        kept.put(watch)
+        _ = try store.append(Self.records([3]))
+        watch.end()
+        #expect(kept.count == 1)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `of writers at one address at once exactly one has created its record`(kind: StoreKind) async throws {
         let place = try kind.place()
@@ -163,6 +187,24 @@ struct RecordStoreTests {
             #expect(winners.count == 1 && results.values.count { $0 == [.differs] } == 3)
             let winner = try #require(winners.first?.key)
             #expect(try place.open().all(Self.log, from: sequence) == [.of(Self.log, sequence, "by \(winner)")])
+        }
+    }
+}
+
+/// What a hint finds, and takes away.
+private final class KeptWatch: Sendable {
+    private let state = Mutex<(watch: (any RecordWatch)?, count: Int)>((nil, 0))
+
+    /// How often one was taken.
+    var count: Int { state.withLock { $0.count } }
+
+    func put(_ watch: any RecordWatch) { state.withLock { $0.watch = watch } }
+
+    func take() -> (any RecordWatch)? {
+        state.withLock { state in
+            guard let watch = state.watch else { return nil }
+            state = (nil, state.count + 1)
+            return watch
         }
     }
 }

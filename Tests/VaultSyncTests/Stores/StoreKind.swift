@@ -11,11 +11,21 @@ import VaultStorage
 
 /// The kinds of store, each with a place of its own.
 enum StoreKind: CaseIterable {
-    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, postgres, etcd
+    case memory, folderInMemory, folderOnSimulatedDisk, folderOnNamingDisk, folderOnDisk, served, servedByCommand
+    case postgres, etcd
 
     static var allCases: [StoreKind] {
         [.memory, .folderInMemory, .folderOnSimulatedDisk, .folderOnNamingDisk, .folderOnDisk, .served]
+            + [.servedByCommand]
             + (PostgresServer.isInstalled ? [.postgres] : []) + (EtcdServer.isThere ? [.etcd] : [])
+    }
+
+    /// Whether it tells at once of what is stored.
+    var tells: Bool {
+        switch self {
+        case .memory, .folderInMemory, .folderOnSimulatedDisk, .folderOnNamingDisk: false
+        case .folderOnDisk, .served, .servedByCommand, .postgres, .etcd: true
+        }
     }
 
     func place() throws -> StorePlace {
@@ -33,6 +43,11 @@ enum StoreKind: CaseIterable {
             let directory = try TemporaryDirectory()
             return StorePlace {
                 ServedRecordStore(ServedPair.link(to: directory.path, keeping: directory), realm: .of(0xab))
+            }
+        case .servedByCommand:
+            let directory = try TemporaryDirectory()
+            return StorePlace {
+                ServedRecordStore(try ServedCommand.link(to: directory), realm: .of(0xab))
             }
         case .postgres:
             let (access, realm) = (try PostgresServer.shared.get().access(), RealmID.random())
