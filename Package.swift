@@ -200,7 +200,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: [
-                "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "login.c",
+                "Transcripts", "logind.py", "chip.py", "older.py", "gitserver.py", "firefox.py", "login.c", "cut.py",
+                "trap.py",
             ],
             swiftSettings: testSettings),
     ]

@@ -97,8 +97,103 @@ struct SSHServerTests {
         #expect(synced.status == 0 && synced.output.hasSuffix("2\n"), "\(synced.error)")
     }
 
+    @Test func `a server behind another one is reached as the user's configuration says`() throws {
+        let result = try run(
+            """
+            set -e; trap '[ -z "$server" ] || kill $server' EXIT
+            # A port that nobody had a moment ago may be taken meanwhile.
+            for try in 1 2 3 4 5; do
+                port=$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+                \(sshd) -D -e -f ssh/server.conf -o ListenAddress=127.0.0.1 -o Port=$port 2>ssh/log & server=$!
+                until grep -q listening ssh/log; do kill -0 $server || continue 2; done
+                break
+            done
+            cat > ssh/jump <<END
+            Host inner
+              HostName 127.0.0.1
+              Port $port
+              HostKeyAlias server
+              ProxyJump outer
+            Host outer
+              HostKeyAlias server
+            END
+            cat ssh/jump ssh/config > ssh/both; mv ssh/both ssh/config
+            vault init --kdf interactive; vault remote add ssh://inner$PWD/records --name laptop
+            echo here | vault add radio; vault sync; ls records
+            """)
+        #expect(result.status == 0 && result.output.hasSuffix("vlt1\n"), "\(result.error)")
+    }
+
+    @Test func `a key that is kept to the service does nothing else, and a port of it neither`() throws {
+        let result = try run(
+            """
+            echo "command=\\"vault remote serve --append-only -- $PWD/records\\",restrict $(cat ssh/key.pub)" \\
+                > ssh/authorized
+            for command in 'cat pass' '' 'vault list' "vault remote serve -- $PWD"; do
+                ssh server $command </dev/null | tr -d '\\000\\001'; echo
+            done
+            ssh -W 127.0.0.1:1 server </dev/null; echo $?
+            """)
+        #expect(result.output == "VLTSRV\nVLTSRV\nVLTSRV\nVLTSRV\n255\n", "\(result.error)")
+    }
+
+    @Test(arguments: ["device", "server"], 0..<2)
+    func `whichever process is killed at whichever frame, nothing is lost`(side: String, first: Int) throws {
+        let result = try run(
+            """
+            set -e; export SSH_CONFIG=$PWD/ssh/config
+            printf '#!/bin/sh\\necho $$ > %s/serve.pid\\nexec %s "$@"\\n' $PWD $(command -v vault) > bin/vault
+            cp $(command -v ssh) bin/whole; chmod 755 bin/*
+            # The server's shell finds that one.
+            sed -i "s|^SetEnv PATH=|&$PWD/bin:|" ssh/server.conf
+            url=ssh://server$PWD/records
+            vault init --kdf interactive; HOME=$PWD/there vault init --kdf interactive
+            vault remote add $url --name laptop > code; chmod 600 code
+            echo first | vault add radio; vault sync > /dev/null
+            HOME=$PWD/there vault remote add $url --recovery-code-file code --name phone
+            { HOME=$PWD/there vault sync; vault sync; } > /dev/null
+            frame=0 victims=(ssh sshd serve)
+            while :; do
+                victim=${victims[(frame + \(first)) % 3]}
+                echo "$victim $frame" | vault set radio
+                rm -f cut; printf '#!/bin/sh\\nexec python3 %s "$@"\\n' \(Self.cut) > bin/ssh
+                status=0; CUT="\(side) $frame $victim" vault sync >said 2>&1 || status=$?
+                cp bin/whole bin/ssh
+                [ $status -eq 0 ] || [ $status -eq 30 ] || { echo "$victim $frame: $status"; cat said; }
+                { vault sync; HOME=$PWD/there vault sync; } > /dev/null
+                got=$(HOME=$PWD/there vault get radio)
+                [ "$got" = "$victim $frame" ] || echo "$victim $frame: $got"
+                [ -e cut ] || break
+                frame=$((frame + 1))
+            done
+            [ $frame -gt 3 ] || echo "$frame frames"
+            """)
+        #expect(result.status == 0 && result.output.isEmpty, "\(result.output)\(result.error)")
+    }
+
+    private static let cut = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "cut.py").path()
+
+    @Test func `the folder of a server and the server's log name no item, no secret and no device`() throws {
+        let result = try run(
+            """
+            set -e; printf 'LogLevel DEBUG3\\n' >> ssh/server.conf
+            sed -i "s|ProxyCommand .* $PWD/ssh/server.conf|& -E $PWD/ssh/log|" ssh/config
+            url=ssh://server$PWD/records
+            vault init --kdf interactive
+            vault remote add $url --name 'laptop of Ada' > code; chmod 600 code
+            echo 'the secret of it' | vault add --label labelled somewhere radio; vault sync > /dev/null
+            HOME=$PWD/there vault init --kdf interactive
+            HOME=$PWD/there vault remote add $url --recovery-code-file code --name 'phone of Bob'
+            HOME=$PWD/there vault sync > /dev/null
+            grep -q 'Starting session' ssh/log
+            grep -rlaiE 'laptop|phone|radio|secret of|somewhere|labelled' ssh/log records || echo nothing
+            grep -rlaF -f code ssh/log records || echo nothing
+            """)
+        #expect(result.status == 0 && result.output == "nothing\nnothing\n", "\(result.output)\(result.error)")
+    }
+
     @Test(arguments: [
-        ("unknown", "run 'ssh unknown' once"), ("bare", "finds no 'vault'"), ("server", "'/nowhere' on the server"),
+        ("unknown", "run 'ssh unknown' once"), ("bare", "finds no 'vault'"), ("server", "'nowhere' on the server"),
     ]) func `a server that cannot be used is unreachable, and the reason is told`(host: String, reason: String) throws {
         let result = try run(
             "vault init --kdf interactive 2>/dev/null; vault remote add ssh://\(host)/nowhere --name laptop")
@@ -122,8 +217,16 @@ struct SSHServerTests {
             vault remote serve -- records </dev/null; echo $?
             vault remote serve --realm x -- $PWD/records </dev/null; echo $?
             vault remote serve -- $PWD/records </dev/null | wc -c
+            # A descriptor that others have as well is left as it was.
+            python3 - <<'END'
+            import fcntl, os, subprocess
+            (there, end), (back, answer) = os.pipe(), os.pipe()
+            os.close(end)
+            subprocess.run(['vault', 'remote', 'serve', '--', os.getcwd()], stdin=there, stdout=answer)
+            print([fcntl.fcntl(one, fcntl.F_GETFL) & os.O_NONBLOCK for one in (there, answer)])
+            END
             """)
-        #expect(result.output == "VLTSRV\n64\n64\n8\n")
+        #expect(result.output == "VLTSRV\n64\n64\n8\n[0, 0]\n")
         #expect(result.error.contains("the client does not keep to the protocol"))
     }
 }

@@ -15,6 +15,8 @@ final class EtcdServer: Sendable {
         var hasAuth = true
         var asksForCertificates = false
         var quota: Int?
+        /// Into the file `log`.
+        var logsAll = false
     }
 
     static let isThere: Bool = {
@@ -50,6 +52,7 @@ final class EtcdServer: Sendable {
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "only=\(peer)",
             "--cert-file", path("server.pem"), "--key-file", path("server.key"),
         ]
+        if options.logsAll { arguments += ["--log-level", "debug", "--log-outputs", "stderr,\(path("log"))"] }
         if let quota = options.quota { arguments += ["--quota-backend-bytes", String(quota)] }
         if options.asksForCertificates { arguments += ["--client-cert-auth", "--trusted-ca-file", path("server.pem")] }
         process = EtcdProcess(arguments)

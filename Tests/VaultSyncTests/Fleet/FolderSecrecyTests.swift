@@ -34,31 +34,6 @@ struct FolderSecrecyTests {
         }
     }
 
-    /// The encodings in which bytes could appear.
-    private static func forms(_ bytes: [UInt8]) -> [[UInt8]] {
-        var forms = [bytes, Array(bytes.reversed())]
-        if bytes.count == 16 { forms.append(Array(bytes[..<8].reversed()) + bytes[8...].reversed()) }
-        for form in forms {
-            let digits = hexadecimal(form)
-            forms += [Array(digits.utf8), Array(digits.uppercased().utf8)]
-        }
-        // At each of the three offsets of base64, without the characters that depend on neighbouring bytes.
-        for skipped in 0..<3 where bytes.count >= 9 {
-            let whole = Array(bytes[skipped...].prefix((bytes.count - skipped) / 3 * 3))
-            let text = Data(whole).base64EncodedString()
-            forms.append(Array(text.utf8))
-            forms.append(Array(text.replacing("+", with: "-").replacing("/", with: "_").utf8))
-        }
-        return forms
-    }
-
-    private static func expectAbsent(_ what: [UInt8], _ name: String, in found: [[UInt8]]) {
-        for form in forms(what) {
-            let needle = Data(form)
-            #expect(!found.contains { Data($0).range(of: needle) != nil }, "\(name)")
-        }
-    }
-
     @Test func `a folder names no item, no secret, no device and no key`() throws {
         let names = ["laptop of Ada", "phone of Bob", "server in the cellar"]
         let homes = try Home.fleet(names)
@@ -95,25 +70,25 @@ struct FolderSecrecyTests {
         try Self.look(folder, "", into: &found)
         #expect(found.contents.count > 10 && logs.count == 3)
         let paths = found.paths.map { Array($0.utf8) }
-        for text in texts { Self.expectAbsent(Array(text.utf8), text, in: found.contents + paths) }
+        for text in texts { Traces.expectAbsent(Array(text.utf8), text, in: found.contents + paths) }
         let devices = try homes[1].fleet.deviceNames().keys.compactMap { memberships[0].state.logs[$0]?.device }
         #expect(devices.count == 3)
         for device in devices {
-            Self.expectAbsent(bytes(device), "a device's name", in: found.contents + paths)
+            Traces.expectAbsent(bytes(device), "a device's name", in: found.contents + paths)
         }
         // Paths name the logs and the realm; no record contains the names.
         for log in logs {
-            Self.expectAbsent(bytes(log), "a log's name", in: found.contents)
+            Traces.expectAbsent(bytes(log), "a log's name", in: found.contents)
             #expect(found.paths.contains("/vlt1/\(realm.text)/1/\(log.text)"))
         }
-        Self.expectAbsent(bytes(realm), "the realm's name", in: found.contents)
+        Traces.expectAbsent(bytes(realm), "the realm's name", in: found.contents)
         for membership in memberships {
             let (signing, box) = membership.identity.device
             for key in [signing, box] {
-                Self.expectAbsent((0..<32).map { key.bytes[$0] }, "a public key", in: found.contents + paths)
+                Traces.expectAbsent((0..<32).map { key.bytes[$0] }, "a public key", in: found.contents + paths)
             }
             for key in membership.identity.epochKeys.values {
-                Self.expectAbsent(key.exposed, "an epoch's key", in: found.contents + paths)
+                Traces.expectAbsent(key.exposed, "an epoch's key", in: found.contents + paths)
             }
         }
         // Every path consists of the numbers of the four kinds, random names and sequence numbers.
@@ -129,7 +104,7 @@ struct FolderSecrecyTests {
         }
         for item in try homes[0].vault.copyMatching(Query(.genericPassword)) {
             let id = try #require(item.record?.id)
-            Self.expectAbsent(withUnsafeBytes(of: id.uuid) { Array($0) }, "an item's name", in: found.contents + paths)
+            Traces.expectAbsent(withUnsafeBytes(of: id.uuid) { Array($0) }, "an item's name", in: found.contents + paths)
         }
     }
 

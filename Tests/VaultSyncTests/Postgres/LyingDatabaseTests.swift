@@ -59,7 +59,7 @@ struct LyingDatabaseTests {
 
     @Test(arguments: [
         "null", "text", "short", "long", "types", "columns", "fields", "numbers", "endless", "twice", "nothing", "copy",
-        "both", "error", "huge", "garbage", "ends", "silent",
+        "both", "error", "huge", "garbage", "ends", "silent", "notices", "news", "settings", "welcome",
     ])
     func `whatever a server answers is a record, or says that there is none to be had`(lie: String) throws {
         let liar = try Liar(lie)

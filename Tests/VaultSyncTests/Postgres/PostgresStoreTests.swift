@@ -97,6 +97,56 @@ struct PostgresStoreTests {
         #expect(try again.append([.of(Self.log, 1)]) == [.same])
     }
 
+    @Test func `each address of a host is tried by itself, and its certificate is that of the host`() throws {
+        let remote = RemoteAccess(try RemoteURL("postgres://ada@db.example,localhost:1,%2Frun/vault"))
+        let hosts = remote.url.hosts
+        let found = try PostgresAddress.all(of: hosts[0], remote, within: .seconds(60)) { name in
+            name == "db.example" ? ["2001:db8::1", "192.0.2.1"] : []
+        }
+        func values(_ keyword: String, _ addresses: [PostgresAddress]) -> [String?] {
+            addresses.map { address in address.keywords.first { $0.name == keyword }?.value }
+        }
+        #expect(values("hostaddr", found) == ["2001:db8::1", "192.0.2.1"])
+        #expect(values("host", found) == ["db.example", "db.example"])
+        #expect(values("sslmode", found) == ["verify-full", "verify-full"])
+        func here(_ host: RemoteURL.Host) throws -> [PostgresAddress] {
+            // Nobody is asked where this machine is.
+            try PostgresAddress.all(of: host, remote, within: .zero) { _ in ["192.0.2.9"] }
+        }
+        #expect(try values("hostaddr", here(hosts[1])) == ["127.0.0.1", "::1"])
+        #expect(try values("hostaddr", here(hosts[2])) == [nil])
+    }
+
+    @Test func `a look-up of a name is waited for no longer than that, and may find nothing`() throws {
+        let (asked, answer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        func failure(_ patience: Duration, _ lookUp: @escaping HostLookUp.Method) -> PostgresError? {
+            do throws(PostgresError) {
+                _ = try HostLookUp.addresses(of: "db.example", within: patience, by: lookUp)
+                return nil
+            } catch { return error }
+        }
+        let late = failure(.milliseconds(50)) { _ in
+            answer.wait()
+            asked.signal()
+            return ["192.0.2.1"]
+        }
+        #expect(late == .lost("no server of names says where db.example is"))
+        answer.signal()
+        #expect(asked.wait(timeout: Patience.deadline) == .success)
+        #expect(failure(.seconds(600)) { _ in [] } == .lost("there is no host db.example"))
+        #expect(HostLookUp.bySystem("127.0.0.1") == ["127.0.0.1"] && HostLookUp.bySystem("::1") == ["::1"])
+    }
+
+    @Test func `news that nobody asked for does not pile up between two questions`() throws {
+        let server = try PostgresServer.shared.get()
+        let connection = try PostgresConnection.open(server.socketAccess(), PostgresPatience())
+        try connection.exchangeAll([.statement(.listen("vault_mine"), []), .end])
+        let news = PostgresStep.statement(.notify, [.text("vault_mine"), .text("1")])
+        try connection.exchangeAll([news, .end])
+        try connection.exchangeAll([.end])
+        #expect(connection.notifications().isEmpty)
+    }
+
     // MARK: Records
 
     @Test func `without the right to remove, what would go stays, and that is said`() throws {

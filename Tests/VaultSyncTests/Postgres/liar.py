@@ -103,6 +103,17 @@ def lies(name):
         yield os.urandom(4096)
     elif LIE == "ends":
         raise ConnectionError
+    elif LIE == "notices":
+        while True:
+            yield message(b"N", b"SNOTICE\0C00000\0Mhear\0\0") * 64
+    elif LIE == "news":
+        while True:
+            yield message(b"A", struct.pack("!i", 1) + b"vault_x\0" + b"x" * 7000 + b"\0") * 64
+    elif LIE == "settings":
+        number = 0
+        while True:
+            number += 1
+            yield message(b"S", b"name%d\0" % number + b"x" * 29000 + b"\0")
     elif LIE == "silent":
         threading.Event().wait()
 
@@ -130,6 +141,9 @@ def serve(connection):
         greeting = message(b"R", struct.pack("!i", 0))
         for name, value in settings.items():
             greeting += message(b"S", name + b"\0" + value + b"\0")
+        while LIE == "welcome":
+            greeting = greeting[-65536:] + message(b"S", b"name\0" + b"x" * 1000 + b"\0")
+            connection.sendall(greeting)
         connection.sendall(greeting + message(b"K", struct.pack("!ii", 1, 1)) + message(b"Z", b"I"))
         statement = b""
         while True:
