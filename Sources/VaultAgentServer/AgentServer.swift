@@ -16,6 +16,7 @@ public final class AgentServer: Sendable {
     let turns: Turns
     let questions: Questions
     let pool = NIOThreadPool(numberOfThreads: 8)
+    let remoteWork = RemoteWork()
     let unlocking = DispatchQueue(label: "unlocking")
     private let keeper: VaultKeeper
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -69,6 +70,7 @@ public final class AgentServer: Sendable {
     ///   - location: where that socket lies; when it is gone, the agent is asked to end. Nil: nobody looks.
     public func start(on descriptor: Int32, at location: AgentSocket.Location? = nil) throws {
         pool.start()
+        remoteWork.start()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 64)
             .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -96,7 +98,6 @@ public final class AgentServer: Sendable {
     public func lock() { keeper.lock(isByItself: true) }
 
     private func locked(_ isByItself: Bool) {
-        keeper.follower.withLock { $0 }?.noteLockState()
         let sessions = state.withLock { Array($0.sessions.values) }
         for session in sessions { group.next().execute { session.value.session.dropStaged() } }
         if isByItself { noteLock() }
@@ -144,6 +145,7 @@ public final class AgentServer: Sendable {
         try? listener?.close().wait()
         keeper.end()
         keeper.stopFollowing()
+        remoteWork.end(patience: VaultKeeper.patienceForRemote)
         // What is being answered is answered first.
         try? pool.syncShutdownGracefully()
         keeper.close()

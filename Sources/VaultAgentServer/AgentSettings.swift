@@ -29,6 +29,8 @@ public struct AgentSettings: Sendable {
     public var syncs = false
     /// How soon it does so.
     var pace = SyncPace()
+    /// How long a look at the remotes waits for one of them.
+    var patienceForCheck = RemoteChecks.patience
     /// Of the fleet's remotes; nil: all that there are.
     var engines: RemoteEngines?
     public var environment = VaultEnvironment.system

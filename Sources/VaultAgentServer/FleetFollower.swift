@@ -82,7 +82,9 @@ package final class FleetFollower: @unchecked Sendable {
     private let tell: @Sendable (FollowerEvent) -> Void
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "vault.follower", qos: .utility)
-    private let timer: any DispatchSourceTimer
+    /// By the clock of the wall, which goes on while the machine sleeps, and by one that nobody sets: what comes first
+    /// counts.
+    private let timers: [any DispatchSourceTimer]
     private let file = Mutex<(directory: FilePath?, watch: DirectoryWatch?)>((nil, nil))
 
     /// - Parameter tell: is called on the follower's thread.
@@ -92,13 +94,13 @@ package final class FleetFollower: @unchecked Sendable {
     ) {
         (self.vault, self.random, self.clock, self.tell) = (vault, random, clock, tell)
         state = Mutex(State(schedule: SyncSchedule(pace, at: clock.now)))
-        timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.setEventHandler { [weak self] in self?.turn() }
-        timer.schedule(wallDeadline: .distantFuture)
-        timer.activate()
+        timers = (0..<2).map { [queue] _ in DispatchSource.makeTimerSource(queue: queue) }
+        for timer in timers { timer.setEventHandler { [weak self] in self?.turn() } }
+        wait(nil)
+        for timer in timers { timer.activate() }
     }
 
-    deinit { timer.cancel() }
+    deinit { for timer in timers { timer.cancel() } }
 
     /// - Parameter directory: of the vault's file.
     package func begin(watching directory: FilePath) {
@@ -185,12 +187,16 @@ package final class FleetFollower: @unchecked Sendable {
             case .look: look()
             case .sync(let urls): sync(urls)
             case .wait(let time):
-                guard let time else { return timer.schedule(wallDeadline: .distantFuture) }
-                // By the clock of the wall, which goes on while the machine sleeps.
-                let milliseconds = Int(max(time, .zero) / .milliseconds(1)) + 1
-                return timer.schedule(wallDeadline: .now() + .milliseconds(milliseconds))
+                return wait(time)
             }
         }
+    }
+
+    /// - Parameter time: until the next turn; nil: until something happens.
+    private func wait(_ time: Duration?) {
+        let interval = time.map { DispatchTimeInterval.milliseconds(Int(max($0, .zero) / .milliseconds(1)) + 1) }
+        timers[0].schedule(wallDeadline: interval.map { .now() + $0 } ?? .distantFuture)
+        timers[1].schedule(deadline: interval.map { .now() + $0 } ?? .distantFuture)
     }
 
     /// Hears of commits. The directory may come later than the agent.

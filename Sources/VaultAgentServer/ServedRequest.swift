@@ -22,6 +22,9 @@ protocol VaultRequest: ServedRequest {
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]?
 }
 
+/// One that may wait for a remote, and keeps those waiting alone that may do so too.
+protocol RemoteRequest: VaultRequest {}
+
 extension VaultRequest {
     func repliesAtOnce(to caller: Caller, from answers: Answers) throws(VaultError) -> [Reply]? { nil }
 }

@@ -18,7 +18,9 @@ enum ServedRequests {
         HistoryLimitRequest.self, PurgeHistoryRequest.self, FleetRequest.self, HasConflictRequest.self,
         DeletedItemsLimitRequest.self, UnwatchRequest.self, FollowingRequest.self, AddRemoteRequest.self,
         RemoveRemoteRequest.self, AskingDeviceRequest.self, ApproveRequest.self,
-        ConflictsRequest.self, ResolveConflictRequest.self,
+        ConflictsRequest.self, ResolveConflictRequest.self, DeviceSecretsRequest.self, RemoveDeviceRequest.self,
+        ResolveRosterRequest.self, FoundRequest.self, RecoverRequest.self, AskToJoinRequest.self,
+        AnswerToJoinRequest.self, CheckRemotesRequest.self,
     ]
 
     private static let byKind = Dictionary(all.map { ($0.kind, $0) }) { first, _ in first }
@@ -330,7 +332,7 @@ extension AuditRequest: VaultRequest {
 
 // MARK: Many devices
 
-extension SyncRequest: VaultRequest {
+extension SyncRequest: RemoteRequest {
     /// Other devices hear of the items of every group.
     func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
 

@@ -288,6 +288,7 @@ final class Session: ChannelInboundHandler {
         guard let caller else { return }
         let answers = server.answers
         if let replies = answers.answerAtOnce(request, of: caller) { return reply(replies[...], number, context) }
+        if request is any RemoteRequest { return answerPatiently(request, caller, number, context) }
         let work: EventLoopFuture<[any AgentReply]>
         let derivesKeys = request is UnlockRequest || request is AuthenticateRequest || request is AnswerRequest
         if derivesKeys {
@@ -304,6 +305,19 @@ final class Session: ChannelInboundHandler {
             guard case .busy = self.phase else { return }
             if let ticket = replies[0] as? TicketReply { self.tickets.append(ticket.value) }
             self.reply(replies[...], number, context)
+        }
+    }
+
+    /// As ``answer(_:_:_:)``, where a remote may be waited for.
+    private func answerPatiently(
+        _ request: some VaultRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
+    ) {
+        let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
+        server.remoteWork.run(on: context.eventLoop) { [answers = server.answers] in
+            answers.answer(request, of: caller)
+        } _: { replies in
+            guard case .busy = here.value.session.phase else { return }
+            here.value.session.reply(replies[...], number, here.value.context)
         }
     }
 

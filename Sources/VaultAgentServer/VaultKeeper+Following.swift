@@ -9,7 +9,7 @@ internal import VaultSync
 
 extension VaultKeeper {
     /// How long an agent that ends waits for a remote that hangs.
-    private static let patienceForRemote = Duration.seconds(1)
+    static let patienceForRemote = Duration.seconds(1)
 
     /// - Parameter note: told of each sync that came to something, with the items that it changed here.
     func follow(note: @escaping @Sendable (Int) -> Void) {
@@ -75,13 +75,13 @@ private struct KeptVault: FollowedVault {
 
     func sync(with urls: Set<RemoteURL>, goesOn: @escaping @Sendable () -> Bool) -> SyncResult {
         keeper.lockIfDue()
-        let mark = keeper.lockMark
+        let turns = keeper.lockTurns
         do throws(VaultError) {
             let result = try keeper.useUnasked(["*"]) { vault throws(VaultError) in
                 let result = SyncResult(
                     syncing: vault, with: urls, environment: keeper.settings.environment, engines: keeper.engines,
                     withFingerprint: false, isUnasked: true
-                ) { [keeper] in goesOn() && keeper.goesOn && keeper.lockMark == mark }
+                ) { [keeper] in goesOn() && keeper.goesOn && keeper.lockTurns == turns }
                 if case .vault(let error)? = result.failure { throw error }
                 return result
             }

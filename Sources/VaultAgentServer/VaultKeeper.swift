@@ -17,6 +17,8 @@ final class VaultKeeper: Sendable {
         var isUnlocked = false
         /// How often it was locked: keys that were being derived meanwhile are not taken.
         var locks: UInt64 = 0
+        /// How often it became locked or unlocked.
+        var turns: UInt64 = 0
         var isClosed = false
         /// Whether what is being done is to be done quickly: the agent ends.
         var isEnding = false
@@ -46,6 +48,10 @@ final class VaultKeeper: Sendable {
 
     /// What syncs the vault unasked; nil: nothing does.
     let follower = Mutex<FleetFollower?>(nil)
+    /// The looks at the remotes that were begun last.
+    let checks = Mutex<RemoteChecks?>(nil)
+    /// What the vault has asked owners for, and when. The newest such wish alone is waited with.
+    let joining = Mutex<(wish: JoinWish, since: Duration)?>(nil)
 
     init(_ settings: AgentSettings) {
         (self.settings, engines) = (settings, settings.engines ?? .all(settings.environment))
@@ -64,8 +70,12 @@ final class VaultKeeper: Sendable {
     }
 
     /// As ``use(_:_:)``, when it was looked whether it is time to lock.
-    func useAtOnce<R>(_ groups: AccessGroups, _ body: (Vault) throws(VaultError) -> R) throws(VaultError) -> R {
-        state.withLock { $0.lastUse = settings.clock.now }
+    ///
+    /// - Parameter counts: whether it keeps the vault open.
+    func useAtOnce<R>(
+        _ groups: AccessGroups, counts: Bool = true, _ body: (Vault) throws(VaultError) -> R
+    ) throws(VaultError) -> R {
+        if counts { state.withLock { $0.lastUse = settings.clock.now } }
         return try useUnasked(groups, body)
     }
 
@@ -156,6 +166,7 @@ final class VaultKeeper: Sendable {
         state.withLock { state in
             guard state.locks == locks, !state.isClosed else { return false }
             state.vault = vault
+            state.turns += state.isUnlocked ? 0 : 1
             state.isUnlocked = true
             state.unlockedAt = settings.clock.now
             state.lastUse = state.unlockedAt
@@ -166,13 +177,17 @@ final class VaultKeeper: Sendable {
 
     /// Returns when the keys are wiped. The next unlock finds the vault as it is.
     func lock(isByItself: Bool = false) {
-        let vault = state.withLock { state in
+        let (vault, isTurn) = state.withLock { state in
+            let isTurn = state.isUnlocked
             state.locks += 1
+            state.turns += isTurn ? 1 : 0
             state.isUnlocked = false
             state.idleLimit = nil
-            return state.vault
+            return (state.vault, isTurn)
         }
         try? vault?.lock()
+        // A client that locks what is locked sends nobody to the remotes.
+        if isTurn { follower.withLock { $0 }?.noteLockState() }
         didLock.withLock { $0 }?(isByItself)
     }
 
@@ -216,8 +231,8 @@ final class VaultKeeper: Sendable {
     /// Whether a sync that is under way is to be finished.
     var goesOn: Bool { state.withLock { !$0.isEnding } }
 
-    /// Whether it is unlocked, and how often it was locked: what stays the same until either happens.
-    var lockMark: (locks: UInt64, isUnlocked: Bool) { state.withLock { ($0.locks, $0.isUnlocked) } }
+    /// How often it became locked or unlocked.
+    var lockTurns: UInt64 { state.withLock { $0.turns } }
 
     /// A sync that is under way ends after the next record.
     func end() { state.withLock { $0.isEnding = true } }

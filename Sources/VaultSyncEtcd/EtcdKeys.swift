@@ -33,6 +33,9 @@ struct EtcdKeys {
 
     // MARK: Records
 
+    /// Among the fleet's keys one that is never stored.
+    var never: [UInt8] { Array((realm + "never").utf8) }
+
     func record(_ address: RecordAddress) -> [UInt8] {
         Array((prefix(of: address.stream) + digits(address.sequence)).utf8)
     }

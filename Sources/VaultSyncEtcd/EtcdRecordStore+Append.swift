@@ -17,6 +17,19 @@ extension EtcdRecordStore {
         return results
     }
 
+    /// What would be stored if a key were there that never is: the rights are looked at whatever comes of the comparison.
+    package func mayAppend() throws(RecordStoreError) -> Bool? {
+        let key = keys.never
+        do throws(RecordStoreError) {
+            _ = try connection.call(
+                .transaction, EtcdRequest.transaction([EtcdRequest.isThere(key)], success: [EtcdRequest.put(key, [])]))
+            return true
+        } catch {
+            guard case .denied = error else { throw error }
+            return false
+        }
+    }
+
     /// The first of some records that one transaction takes, each at an address of its own.
     private static func batch(_ records: ArraySlice<StoredRecord>) -> ArraySlice<StoredRecord> {
         var (count, length, addresses) = (0, 0, Set<RecordAddress>())

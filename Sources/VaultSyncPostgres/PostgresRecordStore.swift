@@ -165,6 +165,16 @@ final class PostgresRecordStore: RecordStore {
         return [.statement(.notify, [.text(realm.channel), .text(text)]), .end]
     }
 
+    func mayAppend() throws(RecordStoreError) -> Bool? {
+        try use { connection, _ throws(PostgresError) in
+            var mayInsert = false
+            try connection.exchangeAll([.statement(.mayInsert, []), .end]) { _, _ throws(PostgresError) in
+                mayInsert = true
+            }
+            return mayInsert
+        }
+    }
+
     // MARK: Removing
 
     func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {

@@ -77,6 +77,9 @@ extension PostgresStatement {
     static let insert = PostgresStatement("INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5)")
     static let insertNew = PostgresStatement(
         "INSERT INTO vault.record VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING seq", [.bigint])
+    /// A row when the user may.
+    static let mayInsert = PostgresStatement(
+        "SELECT 1::bigint WHERE has_table_privilege('vault.record', 'INSERT')", [.bigint])
     static let notify = PostgresStatement("SELECT FROM pg_notify($1, $2)")
     static let body = PostgresStatement("SELECT body FROM vault.record WHERE \(place) AND seq = $4", [.bytea])
 

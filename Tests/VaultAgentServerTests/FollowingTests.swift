@@ -1,187 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
-import Foundation
-import Synchronization
-import SystemPackage
 import TestSupport
 import Testing
 import Vault
-import VaultCrypto
-import VaultFormat
-import VaultStorage
 
 @testable import VaultAgent
 @testable import VaultAgentServer
 @testable import VaultSync
-
-/// A place in memory that tells of what comes, can be away, and can hold up those who ask.
-private final class Place: RemoteEngine {
-    private struct State {
-        var stores: [RealmID: MemoryRecordStore] = [:]
-        var hints: [UInt64: @Sendable (RecordHint) -> Void] = [:]
-        var next: UInt64 = 0
-        var isAway = false
-        var looks = 0
-        var awaited: DispatchSemaphore?
-        var held: DispatchSemaphore?
-    }
-
-    private let state = Mutex(State())
-
-    func store(at remote: RemoteAccess, realm: RealmID) throws(RecordStoreError) -> any RecordStore {
-        PlacedStore(
-            place: self,
-            store: state.withLock { state in
-                let store = state.stores[realm] ?? MemoryRecordStore()
-                state.stores[realm] = store
-                return store
-            })
-    }
-
-    func realms(at remote: RemoteAccess) throws(RecordStoreError) -> [RealmID] {
-        state.withLock { $0.stores.keys.filter { $0 != .zero } }
-    }
-
-    var looks: Int { state.withLock { $0.looks } }
-
-    var isAway: Bool {
-        get { state.withLock { $0.isAway } }
-        set { state.withLock { $0.isAway = newValue } }
-    }
-
-    /// Runs the body; returns when a device has looked at the place after that began.
-    func awaitLook(after body: () throws -> Void = {}) rethrows {
-        let semaphore = DispatchSemaphore(value: 0)
-        state.withLock { $0.awaited = semaphore }
-        try body()
-        semaphore.wait()
-    }
-
-    /// The next device that looks stays there until the semaphore is signalled.
-    func holdUp() -> DispatchSemaphore {
-        let held = DispatchSemaphore(value: 0)
-        state.withLock { $0.held = held }
-        return held
-    }
-
-    fileprivate func look() throws(RecordStoreError) {
-        let (awaited, held, isAway) = state.withLock { state in
-            defer { (state.awaited, state.held) = (nil, nil) }
-            state.looks += 1
-            return (state.awaited, state.held, state.isAway)
-        }
-        awaited?.signal()
-        held?.wait()
-        if isAway { throw .unreachable("nowhere") }
-    }
-
-    /// Says that there may be something new.
-    func hint() { tell(.changed) }
-
-    fileprivate func tell(_ hint: RecordHint) {
-        for hear in state.withLock({ Array($0.hints.values) }) { hear(hint) }
-    }
-
-    fileprivate func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) -> PlaceWatch {
-        state.withLock { state in
-            state.next += 1
-            state.hints[state.next] = hint
-            return PlaceWatch(place: self, number: state.next)
-        }
-    }
-
-    fileprivate func forget(_ number: UInt64) { state.withLock { $0.hints[number] = nil } }
-}
-
-private final class PlaceWatch: RecordWatch {
-    private let place: Place
-    private let number: UInt64
-
-    init(place: Place, number: UInt64) { (self.place, self.number) = (place, number) }
-
-    func end() { place.forget(number) }
-}
-
-private struct PlacedStore: RecordStore {
-    let place: Place
-    let store: MemoryRecordStore
-
-    func heads() throws(RecordStoreError) -> [StreamHead] {
-        try place.look()
-        return try store.heads()
-    }
-
-    func read(
-        _ starts: [StreamStart], _ take: (StoredRecord) throws(RecordStoreError) -> Void
-    ) throws(RecordStoreError) { try store.read(starts, take) }
-
-    func record(at address: RecordAddress) throws(RecordStoreError) -> [UInt8]? { try store.record(at: address) }
-
-    func append(_ records: [StoredRecord]) throws(RecordStoreError) -> [Appended] {
-        let appended = try store.append(records)
-        for (record, what) in zip(records, appended) where what == .created {
-            place.tell(.appended(record.address.stream, record.address.sequence))
-        }
-        return appended
-    }
-
-    func remove(_ stream: RecordStream, below sequence: UInt64) throws(RecordStoreError) {
-        try store.remove(stream, below: sequence)
-    }
-
-    func remove(_ address: RecordAddress) throws(RecordStoreError) { try store.remove(address) }
-
-    func watch(_ hint: @escaping @Sendable (RecordHint) -> Void) throws(RecordStoreError) -> (any RecordWatch)? {
-        place.watch(hint)
-    }
-}
-
-/// The agents of two homes, whose vaults are one fleet, and which are told by nobody to sync.
-private final class Homes {
-    let place = Place()
-    let agents: [TestAgent]
-    let clients: [AgentClient]
-
-    init() throws {
-        let place = place
-        let url = RemoteURL(folder: "/place")
-        let said = Said()
-        agents = try (0..<2).map { _ in
-            try TestAgent { settings in
-                settings.syncs = true
-                settings.engines = RemoteEngines([.file: place])
-                settings.pace.afterCommit = .milliseconds(20)
-                settings.pace.firstRetry = .milliseconds(2)
-                settings.pace.longestRetry = .milliseconds(20)
-                settings.pace.betweenHints = .milliseconds(10)
-                settings.report = { text in said.texts.withLock { $0.append(text) } }
-            }
-        }
-        self.said = said
-        let engines = RemoteEngines([.file: place])
-        let vaults = try agents.map { try $0.opened() }
-        let fleets = try zip(vaults, agents).map { try Fleet($0, environment: $1.environment, engines: engines) }
-        _ = try fleets[0].found(url, deviceName: "first", onlySynchronizable: false)
-        let attempt = try fleets[1].requestToJoin(url, deviceName: "second", onlySynchronizable: false)
-        _ = try fleets[0].approve(attempt.code, role: .owner)
-        guard try attempt.poll() else { throw SyncError.noAnswer }
-        for vault in vaults { vault.close() }
-        clients = try agents.map { try $0.unlocked() }
-    }
-
-    final class Said: Sendable { let texts = Mutex<[String]>([]) }
-
-    let said: Said
-
-    func count(_ text: String) -> Int { said.texts.withLock { $0.count { $0.contains(text) } } }
-}
-
-extension ChangeSequence.Iterator {
-    /// Waits for an item that was added.
-    fileprivate mutating func awaitAdded() async {
-        while let change = await next() { if change.kind == .added { return } }
-    }
-}
 
 struct FollowingTests {
     private func services(_ client: AgentClient) throws -> [String] {
@@ -273,12 +98,15 @@ struct FollowingTests {
         var changes = homes.clients[1].changes.makeAsyncIterator()
         homes.place.isAway = true
         try await homes.clients[0].add(.generic("a"))
-        for _ in 0..<6 { try homes.place.awaitLook() }
+        let (lost, back) = ("no syncing with file:///place", "syncing with file:///place again")
+        homes.said.awaitReport(lost + ": the remote cannot be reached: nowhere")
+        for _ in 0..<6 { homes.place.awaitLook {} }
         homes.place.isAway = false
         while try !services(homes.clients[1]).contains("a") { await changes.awaitAdded() }
+        homes.said.awaitReport(back)
         // One of the two agents may not have noticed, which had nothing to tell.
-        #expect((1...2).contains(homes.count("no syncing with file:///place: 'nowhere' cannot be reached")))
-        #expect(homes.count("syncing with file:///place again") <= homes.count("no syncing with"))
+        #expect((1...2).contains(homes.said.count(lost)))
+        #expect(homes.said.count(back) <= homes.said.count(lost))
     }
 
     @Test func `a sync that a person asks for comes before those that nobody has asked for`() throws {

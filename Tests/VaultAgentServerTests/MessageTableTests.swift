@@ -63,6 +63,7 @@ struct MessageTableTests {
     {
         func permitted(_ access: AgentStatus.Access) throws -> Set<UInt8> {
             let caller = Caller(process: .own, access: access, groups: ["*"], purpose: .reveal)
+            let member = NewMember(place: RemotePlace(url: ""), device: "", onlySynchronizable: false)
             let requests: [any ServedRequest] = [
                 HelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)),
                 ProgramHelloRequest(Greeting(vault: "", groups: nil, purpose: .reveal)), StatusRequest(), TurnRequest(),
@@ -80,10 +81,14 @@ struct MessageTableTests {
                 HistoryLimitRequest(nil), PurgeHistoryRequest([], onlyDeleted: true), FleetRequest(),
                 HasConflictRequest(.init(id: [], valueVersion: 1)), DeletedItemsLimitRequest(nil),
                 UnwatchRequest(2), FollowingRequest(),
-                AddRemoteRequest(url: "", password: nil, authorities: nil, certificate: nil, key: nil),
+                AddRemoteRequest(RemotePlace(url: "")),
                 RemoveRemoteRequest(""), AskingDeviceRequest(try Secret(text: "")),
                 ApproveRequest(code: try Secret(text: ""), role: 1), ConflictsRequest(true),
                 ResolveConflictRequest(.init(id: [], valueVersion: 1), field: "", number: 1, time: 0),
+                DeviceSecretsRequest(""), RemoveDeviceRequest(""), ResolveRosterRequest(),
+                FoundRequest(member, code: nil), RecoverRequest(member, code: try Secret(text: "")),
+                AskToJoinRequest(member, code: try Secret(text: "")), AnswerToJoinRequest(try Secret(text: "")),
+                CheckRemotesRequest(),
                 BehalfHelloRequest(
                     Greeting(vault: "", groups: nil, purpose: .reveal),
                     try #require(Behalf(process: 1, startTime: 0, sandbox: "a.b"))),
@@ -92,6 +97,6 @@ struct MessageTableTests {
         }
         #expect(try permitted(.none) == [1, 2, 24, 28])
         #expect(try permitted(.injectOnly) == [1, 2, 3, 5, 8, 22, 24, 25, 26, 28, 29, 30, 38])
-        #expect(try permitted(.full).count == 44)
+        #expect(try permitted(.full).count == 52)
     }
 }

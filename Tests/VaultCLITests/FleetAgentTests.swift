@@ -29,6 +29,27 @@ struct FleetAgentTests {
         #expect(result.error.contains("the agent has the vault open, but this takes the vault's keys"))
     }
 
+    @Test func `while a remote hangs, nothing that a person types waits for it, and the agent ends`() throws {
+        let result = try Shell().run(
+            """
+            chmod 600 pass; mkdir bin records; mkfifo hangs; export PATH=$PWD/bin:$PATH
+            cat > bin/ssh <<END
+            #!/bin/sh
+            [ ! -e $PWD/hang ] || { echo >$PWD/hangs; exec sleep 1000; }
+            exec vault remote serve -- $PWD/records
+            END
+            chmod +x bin/ssh; vault init --kdf interactive --passphrase-file pass 2>/dev/null
+            vault remote add ssh://host$PWD/records --name laptop --passphrase-file pass >/dev/null 2>&1
+            touch hang; vault unlock --passphrase-file pass 2>/dev/null; read -r _ <hangs
+            for turn in 1 2 3 4 5 6 7 8 9 10; do (vault sync >/dev/null 2>sync-$turn; echo $? >end-$turn) & done
+            echo x | vault add mail; vault get mail; echo; vault status | grep -c '^background.*under way'
+            vault doctor | grep remote; vault remote remove ssh://host$PWD/records; vault remote list
+            vault lock; vault status | grep '^agent' | cut -c1-28; vault unlock --passphrase-file pass; vault find
+            vault agent --stop; wait; cat end-* | sort | uniq -c | tr -s ' '; grep -l 'ssh://' sync-* | wc -l
+            """)
+        print(result)
+    }
+
     @Test(arguments: [true, false])
     func `at a terminal get says that an item has a conflict, be it an agent that answers or not`(
         isOpen: Bool

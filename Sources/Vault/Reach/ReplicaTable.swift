@@ -70,6 +70,14 @@ package struct ReplicaTable {
         }
     }
 
+    /// Whether there is an item that a person has to allow the reading of each time.
+    package var hasItemsForPersons: Bool {
+        (0..<store.recordEnd).contains { place in
+            guard let record = store.record(at: place), !record.isTombstone else { return false }
+            return record.asksForPresence
+        }
+    }
+
     /// Items that others should know and that have no clock yet.
     package func unstamped(_ own: OwnLog) -> [ItemID] {
         (0..<store.recordEnd).compactMap { place in

@@ -5,10 +5,8 @@ package import VaultCrypto
 // Changes of a fleet that take no key beyond those that the agent has. Each is answered as the module says it that
 // makes it.
 
-/// Adds a remote to the fleet of the vault.
-package struct AddRemoteRequest: AgentRequest {
-    package typealias Reply = SyncReply
-    package static let kind: UInt8 = 41
+/// A remote, and what this device shows it.
+package struct RemotePlace: MessageValue, Sendable {
     package let url: String
     /// Of the URL's user.
     package let password: Secret?
@@ -17,7 +15,10 @@ package struct AddRemoteRequest: AgentRequest {
     package let certificate: String?
     package let key: String?
 
-    package init(url: String, password: Secret?, authorities: String?, certificate: String?, key: String?) {
+    package init(
+        url: String, password: Secret? = nil, authorities: String? = nil, certificate: String? = nil,
+        key: String? = nil
+    ) {
         (self.url, self.password) = (url, password)
         (self.authorities, self.certificate, self.key) = (authorities, certificate, key)
     }
@@ -30,11 +31,20 @@ package struct AddRemoteRequest: AgentRequest {
         writer.put(key)
     }
 
-    package init(from reader: inout MessageReader) throws(MessageError) {
-        self.init(
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> RemotePlace {
+        RemotePlace(
             url: try reader.read(), password: try reader.read(), authorities: try reader.read(),
             certificate: try reader.read(), key: try reader.read())
     }
+}
+
+/// Adds a remote to the fleet of the vault.
+package struct AddRemoteRequest: AgentRequest, ValueMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 41
+    package let value: RemotePlace
+
+    package init(_ value: RemotePlace) { self.value = value }
 }
 
 /// Syncs with a remote, named by its URL, no more.
@@ -75,6 +85,33 @@ package struct ApproveRequest: AgentRequest {
     package init(from reader: inout MessageReader) throws(MessageError) {
         self.init(code: try reader.read(), role: try reader.read())
     }
+}
+
+/// The items whose secrets a device can read, or could, named as people call it.
+package struct DeviceSecretsRequest: AgentRequest, ValueMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 47
+    package static let onlyReads = true
+    package let value: String
+
+    package init(_ value: String) { self.value = value }
+}
+
+/// Shuts a device out of the fleet, named as people call it.
+package struct RemoveDeviceRequest: AgentRequest, ValueMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 48
+    package let value: String
+
+    package init(_ value: String) { self.value = value }
+}
+
+/// Keeps the list of devices as this device has it, for all.
+package struct ResolveRosterRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 49
+
+    package init() {}
 }
 
 extension AgentClient {

@@ -19,6 +19,15 @@ package struct FollowingRequest: AgentRequest, EmptyMessage {
     package init() {}
 }
 
+/// A look at every remote, which takes some seconds where one does not answer.
+package struct CheckRemotesRequest: AgentRequest, EmptyMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 54
+    package static let onlyReads = true
+
+    package init() {}
+}
+
 /// Whether an item has a conflict: 1, or 0.
 package struct HasConflictRequest: AgentRequest, ValueMessage {
     package typealias Reply = CountReply
@@ -40,6 +49,12 @@ extension AgentClient {
     /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
     package func following<Remote: MessageValue>() throws(VaultError) -> [Remote]? {
         try SyncReply.value(of: try exchange([FollowingRequest()], until: \.isLast))
+    }
+
+    /// - Returns: as the module says it that looks.
+    /// - Throws: `.agent(.protocolViolation)` also when the agent is older than the message.
+    package func checkRemotes<Check: MessageValue>() throws(VaultError) -> [Check] {
+        try SyncReply.value(of: try exchange([CheckRemotesRequest()], until: \.isLast))
     }
 
     package func hasConflict(_ record: ItemRecord) throws(VaultError) -> Bool {

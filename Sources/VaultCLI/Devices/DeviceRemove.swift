@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultSync
 
 struct DeviceRemove: ParsableCommand {
@@ -29,34 +31,60 @@ struct DeviceRemove: ParsableCommand {
 
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
+        if let agent = try vault.openAgent(), try remove(through: agent) { return }
         try vault.withFleet { fleet, opened in
-            let devices = try fleet.status().devices
-            let matching = devices.filter { $0.name == name }
-            guard let device = matching.first else { throw SyncError.noSuchDevice }
-            guard !device.isThis || matching.count > 1 else {
-                throw CommandError.usage(
-                    "this is the device itself", hint: "remove it on another one that is an owner's")
-            }
-            guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
-            if !yes {
-                try Confirmation.ask(
-                    "Remove '\(name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
-            }
+            try confirm(fleet.status().devices)
             // Printed first: a failure from here on must not lose the list.
             let items = try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened)
             try items.write(asJSON: json)
             let removal = try Progress.during("removing the device") { _ in try fleet.remove(deviceNamed: name) }
             let names = DeviceNames(fleet)
-            if let failure = removal.failure { throw DeviceRemove.waits(name, CommandError(failure, of: names)) }
-            removal.outcomes.warn("it hears of the removal with a later sync", names)
-            let late = try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened).count - items.count
-            if late > 0 {
-                Output.warn("\(late.grouped) more were heard of just now: 'vault device secrets' lists all")
-            }
-            Output.note(
-                "'\(name.printable)' is removed; it could read the secrets of \(items.count.grouped) items that are "
-                    + "there: rotate those; 'vault device secrets' lists what is left")
+            try tell(of: removal.outcomes, removal.failure, names)
+            try tell(of: try fleet.secrets(ofDeviceNamed: name), after: items, in: opened)
         }
+    }
+
+    /// - Returns: false: the command is to do it itself.
+    private func remove(through agent: AgentClient) throws -> Bool {
+        guard let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets else { return false }
+        try confirm(vault.fleetStatus().devices)
+        let items = try ReadableItems(secrets, in: agent)
+        try items.write(asJSON: json)
+        let change = try Progress.during("removing the device") { _ in try agent.changed(RemoveDeviceRequest(name)) }
+        try tell(of: change.outcomes, change.delay, DeviceNames(change.deviceNames))
+        if let secrets = change.secrets { try tell(of: secrets, after: items, in: agent) }
+        return true
+    }
+
+    /// Looks whether it can be removed, and asks.
+    private func confirm(_ devices: [FleetDevice]) throws {
+        let matching = devices.filter { $0.name == name }
+        guard let device = matching.first else { throw SyncError.noSuchDevice }
+        guard !device.isThis || matching.count > 1 else {
+            throw CommandError.usage("this is the device itself", hint: "remove it on another one that is an owner's")
+        }
+        guard devices.contains(where: { $0.isThis && $0.role == .owner }) else { throw SyncError.notAnOwner }
+        guard !yes else { return }
+        try Confirmation.ask(
+            "Remove '\(name.printable)' (\(device.role.label)) from the fleet? What it has read it keeps.")
+    }
+
+    /// - Throws: why it is not removed yet.
+    private func tell(
+        of outcomes: [SyncOutcome], _ delay: SyncError?, _ names: DeviceNames
+    ) throws {
+        if let delay { throw DeviceRemove.waits(name, CommandError(delay, of: names)) }
+        outcomes.warn("it hears of the removal with a later sync", names)
+    }
+
+    private func tell(of secrets: DeviceSecrets, after items: ReadableItems, in store: some ItemStore) throws {
+        let late = try ReadableItems(secrets, in: store).count - items.count
+        if late > 0 {
+            Output.warn("\(late.grouped) more were heard of just now: 'vault device secrets' lists all")
+        }
+        Output.note(
+            "'\(name.printable)' is removed; it could read the secrets of \(items.count.grouped) items that are "
+                + "there: rotate those; 'vault device secrets' lists what is left")
     }
 
     private static func waits(_ name: String, _ failure: CommandError) -> CommandError {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultSync
 
 struct DeviceResolve: ParsableCommand {
@@ -20,12 +22,21 @@ struct DeviceResolve: ParsableCommand {
 
     func run() throws {
         if !yes { try Confirmation.checkPossible() }
+        var isConfirmed = yes
+        if try vault.openAgent() != nil {
+            if !isConfirmed { try confirm(vault.fleetStatus()) }
+            isConfirmed = true
+            let change = try Progress.during("resolving") { _ in try vault.byAgent(ResolveRosterRequest()) }
+            if change != nil { return }
+        }
         try vault.withFleet { fleet, _ in
-            if !yes {
-                let names = try fleet.status().devices.map { "'\($0.name.printable)'" }
-                try Confirmation.ask("Keep the list with \(names.joined(separator: ", ")), for all devices?")
-            }
+            if !isConfirmed { try confirm(fleet.status()) }
             try Progress.during("resolving") { _ in try fleet.resolveRoster() }
         }
+    }
+
+    private func confirm(_ status: FleetStatus) throws {
+        let names = status.devices.map { "'\($0.name.printable)'" }
+        try Confirmation.ask("Keep the list with \(names.joined(separator: ", ")), for all devices?")
     }
 }

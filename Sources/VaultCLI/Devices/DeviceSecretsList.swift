@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import ArgumentParser
 internal import Vault
+internal import VaultAgent
+internal import VaultAgentServer
 internal import VaultSync
 
 struct DeviceSecretsList: ParsableCommand {
@@ -22,6 +24,9 @@ struct DeviceSecretsList: ParsableCommand {
     @OptionGroup var vault: VaultOptions
 
     func run() throws {
+        if let agent = try vault.openAgent(), let secrets = try vault.byAgent(DeviceSecretsRequest(name))?.secrets {
+            return try ReadableItems(secrets, in: agent).write(asJSON: json)
+        }
         try vault.withFleet { fleet, opened in
             try ReadableItems(try fleet.secrets(ofDeviceNamed: name), in: opened).write(asJSON: json)
         }

@@ -13,17 +13,17 @@ struct ReadableItems: Encodable {
 
     var count: Int { items.count }
 
-    init(_ secrets: DeviceSecrets, in vault: Vault) throws {
-        items = try ReadableItems.items(secrets.readable, in: vault)
+    init(_ secrets: DeviceSecrets, in store: some ItemStore) throws {
+        items = try ReadableItems.items(secrets.readable, in: store)
         device = DeviceSummary(secrets.device)
         readable = items.map { ItemOutput(item: $0) }
     }
 
     /// Returns the items that still exist and have a secret, sorted.
-    private static func items(_ ids: [ItemID], in vault: Vault) throws -> [Item] {
+    private static func items(_ ids: [ItemID], in store: some ItemStore) throws -> [Item] {
         let wanted = Set(ids)
         return try ItemClass.allCases.flatMap { itemClass in
-            try vault.allMatching(Query(itemClass))
+            try store.allMatching(Query(itemClass))
         }
         .filter { item in
             guard let record = item.record, record.hasSecret else { return false }

@@ -35,20 +35,21 @@ extension VaultOptions {
     /// Has the agent make a change of the fleet.
     ///
     /// - Returns: nil: the agent cannot, and the command is to do it itself. Its service may not reach what the command
-    ///   reaches.
+    ///   reaches, and a person may have to allow it.
     /// - Throws: why it was not made.
     func byAgent<Request: AgentRequest>(_ request: Request) throws -> FleetChange? where Request.Reply == SyncReply {
         guard let agent = try openAgent() else { return nil }
         let change: FleetChange
         do throws(VaultError) { change = try agent.fleetChange(request) } catch {
             switch error {
-            case .agent(.protocolViolation), .agent(.refused), .locked: return nil
+            case .agent(.protocolViolation), .agent(.refused), .locked, .presenceRequired: return nil
             default: throw error
             }
         }
         switch change.failure {
         case nil: return change
-        case .store?, .notJoined?: return nil
+        case .notJoined?: return nil
+        case .store? where try Terminal() != nil || UnlockTarget(locked()).canAskMachine: return nil
         case let failure?: throw CommandError(failure, of: DeviceNames(change.deviceNames))
         }
     }
@@ -125,6 +126,17 @@ extension VaultOptions {
         return try withOpened { opened, _ in
             try Progress.during("syncing") { _ in try opened.synced(withFingerprint: withFingerprint) }
         }
+    }
+}
+
+extension AgentClient {
+    /// Has the agent make a change of the fleet.
+    ///
+    /// - Throws: why it was not made.
+    func changed<Request: AgentRequest>(_ request: Request) throws -> FleetChange where Request.Reply == SyncReply {
+        let change: FleetChange = try fleetChange(request)
+        if let failure = change.failure { throw CommandError(failure, of: DeviceNames(change.deviceNames)) }
+        return change
     }
 }
 

@@ -27,6 +27,8 @@ struct FleetSummary: Encodable {
     var alarms: [AlarmOutput]?
     /// How an agent stands with each remote that syncs unasked. Left out where none does.
     var background: [FollowingSummary]?
+    /// What a look at the remotes has found. Nil: there was none.
+    private(set) var checks: [RemoteCheck]?
     /// Nil while the vault is locked, or when its fleet is none of this device's.
     private(set) var status: FleetStatus?
 
@@ -37,8 +39,9 @@ struct FleetSummary: Encodable {
 
     private init() {}
 
-    init(_ status: FleetStatus, _ names: DeviceNames) {
+    init(_ status: FleetStatus, _ names: DeviceNames, checks: [RemoteCheck]? = nil) {
         isLocked = false
+        self.checks = checks
         realm = status.realmID.text
         device = status.deviceName
         isRemoved = status.isRemoved ? true : nil
@@ -54,11 +57,20 @@ struct FleetSummary: Encodable {
 
     /// Opens the vault, or asks an agent that has it open, where nobody has to be asked for that.
     ///
+    /// - Parameter checksRemotes: whether the remotes are looked at.
     /// - Throws: what the unlocking throws where the command line says what to unlock with.
-    static func of(_ vault: VaultOptions) throws -> FleetSummary {
+    static func of(_ vault: VaultOptions, checksRemotes: Bool = false) throws -> FleetSummary {
         do {
-            guard vault.unlocking.hasSource else { return try ofAgent(vault) }
-            return try vault.withOpened(asksMachine: false) { opened, _ in try FleetSummary(opened.fleetLook()) }
+            guard vault.unlocking.hasSource else { return try ofAgent(vault, checksRemotes) }
+            return try vault.withOpened(asksMachine: false) { opened, _ in
+                var summary = try FleetSummary(opened.fleetLook())
+                if checksRemotes, summary.status != nil {
+                    summary.checks = try Progress.during("looking at the remotes") { _ in
+                        try Fleet(opened, engines: .all(.system)).checkRemotes().wait()
+                    }
+                }
+                return summary
+            }
         } catch {
             guard !vault.unlocking.isNamed, let failure = CommandLineTool.failure(error) else { throw error }
             Output.warn("cannot look at the fleet: \(failure.message)")
@@ -67,13 +79,16 @@ struct FleetSummary: Encodable {
     }
 
     /// As an agent has it that is open: nobody is asked for anything.
-    private static func ofAgent(_ vault: VaultOptions) throws -> FleetSummary {
+    private static func ofAgent(_ vault: VaultOptions, _ checksRemotes: Bool) throws -> FleetSummary {
         let agent = try VaultFinder.agent(of: vault.locked().path, .ofCommand, doWithout: { _ in })
         guard let agent, agent.greeting.state == .unlocked else { return FleetSummary() }
         var summary = try FleetSummary(agent.fleetLook())
         // An agent of another version does not know the message.
         let following: [RemoteFollowing]? = try? agent.following()
         summary.background = following?.map { FollowingSummary($0) }
+        if checksRemotes, summary.status != nil {
+            summary.checks = try? Progress.during("looking at the remotes") { _ in try agent.checkRemotes() }
+        }
         return summary
     }
 
@@ -116,71 +131,5 @@ struct FleetSummary: Encodable {
         lines.append("equal       \(lastEqual ?? "not compared yet")")
         lines += (alarms ?? []).map { "alarm       \($0.message)" }
         return lines
-    }
-}
-
-/// What could go wrong in a fleet.
-enum FleetCheck {
-    /// Since when a device is to be worth a look, in seconds: each tells something once a day if others do.
-    private static let silence = 30.0 * 86_400
-    /// How far a clock is followed.
-    private static let ahead = 3_600.0
-
-    static func findings(_ summary: FleetSummary, now: Date = Date()) -> [Finding] {
-        guard let status = summary.status else {
-            return summary.isLocked
-                ? [.good("the vault belongs to a fleet; with --passphrase-file FILE that is looked at as well")]
-                : [.warning("the vault is a copy of one in a fleet, which does not know this device")]
-        }
-        var findings: [Finding] = []
-        if status.isRemoved {
-            findings.append(.warning("this device was removed from the fleet: what the vault has stays, alone"))
-        }
-        for name in status.removals {
-            findings.append(
-                .warning("the device '\(name.printable)' is removed once a remote can be reached: 'vault sync'"))
-        }
-        if status.remotes.isEmpty { findings.append(.warning("the fleet has no remote here: 'vault remote add URL'")) }
-        for remote in status.remotes {
-            let url = remote.url.text.printable
-            if remote.url.scheme == .file, !FileManager.default.fileExists(atPath: remote.url.folder.string) {
-                findings.append(.warning("the remote '\(url)' is not there: is it mounted?"))
-            } else if remote.lastSync == nil {
-                findings.append(.warning("there was no sync with '\(url)' yet: 'vault sync'"))
-            } else if remote.url.scheme == .file {
-                findings.append(.good("the remote '\(url)' is there"))
-            } else {
-                findings.append(.good("the remote '\(url)' was there at the last sync"))
-            }
-        }
-        findings += status.devices.filter { !$0.isThis }.compactMap { finding(of: $0, now) }
-        if status.conflicts > 0 {
-            findings.append(.warning(ConflictCount.text(UInt64(status.conflicts))))
-        }
-        findings += (summary.alarms ?? []).map { .warning($0.message) }
-        if !findings.contains(where: { if case .warning = $0 { true } else { false } }) {
-            findings.append(.good("every device of the fleet was heard of, and no clock is wrong"))
-        }
-        return findings
-    }
-
-    private static func finding(of device: FleetDevice, _ now: Date) -> Finding? {
-        let name = "'\(device.name.printable)'"
-        guard device.role == .owner || device.role == .writer else { return nil }
-        guard !device.isSilent, let heard = device.lastHeard else {
-            return .warning(
-                "the device \(name) has never been heard of: what is deleted waits for it; sync it, or remove it")
-        }
-        let age = now.timeIntervalSinceReferenceDate - heard
-        if age < -ahead {
-            return .warning(
-                "the clock of \(name) or of this machine is wrong: its last change is of \(Date.formattedTime(heard))")
-        }
-        guard age > silence else { return nil }
-        return .warning(
-            """
-            the device \(name) was last heard of on \(Date.formattedTime(heard)): what is deleted waits for it; sync \
-            it, or remove it
-            """)
     }
 }

@@ -3,8 +3,6 @@ internal import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
 internal import Vault
-internal import VaultAgent
-internal import VaultAgentServer
 internal import VaultCrypto
 internal import VaultFormat
 internal import VaultSync
@@ -56,8 +54,8 @@ struct RemoteAdd: ParsableCommand {
     @Flag(help: "Print JSON: with --join an object when there is a code, and one when the vault has joined.")
     var json = false
 
-    private static let longestWait = 3600
-    private static let pause: UInt32 = 2
+    static let longestWait = 3600
+    static let pause: UInt32 = 2
 
     func validate() throws {
         guard !join || recoveryCodeFile == nil else {
@@ -78,21 +76,18 @@ struct RemoteAdd: ParsableCommand {
         // The code that opens the vault is not meant here: the option is the fleet's.
         var vault = try VaultOptions.parse([])
         (vault.file, vault.unlocking.passphrase, vault.unlocking.keyFile) = (file, passphrase, keyFile)
-        if try add(remote, shown, throughAgentOf: vault) { return }
+        var code: RecoveryCode?
+        if try run(remote, shown, throughAgentOf: vault, given: &code) { return }
         try vault.withFleet(mustBelong: false) { fleet, _ in
             if try fleet.isJoined {
-                guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
-                guard !onlySynchronizable, name == nil else {
-                    throw CommandError.usage(
-                        "the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
-                }
+                try checkAdds()
                 try fleet.addRemote(remote, credentials: shown)
                 return try tellAdded(remote, try RemoteAdd.ownName(fleet))
             }
             let device = try name ?? RemoteAdd.hostName()
             if join { return try join(fleet, remote, shown, device) }
             if let recoveryCodeFile {
-                let code = try UnlockOptions.recoveryCode(recoveryCodeFile)
+                let code = try code ?? UnlockOptions.recoveryCode(recoveryCodeFile)
                 try Progress.during("joining") { _ in
                     try fleet.join(
                         remote, credentials: shown, with: code, deviceName: device,
@@ -105,23 +100,15 @@ struct RemoteAdd: ParsableCommand {
         }
     }
 
-    /// Has the agent add one more remote to a fleet.
-    ///
-    /// - Returns: false: the command is to do it itself.
-    private func add(
-        _ remote: RemoteURL, _ shown: RemoteCredentials, throughAgentOf vault: VaultOptions
-    ) throws -> Bool {
-        guard !join, recoveryCodeFile == nil, !onlySynchronizable, name == nil else { return false }
-        guard let locked = try? vault.locked(), locked.isReplicated else { return false }
-        let request = AddRemoteRequest(
-            url: remote.text, password: shown.password, authorities: shown.authorities?.string,
-            certificate: shown.certificate?.string, key: shown.key?.string)
-        guard let change = try vault.byAgent(request) else { return false }
-        try tellAdded(remote, change.name ?? "")
-        return true
+    /// - Throws: when something is asked for that a vault of a fleet has already.
+    func checkAdds() throws {
+        guard !join, recoveryCodeFile == nil else { throw SyncError.alreadyJoined }
+        guard !onlySynchronizable, name == nil else {
+            throw CommandError.usage("the vault belongs to a fleet: --only-synchronizable and --name were chosen then")
+        }
     }
 
-    private func tellAdded(_ remote: RemoteURL, _ device: String) throws {
+    func tellAdded(_ remote: RemoteURL, _ device: String) throws {
         try report(.added, remote, device)
         AgentNetwork.tell(of: remote)
         Output.note("'vault sync' puts there what the others are to find")
@@ -135,9 +122,7 @@ struct RemoteAdd: ParsableCommand {
             try FleetCode.showing { code in
                 try report(.founded, remote, device, code)
                 isShown = true
-                Output.note(
-                    "the recovery code of the fleet, which lets a device join without another one; "
-                        + FleetCode.isShownOnce)
+                Output.note(Self.codeIsShown)
             } during: { show in
                 try Progress.during("founding the fleet") { _ in
                     _ = try fleet.found(
@@ -147,13 +132,25 @@ struct RemoteAdd: ParsableCommand {
             }
         } catch {
             if isShown {
-                Output.warn(
-                    (try? fleet.isJoined) == true
-                        ? "the fleet is founded on this device, and 'vault sync' puts it into the folder"
-                        : "no fleet was founded: the recovery code is of none")
+                Self.warn(isFounded: (try? fleet.isJoined) == true)
             }
             throw error
         }
+        tellFounded(remote)
+    }
+
+    static let codeIsShown =
+        "the recovery code of the fleet, which lets a device join without another one; " + FleetCode.isShownOnce
+
+    /// After a failure that came when the code was shown.
+    static func warn(isFounded: Bool) {
+        Output.warn(
+            isFounded
+                ? "the fleet is founded on this device, and 'vault sync' puts it into the folder"
+                : "no fleet was founded: the recovery code is of none")
+    }
+
+    func tellFounded(_ remote: RemoteURL) {
         AgentNetwork.tell(of: remote)
         Output.note("on another machine: 'vault init', 'vault remote add \(remote.text) --join'")
     }
@@ -163,12 +160,25 @@ struct RemoteAdd: ParsableCommand {
     ) throws {
         let attempt = try fleet.requestToJoin(
             remote, credentials: credentials, deviceName: device, onlySynchronizable: onlySynchronizable)
-        let limit = timeout ?? Self.longestWait
-        try report(.waiting, remote, device, attempt.code)
+        let name = try waitForOwner(remote, device, attempt.code) {
+            try attempt.poll() ? try RemoteAdd.ownName(fleet) : nil
+        }
+        try report(.joined, remote, name)
+        AgentNetwork.tell(of: remote)
+    }
+
+    /// Shows the code, and looks for an answer from time to time.
+    ///
+    /// - Parameter poll: returns the device's name in the fleet once it has joined that.
+    func waitForOwner(
+        _ remote: RemoteURL, _ device: String, _ code: RecoveryCode, _ poll: () throws -> String?
+    ) throws -> String {
+        try report(.waiting, remote, device, code)
         Output.note("type this code at 'vault device approve' on an owner's device; it holds for an hour")
-        let end = ContinuousClock.now + .seconds(limit)
-        try Progress.during("waiting for 'vault device approve'") { _ in
-            while try !attempt.poll() {
+        let end = ContinuousClock.now + .seconds(timeout ?? Self.longestWait)
+        return try Progress.during("waiting for 'vault device approve'") { _ in
+            while true {
+                if let name = try poll() { return name }
                 guard ContinuousClock.now < end else {
                     throw CommandError(
                         .notFound, "nobody has approved this device in time", hint: "the next try has a new code")
@@ -176,8 +186,6 @@ struct RemoteAdd: ParsableCommand {
                 sleep(Self.pause)
             }
         }
-        try report(.joined, remote, try RemoteAdd.ownName(fleet))
-        AgentNetwork.tell(of: remote)
     }
 
     /// As the fleet has it: a name that is taken gets a number.
@@ -186,7 +194,7 @@ struct RemoteAdd: ParsableCommand {
         return status.devices.first { $0.isThis }?.name ?? status.deviceName
     }
 
-    private static func hostName() throws -> String {
+    static func hostName() throws -> String {
         let name = ProcessInfo.processInfo.hostName
         guard RosterDevice.isName(name) else {
             throw CommandError.usage("the machine has no name that a device could have", hint: "--name DEVICE")
@@ -196,12 +204,12 @@ struct RemoteAdd: ParsableCommand {
 
     // MARK: What is said
 
-    private enum Result: String {
+    enum Result: String {
         case founded, waiting, joined, added
     }
 
     /// The code alone, or an object with it.
-    private func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
+    func report(_ result: Result, _ remote: RemoteURL, _ device: String, _ code: RecoveryCode? = nil) throws {
         if json {
             return try FleetCode.write(
                 ["state": result.rawValue, "remote": remote.text, "device": device], with: code)

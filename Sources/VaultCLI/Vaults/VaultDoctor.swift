@@ -12,8 +12,9 @@ struct Doctor: ParsableCommand {
         commandName: "doctor",
         abstract: "Look for what could go wrong.",
         discussion: """
-            Needs no passphrase; with one, or whatever else unlocks the vault, it looks at the vault's fleet as well. \
-            Ends with 0 when there is nothing worse than a warning.
+            Needs no passphrase; with one, whatever else unlocks the vault, or an unlocked agent it looks at the \
+            vault's fleet as well, and at each of its remotes, for 5 seconds at most: whether it answers, and what \
+            this device may do there. Ends with 0 when there is nothing worse than a warning.
             """)
 
     @OptionGroup var vault: VaultOptions
@@ -58,7 +59,7 @@ struct Doctor: ParsableCommand {
         findings += Doctor.lookAtProcess()
         findings += DoorsCheck.findings(DoorsState(), PinentryLook.ofProcess())
         if isReplicated {
-            do { findings += FleetCheck.findings(try FleetSummary.of(vault)) } catch {
+            do { findings += FleetCheck.findings(try FleetSummary.of(vault, checksRemotes: true)) } catch {
                 guard let flaw = CommandLineTool.failure(error) else { throw error }
                 findings.append(.bad("the fleet cannot be looked at: \(flaw.message)"))
                 failure = failure ?? flaw

@@ -13,7 +13,9 @@ extension Fleet {
     /// The vault belongs to it before anything of it is in the folder. After a failure the next sync goes on, or
     /// nothing has happened.
     ///
-    /// - Parameter show: is given the code that brings a device in when no other is left, before there is a fleet.
+    /// - Parameters:
+    ///   - given: the code that brings a device in when no other is left, as its owner knows it already; nil: a new one.
+    ///   - show: is given the code, before there is a fleet.
     /// - Returns: the code.
     /// - Throws: `.remoteInUse` when the folder has a fleet; what `show` throws, and then nothing has happened.
     @discardableResult
@@ -21,13 +23,13 @@ extension Fleet {
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         deviceName: String,
         onlySynchronizable: Bool,
+        code given: RecoveryCode? = nil,
         showing show: (RecoveryCode) throws(SyncError) -> Void = { _ in }
     ) throws(SyncError) -> RecoveryCode {
         let remote = RemoteAccess(url, credentials)
-        guard try !isJoined else { throw .alreadyJoined }
-        guard try engines.realms(at: remote).isEmpty else { throw .remoteInUse }
+        try checkCanFound(url, credentials: credentials, deviceName: deviceName)
         let realm = Bytes16(random.bytes(16))
-        let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+        let code = try given.orNew(random)
         let recovery = try RecoveryDevice(code, realm)
         let key = try secured { () throws(CryptoError) in Secret(try random.secret(32)) }
         let identity = try makeIdentity(realm, [1: key])
@@ -48,6 +50,17 @@ extension Fleet {
             try finish(replica, remote, deviceName, onlySynchronizable)
         }
         return code
+    }
+
+    /// Looks whether a fleet could be founded; nothing is changed.
+    ///
+    /// - Throws: `.alreadyJoined`; `.remoteInUse` when the folder has a fleet; why the remote cannot be used.
+    package func checkCanFound(
+        _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(), deviceName: String
+    ) throws(SyncError) {
+        guard try !isJoined else { throw .alreadyJoined }
+        _ = try Fleet.checked(deviceName)
+        guard try engines.realms(at: RemoteAccess(url, credentials)).isEmpty else { throw .remoteInUse }
     }
 
     static func checked(_ name: String) throws(SyncError) -> String {
@@ -104,16 +117,19 @@ extension Fleet {
     // MARK: One more device, by a code
 
     /// Asks to belong to the fleet of a folder.
+    ///
+    /// - Parameter given: the code to ask with; nil: a new one.
     package func requestToJoin(
         _ url: RemoteURL, credentials: RemoteCredentials = RemoteCredentials(),
         deviceName: String,
-        onlySynchronizable: Bool
+        onlySynchronizable: Bool,
+        code given: RecoveryCode? = nil
     ) throws(SyncError) -> JoinAttempt {
         let remote = RemoteAccess(url, credentials)
         guard try !isJoined else { throw .alreadyJoined }
         // Before anything is written there: a folder that is not there is told of.
         _ = try engines.realms(at: remote)
-        let code = try secured { () throws(CryptoError) in try RecoveryCode(random) }
+        let code = try given.orNew(random)
         let identity = try makeIdentity(.zero, [:])
         let (signing, box) = identity.device
         let request = JoinRequest(signingKey: signing, boxKey: box, name: try Fleet.checked(deviceName))
@@ -122,11 +138,29 @@ extension Fleet {
         let mailbox = Mailbox(try store(at: remote, realm: .zero), join, random)
         try mailbox.put([.bytes(bytes)], 1, signedBy: identity)
         return JoinAttempt(
-            self, code, mailbox, identity, remote, deviceName: deviceName, onlySynchronizable: onlySynchronizable)
+            self,
+            JoinWish(
+                code: code, mailbox: mailbox, identity: identity, remote: remote, deviceName: deviceName,
+                onlySynchronizable: onlySynchronizable))
+    }
+
+    /// - Returns: whether the answer to the wish was there; then this vault is one of the fleet, and has its items.
+    package func join(_ wish: JoinWish) throws(SyncError) -> Bool {
+        guard let message = try wish.mailbox.message(2) else { return false }
+        let parsed = try message.read { body throws(SyncError) in
+            do throws(FormatError) { return try JoinGrant<Range<Int>>(parsing: body) } catch { throw .format(error) }
+        }
+        let grant = try parsed.map { range throws(SyncError) in try message.secret(range) }
+        try join(
+            grant, wish.identity, wish.remote, deviceName: wish.deviceName,
+            onlySynchronizable: wish.onlySynchronizable
+        ) { message.isSigned(by: $0) }
+        try wish.mailbox.clear()
+        return true
     }
 
     /// Takes an owner's answer.
-    func join(
+    private func join(
         _ grant: JoinGrant<Secret>, _ identity: Identity, _ remote: RemoteAccess, deviceName: String,
         onlySynchronizable: Bool, isSigned: (Bytes32) -> Bool
     ) throws(SyncError) {
@@ -336,36 +370,9 @@ extension Fleet {
     }
 }
 
-/// A request to join that waits for its answer.
-package final class JoinAttempt {
-    /// What a person types at a device that belongs to the fleet.
-    package let code: RecoveryCode
-    private let fleet: Fleet
-    private let mailbox: Mailbox
-    private let identity: Identity
-    private let remote: RemoteAccess
-    private let deviceName: String
-    private let onlySynchronizable: Bool
-
-    init(
-        _ fleet: Fleet, _ code: RecoveryCode, _ mailbox: Mailbox, _ identity: Identity, _ remote: RemoteAccess,
-        deviceName: String, onlySynchronizable: Bool
-    ) {
-        (self.fleet, self.code, self.mailbox, self.identity, self.remote) = (fleet, code, mailbox, identity, remote)
-        (self.deviceName, self.onlySynchronizable) = (deviceName, onlySynchronizable)
-    }
-
-    /// - Returns: whether the answer was there; then this vault is one of the fleet, and has its items.
-    package func poll() throws(SyncError) -> Bool {
-        guard let message = try mailbox.message(2) else { return false }
-        let parsed = try message.read { body throws(SyncError) in
-            do throws(FormatError) { return try JoinGrant<Range<Int>>(parsing: body) } catch { throw .format(error) }
-        }
-        let grant = try parsed.map { range throws(SyncError) in try message.secret(range) }
-        try fleet.join(
-            grant, identity, remote, deviceName: deviceName, onlySynchronizable: onlySynchronizable
-        ) { message.isSigned(by: $0) }
-        try mailbox.clear()
-        return true
+extension RecoveryCode? {
+    fileprivate func orNew(_ random: any RandomSource) throws(SyncError) -> RecoveryCode {
+        if let self { return self }
+        return try secured { () throws(CryptoError) in try RecoveryCode(random) }
     }
 }

@@ -55,7 +55,7 @@ extension Fleet {
         do throws(SyncError) {
             if failure == .removed, var before = known.remotes.first(where: { $0.url == url }) {
                 before.state.saysRemoved = true
-                try save(before.access, before.state)
+                try update(before.access, before.state)
             }
             // Also when the rest failed: keys that a roster gave open what is in the mirror.
             if replica.identity !== known.identity {
@@ -87,7 +87,7 @@ extension Fleet {
         }
         known.remotes[index].state.saysRemoved = false
         if isNews(known.remotes[index].state, after: before) {
-            try save(known.remotes[index].access, known.remotes[index].state)
+            try update(known.remotes[index].access, known.remotes[index].state)
         }
         return untold
     }

@@ -114,6 +114,21 @@ package final class Fleet {
         }
     }
 
+    /// Remembers how it stands with a remote after a sync. A remote that was removed meanwhile stays so, and of one that
+    /// was added anew what this device shows it.
+    func update(_ remote: RemoteAccess, _ state: RemoteState) throws(SyncError) {
+        let value = try secured { () throws(CryptoError) in Secret(try SecretBytes(copying: state.encoded().span)) }
+        let url = remote.url.text
+        try vaulted { () throws(VaultError) in
+            try vault.changeReplica { changes throws(VaultError) in
+                let known = try changes.table.ownRecords(.remote).first { $0.says["url"] == url }
+                guard var says = known?.says else { return }
+                says[Fleet.removed] = state.saysRemoved ? "1" : nil
+                try changes.putOwn(.remote, says, value: value) { $0["url"] == url }
+            }
+        }
+    }
+
     // MARK: Stores
 
     func store(at remote: RemoteAccess, realm: RealmID) throws(SyncError) -> any RecordStore {

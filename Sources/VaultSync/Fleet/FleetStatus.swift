@@ -117,4 +117,8 @@ package struct DeviceSecrets: Sendable {
     package let device: FleetDevice
     package let isRemoved: Bool
     package let readable: [ItemID]
+
+    package init(device: FleetDevice, isRemoved: Bool, readable: [ItemID]) {
+        (self.device, self.isRemoved, self.readable) = (device, isRemoved, readable)
+    }
 }

@@ -3,7 +3,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// Two messages under a code that two people know: a request, and its answer.
-struct Mailbox {
+struct Mailbox: Sendable {
     private let store: any RecordStore
     private let code: JoinCode
     private let sealer: RecordSealer

@@ -3,7 +3,7 @@ internal import VaultCrypto
 internal import VaultFormat
 
 /// What follows from a code that a person carries from one device to another.
-struct JoinCode {
+struct JoinCode: Sendable {
     /// Where the two of them leave each other messages.
     let stream: RecordStream
     /// K_join

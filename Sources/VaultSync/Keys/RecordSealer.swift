@@ -4,7 +4,7 @@ internal import VaultFormat
 
 /// Seals the records of a realm, and opens them. The address is bound by the key: a record that lies elsewhere does not
 /// open.
-struct RecordSealer {
+struct RecordSealer: Sendable {
     let realmID: RealmID
     let random: any RandomSource
 

@@ -78,6 +78,9 @@ package protocol RecordStore: Sendable {
     /// - Throws: `.denied` where this device may not remove.
     func remove(_ address: RecordAddress) throws(RecordStoreError)
 
+    /// Whether this device may add records; none is added for that. Nil: the store cannot say.
+    func mayAppend() throws(RecordStoreError) -> Bool?
+
     /// Tells of new records until the watch is ended.
     ///
     /// - Parameter hint: is called on a thread of the store's own, and does not wait.
@@ -86,6 +89,8 @@ package protocol RecordStore: Sendable {
 }
 
 extension RecordStore {
+    package func mayAppend() throws(RecordStoreError) -> Bool? { nil }
+
     package func watch(
         _ hint: @escaping @Sendable (RecordHint) -> Void
     ) throws(RecordStoreError) -> (any RecordWatch)? { nil }

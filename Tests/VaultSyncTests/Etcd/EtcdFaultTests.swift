@@ -57,6 +57,18 @@ import VaultStorage
         #expect(said.hasPrefix("denied") && said.contains("readwrite"))
     }
 
+    @Test func `what a role may do is said without doing it`() throws {
+        let server = try EtcdServer.shared.get()
+        for (user, may) in [(EtcdServer.user, true), ("eve", false)] {
+            let remote = server.access(user: user)
+            let engines = RemoteEngines([.etcd: EtcdEngine()])
+            let check = try #require(RemoteChecks([remote], .of(0x7e), bases: [:], engines).wait(.seconds(600)).first)
+            #expect(check.failure == nil && check.mayAppend == may && check.mayRemove == may, "\(user)")
+            #expect(check.isByTLS)
+            #expect(try EtcdRecordStore(remote, realm: .of(0x7e)).heads().isEmpty)
+        }
+    }
+
     @Test func `a role that only reads reads, and what it may not do is denied`() throws {
         let server = try EtcdServer.shared.get()
         let realm = RealmID.of(0x77)

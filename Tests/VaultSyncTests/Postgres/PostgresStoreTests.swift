@@ -28,6 +28,30 @@ struct PostgresStoreTests {
 
     // MARK: Who gets in
 
+    @Test func `what a user may do is said without doing it`() throws {
+        let server = try PostgresServer.shared.get()
+        try server.makeDatabase("rights")
+        try server.sql(
+            "CREATE ROLE looker LOGIN PASSWORD '\(PostgresServer.password)'; GRANT USAGE ON SCHEMA vault TO looker;"
+                + "GRANT SELECT ON vault.record TO looker;", in: "rights")
+        for (user, mayAppend, mayRemove) in [
+            ("trimmer", true, true), ("writer", true, false), ("looker", false, false),
+        ] {
+            let remote = try server.access(user, database: "rights")
+            let engines = RemoteEngines([.postgres: PostgresEngine()])
+            let check = try #require(RemoteChecks([remote], .of(1), bases: [:], engines).wait(.seconds(600)).first)
+            #expect(check.failure == nil && check.mayAppend == mayAppend && check.mayRemove == mayRemove, "\(user)")
+        }
+        let stranger = try server.access("stranger", database: "rights")
+        let engines = RemoteEngines([.postgres: PostgresEngine()])
+        let check = try #require(RemoteChecks([stranger], .of(1), bases: [:], engines).wait(.seconds(600)).first)
+        guard case .store(.denied(let what))? = check.failure else {
+            Issue.record("a stranger may do nothing: \(check)")
+            return
+        }
+        #expect(what.contains("vault_sync"))
+    }
+
     @Test func `a server is known by its certificate and its name`() throws {
         let server = try PostgresServer.shared.get()
         #expect(try PostgresRecordStore(server.access(), realm: .random()).heads().isEmpty)

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+package import VaultCrypto
+
+// How a vault comes to belong to a fleet. Codes have 20 bytes, and are made and shown by the client.
+
+/// A vault that is to belong to a fleet.
+package struct NewMember: MessageValue, Sendable {
+    package let place: RemotePlace
+    /// What the other devices are to call this one.
+    package let device: String
+    package let onlySynchronizable: Bool
+
+    package init(place: RemotePlace, device: String, onlySynchronizable: Bool) {
+        (self.place, self.device, self.onlySynchronizable) = (place, device, onlySynchronizable)
+    }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(place)
+        writer.put(device)
+        writer.put(onlySynchronizable)
+    }
+
+    package static func read(from reader: inout MessageReader) throws(MessageError) -> NewMember {
+        NewMember(place: try reader.read(), device: try reader.read(), onlySynchronizable: try reader.read())
+    }
+}
+
+/// Founds a fleet.
+package struct FoundRequest: AgentRequest {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 50
+    package let member: NewMember
+    /// The recovery code, which its owner has. Nil: it is only looked whether a fleet could be founded.
+    package let code: Secret?
+
+    package init(_ member: NewMember, code: Secret?) { (self.member, self.code) = (member, code) }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(member)
+        writer.put(code)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        self.init(try reader.read(), code: try reader.read())
+    }
+}
+
+/// Joins a fleet by its recovery code.
+package struct RecoverRequest: AgentRequest {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 51
+    package let member: NewMember
+    package let code: Secret
+
+    package init(_ member: NewMember, code: Secret) { (self.member, self.code) = (member, code) }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(member)
+        writer.put(code)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        self.init(try reader.read(), code: try reader.read())
+    }
+}
+
+/// Asks the owners of a fleet to be let in, by a code that was not used before.
+package struct AskToJoinRequest: AgentRequest {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 52
+    package let member: NewMember
+    package let code: Secret
+
+    package init(_ member: NewMember, code: Secret) { (self.member, self.code) = (member, code) }
+
+    package func write(to writer: inout MessageWriter) {
+        writer.put(member)
+        writer.put(code)
+    }
+
+    package init(from reader: inout MessageReader) throws(MessageError) {
+        self.init(try reader.read(), code: try reader.read())
+    }
+}
+
+/// Joins when an owner has answered the request with this code.
+package struct AnswerToJoinRequest: AgentRequest, ValueMessage {
+    package typealias Reply = SyncReply
+    package static let kind: UInt8 = 53
+    package let value: Secret
+
+    package init(_ value: Secret) { self.value = value }
+}

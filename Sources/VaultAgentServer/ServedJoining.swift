@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import FoundationEssentials
+internal import Synchronization
+internal import SystemPackage
+internal import Vault
+internal import VaultAgent
+internal import VaultCrypto
+internal import VaultSync
+
+// How the vault comes to belong to a fleet: the other devices of it, and who has its recovery code, read all items then.
+
+extension VaultKeeper {
+    /// How long a code holds.
+    private static let patienceForOwner = Duration.seconds(3600)
+
+    func wait(with wish: JoinWish) { joining.withLock { $0 = (wish, settings.clock.now) } }
+
+    func forgetWish() { joining.withLock { $0 = nil } }
+
+    /// - Throws: `.noAnswer` for a code that nothing was asked with, or too long ago.
+    fileprivate func wish(_ code: Secret) throws(SyncError) -> JoinWish {
+        guard let (wish, since) = joining.withLock({ $0 }), settings.clock.now - since <= Self.patienceForOwner,
+            code.withBytes({ code in wish.code.secret.withBytes { isEqualInConstantTime($0, code) } })
+        else { throw .noAnswer }
+        return wish
+    }
+}
+
+extension FoundRequest: RemoteRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
+            let url = try RemoteURL(member.place.url)
+            guard let code else {
+                change.isLook = true
+                try fleet.checkCanFound(url, credentials: member.place.credentials, deviceName: member.device)
+                // The agent's service sees most folders read-only.
+                if url.scheme == .file, !FileManager.default.isWritableFile(atPath: url.folder.string) {
+                    throw .store(.inputOutput(.readOnlyFileSystem, url.folder.string))
+                }
+                return
+            }
+            try fleet.found(
+                url, credentials: member.place.credentials, deviceName: member.device,
+                onlySynchronizable: member.onlySynchronizable, code: try RecoveryCode(told: code))
+            answers.keeper.forgetWish()
+            change.name = try fleet.ownName
+        }
+    }
+}
+
+extension RecoverRequest: RemoteRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
+            try fleet.join(
+                try RemoteURL(member.place.url), credentials: member.place.credentials,
+                with: try RecoveryCode(told: code), deviceName: member.device,
+                onlySynchronizable: member.onlySynchronizable)
+            answers.keeper.forgetWish()
+            change.name = try fleet.ownName
+        }
+    }
+}
+
+extension AskToJoinRequest: RemoteRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        try answers.changeFleet(caller, opensAll: true) { (fleet, change) throws(SyncError) in
+            change.isLook = true
+            let attempt = try fleet.requestToJoin(
+                try RemoteURL(member.place.url), credentials: member.place.credentials, deviceName: member.device,
+                onlySynchronizable: member.onlySynchronizable, code: try RecoveryCode(told: code))
+            answers.keeper.wait(with: attempt.wish)
+        }
+    }
+}
+
+extension AnswerToJoinRequest: RemoteRequest {
+    func isPermitted(to caller: Caller) -> Bool { caller.isWhole }
+
+    /// For as long as nobody has answered, this keeps no vault open.
+    func replies(to caller: Caller, from answers: Answers) throws(VaultError) -> [SyncReply] {
+        try answers.changeFleet(caller, opensAll: true, isUse: false) { (fleet, change) throws(SyncError) in
+            change.isLook = true
+            guard try fleet.join(try answers.keeper.wish(value)) else { return }
+            change.isLook = false
+            answers.keeper.forgetWish()
+            change.name = try fleet.ownName
+        }
+    }
+}

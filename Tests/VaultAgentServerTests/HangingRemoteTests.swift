@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Foundation
+import SystemPackage
+import TestSupport
+import Testing
+import Vault
+import VaultCrypto
+import VaultStorage
+
+@testable import VaultAgent
+@testable import VaultAgentServer
+@testable import VaultSync
+
+/// Remotes that never answer, and clients that want something of them.
+struct HangingRemoteTests {
+    private func services(_ client: AgentClient) throws -> [String] {
+        try client.allMatching(Query(.genericPassword)).compactMap { $0[.service]?.text }.sorted()
+    }
+
+    /// Clients that wait for the remote for as long as it likes.
+    private func waiting(_ count: Int, in home: TestAgent) throws -> [RawConnection] {
+        try (0..<count).map { number in
+            let connection = try home.connection()
+            _ = try connection.greet()
+            switch number % 3 {
+            case 0: connection.send(AddRemoteRequest(RemotePlace(url: "file:///elsewhere")), 2)
+            case 1: connection.send(AskingDeviceRequest(try RecoveryCode(SystemRandom()).secret), 2)
+            default: connection.send(SyncRequest(withFingerprint: false), 2)
+            }
+            return connection
+        }
+    }
+
+    @Test func `however many wait for a remote that hangs, everybody else is served, and the agent ends`() throws {
+        let place: Place
+        do {
+            let homes = try Homes()
+            place = homes.place
+            let client = homes.clients[0]
+            place.beginToHang()
+            let waiting = try waiting(18, in: homes.agents[0])
+            place.awaitHanging(1)
+            try client.add(.generic("a"))
+            #expect(try services(client) == ["a"])
+            let look: FleetLook = try client.fleet()
+            #expect(look.status?.remotes.map(\.url.text) == ["file:///place"])
+            let following: [RemoteFollowing]? = try client.following()
+            #expect(following?.map(\.url.text) == ["file:///place"])
+            try client.lock()
+            #expect(try client.status().state == .locked)
+            try client.unlock(with: .passphrase(homes.agents[0].passphrase))
+            #expect(try services(client) == ["a"])
+            withExtendedLifetime(waiting) {}
+        }
+        // The agents have ended.
+        place.endHanging()
+    }
+
+    @Test func `a remote is removed while a sync with it hangs, and stays removed when that goes through`() throws {
+        let homes = try Homes()
+        let client = homes.clients[0]
+        homes.place.beginToHang()
+        try client.add(.generic("a"))
+        homes.place.awaitHanging(1)
+        let removed: FleetChange = try client.fleetChange(RemoveRemoteRequest("file:///place"))
+        #expect(removed.failure == nil)
+        homes.place.endHanging()
+        // Waits for the one that hung.
+        let result: SyncResult = try client.sync(withFingerprint: false)
+        #expect(result.outcomes.isEmpty && result.failure == nil)
+        let look: FleetLook = try client.fleet()
+        #expect(look.status?.remotes.count == 0)
+    }
+
+    @Test func `a client that locks again and again sends nobody to the remotes`() throws {
+        let homes = try Homes()
+        let client = homes.clients[1]
+        try homes.place.awaitLook { try client.lock() }
+        let before = homes.place.looks
+        for _ in 0..<100 {
+            try client.lock()
+            _ = try client.status()
+        }
+        // What this one tells, the locked one looks for.
+        for number in 0..<2 { try homes.place.awaitLook { try homes.clients[0].add(.generic("\(number)")) } }
+        #expect(homes.place.looks - before < 50)
+    }
+
+    @Test func `under a sync that hangs the vault gets another key, and the next unlock goes on`() throws {
+        let homes = try Homes()
+        let client = homes.clients[0]
+        homes.place.beginToHang()
+        try client.add(.generic("a"))
+        homes.place.awaitHanging(1)
+        let beside = try homes.agents[0].opened()
+        let new = try Passphrase.of("another")
+        try beside.rekey([SlotEntry(.passphrase(new), name: "passphrase", cost: .weakest)])
+        try beside.add(.generic("b"))
+        beside.close()
+        homes.place.endHanging()
+        while try client.status().state == .unlocked { _ = try? client.sequence }
+        try client.unlock(with: .passphrase(new))
+        var result: SyncResult = try client.sync(withFingerprint: false)
+        while !result.isWhole { result = try client.sync(withFingerprint: false) }
+        let other: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        #expect(other.isWhole)
+        #expect(try services(homes.clients[1]) == ["a", "b"])
+    }
+
+    @Test func `another vault in the place of the agent's takes no part in the fleet`() throws {
+        let homes = try Homes()
+        let (agent, client) = (homes.agents[0], homes.clients[0])
+        try client.add(.generic("a"))
+        let result: SyncResult = try client.sync(withFingerprint: false)
+        #expect(result.isWhole)
+        let other = agent.directory.path.appending("w.vault")
+        let stranger = try Vault.create(
+            at: other, passphrase: agent.passphrase, cost: .weakest, environment: agent.environment,
+            accessGroups: .standard)
+        try stranger.add(.generic("stranger"))
+        stranger.close()
+        homes.place.awaitLook {
+            homes.place.hint()
+            #expect(rename(other.string, agent.path.string) == 0)
+        }
+        // The old vault's keys open nothing there.
+        #expect(throws: VaultError.self) { try client.add(.generic("b")) }
+        #expect(throws: VaultError.self) { let _: SyncResult = try client.sync(withFingerprint: false) }
+        let heard: SyncResult = try homes.clients[1].sync(withFingerprint: false)
+        #expect(heard.isWhole)
+        #expect(try services(homes.clients[1]) == ["a"])
+    }
+
+    @Test func `two agents of one vault take turns, and both have everything`() async throws {
+        let homes = try Homes()
+        let first = homes.agents[0]
+        let second = try TestAgent(makesVault: false) { settings in
+            settings.vault = first.path
+            settings.environment = first.environment
+            settings.syncs = true
+            settings.engines = RemoteEngines([.file: homes.place])
+            settings.pace.whileBusy = .milliseconds(5)
+        }
+        let client = try #require(
+            try AgentClient(at: second.address, vault: first.path, accessGroups: .standard, purpose: .reveal))
+        try client.unlock(with: .passphrase(first.passphrase))
+        var changes = homes.clients[1].changes.makeAsyncIterator()
+        for number in 0..<10 { try await (number % 2 == 0 ? homes.clients[0] : client).add(.generic("\(number)")) }
+        while try services(homes.clients[1]).count < 10 { await changes.awaitAdded() }
+        var here = client.changes.makeAsyncIterator()
+        try await homes.clients[1].add(.generic("there"))
+        while try !services(client).contains("there") { await here.awaitAdded() }
+        #expect(try services(client) == services(homes.clients[0]))
+    }
+}
