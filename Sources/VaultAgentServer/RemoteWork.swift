@@ -14,15 +14,18 @@ final class RemoteWork: Sendable {
     func start() { pool.start() }
 
     /// Runs the work when a thread is free, and hears of its replies on the loop, unless the agent has ended by then.
+    ///
+    /// - Parameter isBrief: whether the work waits for some seconds at most, and so has not to wait for a thread.
     func run(
-        on loop: any EventLoop, _ work: @escaping @Sendable () -> [any AgentReply],
+        on loop: any EventLoop, isBrief: Bool, _ work: @escaping @Sendable () -> [any AgentReply],
         _ hears: @escaping @Sendable ([any AgentReply]) -> Void
     ) {
-        pool.submit { state in
-            guard case .active = state else { return }
+        @Sendable func run() {
             let replies = work()
-            self.isAnswering.withLock { if $0 { loop.execute { hears(replies) } } }
+            isAnswering.withLock { if $0 { loop.execute { hears(replies) } } }
         }
+        if isBrief { return DispatchQueue.global().async(execute: run) }
+        pool.submit { if case .active = $0 { run() } }
     }
 
     /// Returns when all is answered, or `patience` is over; nothing is answered then.

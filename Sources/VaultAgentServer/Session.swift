@@ -313,7 +313,8 @@ final class Session: ChannelInboundHandler {
         _ request: some VaultRequest, _ caller: Caller, _ number: UInt32, _ context: ChannelHandlerContext
     ) {
         let here = NIOLoopBound((session: self, context: context), eventLoop: context.eventLoop)
-        server.remoteWork.run(on: context.eventLoop) { [answers = server.answers] in
+        let isBrief = request is CheckRemotesRequest
+        server.remoteWork.run(on: context.eventLoop, isBrief: isBrief) { [answers = server.answers] in
             answers.answer(request, of: caller)
         } _: { replies in
             guard case .busy = here.value.session.phase else { return }

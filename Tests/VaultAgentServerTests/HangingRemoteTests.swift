@@ -57,6 +57,25 @@ struct HangingRemoteTests {
         place.endHanging()
     }
 
+    @Test func `a look at remotes that hang comes to its end, however many wait for them`() throws {
+        let homes = try Homes { $0.patienceForCheck = .milliseconds(10) }
+        homes.place.beginToHang()
+        let waiting = try waiting(18, in: homes.agents[0])
+        homes.place.awaitHanging(1)
+        for _ in 0..<20 {
+            let checks: [RemoteCheck] = try homes.clients[0].checkRemotes()
+            #expect(checks.map(\.url.text) == ["file:///place"])
+            #expect(checks[0].failure == .store(.unreachable("file:///place: no answer in 0 s")))
+        }
+        homes.place.endHanging()
+        var checks: [RemoteCheck] = try homes.clients[0].checkRemotes()
+        while checks[0].failure != nil { checks = try homes.clients[0].checkRemotes() }
+        #expect(checks[0].mayRemove == true && !checks[0].isByTLS)
+        try homes.clients[0].lock()
+        #expect(throws: VaultError.locked) { let _: [RemoteCheck] = try homes.clients[0].checkRemotes() }
+        withExtendedLifetime(waiting) {}
+    }
+
     @Test func `a remote is removed while a sync with it hangs, and stays removed when that goes through`() throws {
         let homes = try Homes()
         let client = homes.clients[0]

@@ -175,7 +175,7 @@ final class Homes {
     let agents: [TestAgent]
     let clients: [AgentClient]
 
-    init() throws {
+    init(_ change: (inout AgentSettings) throws -> Void = { _ in }) throws {
         let place = place
         let url = RemoteURL(folder: "/place")
         let said = Said()
@@ -188,6 +188,7 @@ final class Homes {
                 settings.pace.longestRetry = .milliseconds(20)
                 settings.pace.betweenHints = .milliseconds(10)
                 settings.report = { said.note($0) }
+                try change(&settings)
             }
         }
         self.said = said
