@@ -131,7 +131,11 @@ let package = Package(
             name: "SecItemCases", dependencies: ["KeychainServices"], path: "Tests/Dependent/Sources/SecItemCases",
             swiftSettings: testSettings),
         .executableTarget(
-            name: "vault-torture", dependencies: ["VaultSync", "Vault", "VaultStorage", "VaultCrypto", "TestSupport"],
+            name: "vault-torture",
+            dependencies: [
+                "VaultSyncPostgres", "VaultSyncEtcd", "VaultSync", "Vault", "VaultStorage", "VaultFormat",
+                "VaultCrypto", "TestSupport",
+            ],
             path: "Tests/Torture", swiftSettings: testSettings),
         .testTarget(
             name: "VaultCryptoTests", dependencies: ["VaultCrypto", "CLinux", "TestSupport"],

@@ -29,6 +29,9 @@ package struct PostgresPatience: Sendable {
     /// In bytes: more than that no answer has, nor what comes unasked before it does.
     private static let longestExchange = 128 << 20
 
+    /// In bytes: small steps go together.
+    private static let mostQueued = 64 << 10
+
     /// - Parameter connection: that has let the user in.
     /// - Throws: what became of ``PostgresStatement/settings``.
     init(_ connection: OpaquePointer, _ patience: PostgresPatience) throws(PostgresError) {
@@ -54,9 +57,13 @@ package struct PostgresPatience: Sendable {
         guard isUsable else { throw .lost("the connection has ended") }
         (isUsable, taken) = (false, 0)
         let end = ContinuousClock.now + patience.exchanging
+        var queued = 0
         for step in steps {
             try send(step)
+            queued += step.length
             // What is not sent yet stays in memory.
+            guard queued >= Self.mostQueued else { continue }
+            queued = 0
             if unsafe cpostgres_flush(connection) != 0 { try flush(until: end) }
         }
         try flush(until: end)

@@ -49,6 +49,12 @@ enum PostgresStep {
     case statement(PostgresStatement, [PostgresValue])
     /// The end of a transaction: what comes before it is done, or none of it.
     case end
+
+    /// Of its values, in bytes.
+    var length: Int {
+        guard case .statement(_, let values) = self else { return 0 }
+        return values.reduce(0) { $0 + $1.bytes.count }
+    }
 }
 
 /// What became of a step.
@@ -83,12 +89,14 @@ extension PostgresStatement {
     static let notify = PostgresStatement("SELECT FROM pg_notify($1, $2)")
     static let body = PostgresStatement("SELECT body FROM vault.record WHERE \(place) AND seq = $4", [.bytea])
 
+    /// How many records a page has at most.
+    static let pageCount = 4096
     /// From a number ($4) upwards as many as have a number of bytes ($5), and at least one.
     static let page = PostgresStatement(
         """
         SELECT seq, body FROM (SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)
             - octet_length(body) AS before
-          FROM (SELECT seq, body FROM vault.record WHERE \(place) AND seq >= $4 ORDER BY seq LIMIT 4096) AS following)
+          FROM (SELECT seq, body FROM vault.record WHERE \(place) AND seq >= $4 ORDER BY seq LIMIT \(pageCount)) AS following)
           AS sized WHERE before < $5 ORDER BY seq
         """, [.bigint, .bytea])
 
@@ -108,12 +116,11 @@ extension PostgresStatement {
     /// The rosters and logs, each found behind the one before it.
     static let heads = PostgresStatement(
         """
-        WITH RECURSIVE s AS ((SELECT kind, stream FROM vault.record WHERE realm = $1 AND kind < 2
-            ORDER BY kind, stream LIMIT 1)
-          UNION ALL SELECT n.kind, n.stream FROM s, LATERAL (SELECT kind, stream FROM vault.record
-            WHERE realm = $1 AND kind < 2 AND (kind, stream) > (s.kind, s.stream) ORDER BY kind, stream LIMIT 1) AS n)
-        SELECT kind, stream,
-          (SELECT min(seq) FROM vault.record AS r WHERE r.realm = $1 AND (r.kind, r.stream) = (s.kind, s.stream)),
+        WITH RECURSIVE s AS ((SELECT kind, stream, seq FROM vault.record WHERE realm = $1 AND kind < 2
+            ORDER BY kind, stream, seq LIMIT 1)
+          UNION ALL SELECT n.* FROM s, LATERAL (SELECT kind, stream, seq FROM vault.record WHERE realm = $1 AND kind < 2
+            AND (kind, stream) > (s.kind, s.stream) ORDER BY kind, stream, seq LIMIT 1) AS n)
+        SELECT kind, stream, seq,
           (SELECT max(seq) FROM vault.record AS r WHERE r.realm = $1 AND (r.kind, r.stream) = (s.kind, s.stream)) FROM s
         """, [.smallint, .bytea, .bigint, .bigint])
 

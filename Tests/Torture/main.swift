@@ -12,6 +12,7 @@ import Vault
 //   vault-torture fleet DIRECTORY VAULT-COMMAND DEVICES WRITES [hostile] [agents|no-agents]
 //   vault-torture cost DIRECTORY ITEMS make|VERB COUNT
 //   vault-torture reach DIRECTORY add ITEMS | initial ITEMS | change DEVICES | devices COUNT WRITES
+//   vault-torture remote DIRECTORY URL
 //
 // The same program is its own workers: `work` and `write`. `make` and `check` are for Scripts/powercut,
 // `watch` and `change` for a test of what waiting costs.
@@ -55,6 +56,7 @@ do {
             agents: arguments.contains("agents") ? .all : arguments.contains("no-agents") ? .none : .half)
         exit(try trial.run(writes: number(4)) ? 0 : 1)
     case "reach": if try !Reach(directory: arguments[1]).run(arguments[2], number(3), number(4)) { exit(2) }
+    case "remote": try RemoteCosts(directory: arguments[1], url: arguments[2]).run()
     case "watch": try Watching.run(scratch)
     case "change": try Watching.change(scratch)
     case "write": try Kills.write(scratch, cycle: number(2))

@@ -47,6 +47,10 @@ extension Fleet {
         of replica: Replica<VaultItems>, with url: RemoteURL, _ known: inout Membership, isLocked: Bool, tells: Bool
     ) -> SyncOutcome {
         _ = replica.takeFindings()
+        let realm = replica.identity.realmID
+        // Programs that copy folders put second records beside the first.
+        let isLookedAt = isUnasked && url.scheme != .file
+        replica.looked = isLookedAt ? engines.looks.ends(at: url, realm) : [:]
         var failure: SyncError?
         var untold = 0
         do throws(SyncError) { untold = try sync(replica, with: url, &known, isLocked: isLocked, tells: tells) } catch {
@@ -65,6 +69,8 @@ extension Fleet {
         } catch { failure = failure ?? error }
         var findings = replica.takeFindings()
         findings.report.untold = untold
+        let isGood = failure == nil && findings.alarms.isEmpty && findings.notes.isEmpty
+        if isLookedAt { engines.looks.note(isGood ? replica.looked : nil, at: url, realm) }
         return SyncOutcome(url: url, findings, error: failure)
     }
 

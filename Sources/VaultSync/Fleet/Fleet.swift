@@ -67,8 +67,7 @@ package final class Fleet {
                 (try table.ownRecords(.identity), try table.ownRecords(.remote), try table.ownRecords(.password))
             }
         }
-        guard let says = identities.first?.says, let value = identities.first?.value,
-            let realm = says["realm"].flatMap({ Bytes16(text: $0) }),
+        guard let says = identities.first?.says, let value = identities.first?.value, let realm = Fleet.realm(of: says),
             let found = try vaulted({ () throws(VaultError) in
                 try vault.readReplica { table throws(VaultError) in try table.replicaState(of: realm) }
             })
@@ -87,6 +86,8 @@ package final class Fleet {
             identity: try Identity(realm, value: value), deviceName: says["device"] ?? "", state: found.state,
             onlySynchronizable: found.onlySynchronizable, remotes: known)
     }
+
+    private static func realm(of says: [String: String]) -> RealmID? { says["realm"].flatMap { Bytes16(text: $0) } }
 
     func save(_ identity: Identity, deviceName: String) throws(SyncError) {
         let value = try identity.value()
@@ -171,7 +172,11 @@ package final class Fleet {
 
     /// Runs the body alone, with what the vault says then: another process may have synced it up to now.
     func alone<R>(_ body: (Membership) throws(SyncError) -> R) throws(SyncError) -> R {
-        try alone(membership().identity.realmID) { () throws(SyncError) in try body(try membership()) }
+        let identities = try vaulted { () throws(VaultError) in
+            try vault.readReplica { table throws(VaultError) in try table.ownRecords(.identity) }
+        }
+        guard let realm = identities.first.flatMap({ Fleet.realm(of: $0.says) }) else { throw .notJoined }
+        return try alone(realm) { () throws(SyncError) in try body(try membership()) }
     }
 
     /// A replica of the vault as it is.

@@ -42,6 +42,17 @@ package final class Mirror {
         return try kept { () throws(RecordStoreError) in try store.record(at: address) }
     }
 
+    /// Lends the records of a stream, in order.
+    ///
+    /// - Parameter take: says whether it takes the next one, too.
+    func read(_ stream: RecordStream, _ take: (StoredRecord) throws(SyncError) -> Bool) throws(SyncError) {
+        guard numbers[stream] != nil else { return }
+        do throws(SyncError) { try store.read(stream, from: 1, take) } catch {
+            if case .store(let failure) = error { throw Self.kept(failure) }
+            throw error
+        }
+    }
+
     /// Keeps records that are not there.
     ///
     /// - Parameter isFetched: whether a remote has them.
@@ -83,9 +94,11 @@ package final class Mirror {
 
     /// - Throws: `.busy` when another program takes the mirror away at this moment: the next run does without.
     private func kept<R>(_ body: () throws(RecordStoreError) -> R) throws(SyncError) -> R {
-        do throws(RecordStoreError) { return try body() } catch {
-            if case .inputOutput(.noSuchFileOrDirectory, _) = error { throw .busy }
-            throw .store(error)
-        }
+        do throws(RecordStoreError) { return try body() } catch { throw Self.kept(error) }
+    }
+
+    private static func kept(_ error: RecordStoreError) -> SyncError {
+        if case .inputOutput(.noSuchFileOrDirectory, _) = error { return .busy }
+        return .store(error)
     }
 }

@@ -40,6 +40,8 @@ package final class Replica<Items: ReplicaItems> {
     package internal(set) var member: Member
     /// Asked between two records; a sync that is not wanted any more ends there.
     package var goesOn: () -> Bool = { true }
+    /// Up to where the logs of the remote were read lately: their last records are not asked for again.
+    var looked: [RecordStream: UInt64] = [:]
     /// What the runs since the last ``takeFindings()`` found and did.
     package private(set) var findings = SyncFindings()
 
@@ -81,7 +83,7 @@ package final class Replica<Items: ReplicaItems> {
         defer { findings.add(run.findings) }
         do throws(SyncError) {
             let result = try body(run)
-            member = run.member
+            (member, looked) = (run.member, run.looked)
             return result
         } catch {
             let learned = run.member.identity

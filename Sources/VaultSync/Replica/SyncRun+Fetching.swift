@@ -63,6 +63,7 @@ extension SyncRun {
         var start = max(intake.base, head.first)
         while have.contains(start), start < head.last { start += 1 }
         if start > head.last { return 0 }
+        if have.contains(start), looked[stream] == head.last { return 0 }
         // A head without records costs a question.
         var junk = isKnown(stream) ? 0 : Junk.bytesOfHead
         try read(stream, from: start) { record throws(SyncError) in
@@ -74,6 +75,7 @@ extension SyncRun {
             return intake.refused < Junk.mostRecords
         }
         try keep(&intake, applies)
+        if intake.refused == 0, let last = intake.last, last.isGood { looked[stream] = last.record.address.sequence }
         return junk
     }
 
@@ -83,17 +85,7 @@ extension SyncRun {
     func read(
         _ stream: RecordStream, from sequence: UInt64, _ take: (StoredRecord) throws(SyncError) -> Bool
     ) throws(SyncError) {
-        guard let store else { return }
-        var failure: SyncError?
-        do throws(RecordStoreError) {
-            try store.read([StreamStart(stream, from: max(sequence, 1))]) { record throws(RecordStoreError) in
-                do throws(SyncError) { if try take(record) { return } } catch { failure = error }
-                throw .stopped
-            }
-        } catch {
-            guard error == .stopped else { throw .store(error) }
-        }
-        if let failure { throw failure }
+        try store?.read(stream, from: max(sequence, 1), take)
     }
 
     private func take(_ record: StoredRecord, _ intake: inout Intake) throws(SyncError) {
@@ -223,5 +215,25 @@ extension SyncRun {
         }
         // Of entries that were applied before the mirror was lost, nobody reads the large values again.
         for record in batch where record.address.sequence <= head { _ = try fetchParts(of: record) }
+    }
+}
+
+extension RecordStore {
+    /// Reads one stream.
+    ///
+    /// - Parameter take: says whether it takes the next one, too.
+    func read(
+        _ stream: RecordStream, from sequence: UInt64, _ take: (StoredRecord) throws(SyncError) -> Bool
+    ) throws(SyncError) {
+        var failure: SyncError?
+        do throws(RecordStoreError) {
+            try read([StreamStart(stream, from: sequence)]) { record throws(RecordStoreError) in
+                do throws(SyncError) { if try take(record) { return } } catch { failure = error }
+                throw .stopped
+            }
+        } catch {
+            guard error == .stopped else { throw .store(error) }
+        }
+        if let failure { throw failure }
     }
 }

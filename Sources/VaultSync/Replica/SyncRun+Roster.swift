@@ -5,23 +5,24 @@ internal import VaultFormat
 extension SyncRun {
     /// Takes the records of the roster that the mirror has, as far as this device has followed it.
     func replayRoster() throws(SyncError) {
+        guard member.roster.sequence < state.rosterSequence else { return }
         let before = member
-        while member.roster.sequence < state.rosterSequence {
-            let address = RecordAddress(member.rosterStream, member.roster.sequence + 1)
-            do throws(SyncError) {
-                if let bytes = try mirror.bytes(at: address) {
-                    try takeRoster(bytes, at: address)
-                    continue
+        do throws(SyncError) {
+            try mirror.read(member.rosterStream) { record throws(SyncError) in
+                if record.address.sequence == member.roster.sequence + 1 {
+                    try takeRoster(record.bytes, at: record.address, isFollowed: true)
                 }
-            } catch {
-                guard error.isOfRecord else { throw error }
+                return member.roster.sequence < state.rosterSequence
             }
-            // Only the last record shows that the chain before it is the one that was followed: a remote tells all of
-            // it again.
-            member = before
-            return
+        } catch {
+            guard error.isOfRecord else { throw error }
         }
+        // Only the last record shows that the chain before it is the one that was followed: a remote tells all of it
+        // again.
+        if member.roster.sequence != state.rosterSequence { takeBack(before) }
     }
+
+    private func takeBack(_ before: Member) { (member, othersAt) = (before, nil) }
 
     /// Takes what the remote has of the roster beyond what is known.
     func followRoster(_ heads: [RecordStream: StreamHead]? = nil) throws(SyncError) {
@@ -37,7 +38,7 @@ extension SyncRun {
             return try follow(record, &unproven)
         }
         guard member.roster.sequence >= state.rosterSequence else {
-            member = committed
+            takeBack(committed)
             throw .alarm(Alarm(.withheld, nil, state.rosterSequence, "the roster that this device has followed"))
         }
     }
@@ -59,7 +60,7 @@ extension SyncRun {
             if alarm.kind == .forked, isMembers || sequence == state.rosterSequence { throw error }
             // The operator of a remote can put anything here, which must not stop the logs: hiding the true record
             // would do the same.
-            member = before
+            takeBack(before)
             raise(alarm.kind == .forked ? record.address.alarm(.damaged, "a record that no owner signed") : alarm)
             // Of a record that was followed before, another device has the true version, and puts it back once the
             // address is free. The next record's author has that one, and finds out without help.
@@ -140,7 +141,12 @@ extension SyncRun {
     }
 
     /// Applies the next record of the roster.
-    func takeRoster(_ bytes: [UInt8], at address: RecordAddress) throws(SyncError) {
+    ///
+    /// - Parameter isFollowed: whether no more than the records that this device has followed is taken: the last one's
+    ///   hash, which the file knows, then says of all of them that they were checked.
+    func takeRoster(
+        _ bytes: [UInt8], at address: RecordAddress, isFollowed: Bool = false
+    ) throws(SyncError) {
         let record: SealedRecord
         do throws(FormatError) { record = try SealedRecord(parsing: bytes, .roster) } catch {
             throw .alarm(address.alarm(.damaged, "no record of a roster"))
@@ -176,7 +182,7 @@ extension SyncRun {
             throw .alarm(address.alarm(.forged, "another key than the roster's"))
         }
         let removals = try member.roster.apply(entry, hash: sealer.hash(address, bytes), at: address) { publicKey in
-            sealer.isSigned(content, record, .roster, by: publicKey)
+            isFollowed || sealer.isSigned(content, record, .roster, by: publicKey)
         }
         othersAt = nil
         if isNewKey { member.identity = try member.identity.with([record.epoch: key]) }

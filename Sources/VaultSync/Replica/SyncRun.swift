@@ -19,14 +19,14 @@ final class SyncRun<Items: ReplicaItems> {
     let helper = DispatchQueue(label: "entries", qos: .userInitiated)
     private let goesOn: () -> Bool
     /// As this run has it; ``committed``, as the items have it.
-    var member: Member {
-        didSet { if member.roster.sequence != oldValue.roster.sequence { othersAt = nil } }
-    }
+    var member: Member
     private(set) var committed: Member
     var findings = SyncFindings()
     /// What signed entries in hand say of the logs, whether they can be applied yet or not.
     var hearsay = Hearsay()
     var checks = RecordChecks()
+    /// Up to where logs were read, by this run or lately.
+    var looked: [RecordStream: UInt64]
     /// Entries that were applied and are not committed yet.
     var queue = ReplicaChange()
     var waiting: [Missing: Set<RecordAddress>] = [:]
@@ -39,6 +39,7 @@ final class SyncRun<Items: ReplicaItems> {
     init(_ replica: Replica<Items>, _ store: (any RecordStore)?) {
         (items, mirror, policy, random) = (replica.items, replica.mirror, replica.policy, replica.random)
         (wall, goesOn, member, committed) = (replica.wall, replica.goesOn, replica.member, replica.member)
+        looked = replica.looked
         self.store = store
         sealer = RecordSealer(realmID: replica.member.realmID, random: replica.random)
     }

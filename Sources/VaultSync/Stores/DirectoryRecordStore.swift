@@ -47,8 +47,10 @@ package final class DirectoryRecordStore: RecordStore {
     package func heads() throws(RecordStoreError) -> [StreamHead] {
         var heads: [StreamHead] = []
         for kind in RecordKind.allCases where kind.isHeaded {
-            for stream in try streams(of: kind) {
-                let sequences = try sequences(of: stream)
+            guard let folder = try folder(at: components(of: kind)) else { continue }
+            for stream in try streams(of: kind, in: folder) {
+                guard let own = try self.folder(at: [stream.name.digits], in: folder) else { continue }
+                let sequences = try sequences(of: stream, in: own)
                 guard let first = sequences.first, let last = sequences.last else { continue }
                 heads.append(StreamHead(stream, first: first, last: last, count: UInt64(sequences.count)))
             }
@@ -121,6 +123,12 @@ package final class DirectoryRecordStore: RecordStore {
     /// Every number of the stream that has a file, in order.
     package func sequences(of stream: RecordStream) throws(RecordStoreError) -> [UInt64] {
         guard let folder = try folder(of: stream) else { return [] }
+        return try sequences(of: stream, in: folder)
+    }
+
+    private func sequences(
+        of stream: RecordStream, in folder: any VaultDirectory
+    ) throws(RecordStoreError) -> [UInt64] {
         var sequences: [UInt64] = []
         try forEachRecordName(in: folder, of: stream) { sequences.append($0.sequence) }
         sequences.sort()
@@ -149,6 +157,12 @@ extension DirectoryRecordStore {
 
     func streams(of kind: RecordKind) throws(RecordStoreError) -> [RecordStream] {
         guard let folder = try folder(at: components(of: kind)) else { return [] }
+        return try streams(of: kind, in: folder)
+    }
+
+    private func streams(
+        of kind: RecordKind, in folder: any VaultDirectory
+    ) throws(RecordStoreError) -> [RecordStream] {
         var streams: [RecordStream] = []
         try attempt(folder.path) { () throws(Errno) in
             try folder.forEachName { (name) throws(Errno) in
@@ -165,9 +179,16 @@ extension DirectoryRecordStore {
         try folder(at: components(of: stream))
     }
 
-    /// Nil: it is not there, or it is something else.
     private func folder(at components: [String]) throws(RecordStoreError) -> (any VaultDirectory)? {
-        guard var folder = try openRoot() else { return nil }
+        guard let root = try openRoot() else { return nil }
+        return try folder(at: components, in: root)
+    }
+
+    /// Nil: it is not there, or it is something else.
+    private func folder(
+        at components: [String], in root: any VaultDirectory
+    ) throws(RecordStoreError) -> (any VaultDirectory)? {
+        var folder = root
         for component in components {
             do throws(Errno) { folder = try folder.directory(component) } catch {
                 if Self.isAbsence(error) { return nil }

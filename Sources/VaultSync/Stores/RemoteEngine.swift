@@ -16,6 +16,8 @@ package protocol RemoteEngine: Sendable {
 /// The engines that a process has, by the scheme of their URLs.
 package struct RemoteEngines: Sendable {
     private let engines: [RemoteURL.Scheme: any RemoteEngine]
+    /// Of this value and its copies.
+    let looks = RecentLooks()
 
     package init(_ engines: [RemoteURL.Scheme: any RemoteEngine]) { self.engines = engines }
 
