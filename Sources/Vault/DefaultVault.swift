@@ -10,22 +10,22 @@ extension Vault {
     /// `UnlockingSecret.ofProcess()`.
     ///
     /// - Parameters:
-    ///   - vault: nil goes back to what the environment says, and the next call opens it.
-    ///   - accessGroups: those of the calls; the first is where they add. Nil: those that the vault was opened with;
-    ///     without a vault `$VAULT_ACCESS_GROUPS`, else the one group ``processGroup``.
+    ///   - vault: `nil` reverts to the environment's vault, which the next call opens.
+    ///   - accessGroups: the groups of the calls; items are added to the first. `nil` for those with which the vault
+    ///     was opened; without a vault `$VAULT_ACCESS_GROUPS`, else the one group ``processGroup``.
     public static func setDefault(_ vault: Vault?, accessGroups: AccessGroups? = nil) {
         DefaultVault.bind(accessGroups.flatMap { vault?.withAccessGroups($0) } ?? vault, accessGroups)
     }
 
-    /// Makes the `SecItem…` calls of this task, and of the tasks that it starts, use the vault: tests that run at once
-    /// have one each.
+    /// Makes the `SecItem…` calls of this task, and of the tasks that it starts, use the vault, so that concurrent
+    /// tests have one each.
     ///
-    /// Threads that are no task's, as those of Dispatch, go on with the vault of the process.
+    /// Threads that belong to no task, such as those of Dispatch, continue with the vault of the process.
     public static func withDefault<R>(_ vault: Vault, _ body: () throws -> R) rethrows -> R {
         try DefaultVault.$ofTask.withValue(vault, operation: body)
     }
 
-    /// As the other `withDefault`, for a body that waits.
+    /// As the other `withDefault`, for an asynchronous body.
     public nonisolated(nonsending) static func withDefault<R>(
         _ vault: Vault, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
@@ -33,26 +33,26 @@ extension Vault {
     }
 }
 
-/// The vault of a process for those who were handed none: bound in code, or opened when it is first needed.
+/// The default vault of a process, for callers that were given none: bound in code, or opened when first needed.
 package enum DefaultVault {
     private struct State {
         var bound: (any ItemStore)?
         var opened: (any ItemStore)?
-        /// As a list: the optimizer (Swift 6.3.1) lays an optional of ``AccessGroups``, which has optionals in it, out
-        /// as a value that is there.
+        /// A list, since the optimizer (Swift 6.3.1) lays out an optional of ``AccessGroups``, which contains
+        /// optionals, as a value that is present.
         var groups: [String]?
-        /// A key derivation that came to nothing, so that not every caller waits for one of their own.
+        /// A failed key derivation, so that not every caller waits for a derivation of its own.
         var failure: (error: VaultError, uptime: Duration)?
         var closesAtExit = false
     }
 
     private static let state = Mutex(State())
-    /// The vault of a task and of those that it starts, before that of the process.
+    /// The vault of a task and of the tasks that it starts; takes precedence over that of the process.
     @TaskLocal fileprivate static var ofTask: Vault?
     private static let failureLifetime = Duration.seconds(2)
 
     static func bind(_ vault: Vault?, _ groups: AccessGroups?) {
-        // The old one goes when the lock has been given back: closing it may take a while.
+        // The old vault is released after the lock, since closing it may take a while.
         let list = vault == nil ? groups?.list : nil
         withExtendedLifetime(
             state.withLock { state in
@@ -74,11 +74,11 @@ package enum DefaultVault {
         return list.map { AccessGroups($0) } ?? .ofProcess
     }
 
-    /// The vault that the program has bound, in this task or at all.
+    /// The vault that the program has bound, for this task or for the process.
     package static var bound: Vault? { ofTask ?? state.withLock { $0.bound as? Vault } }
 
-    /// - Parameter open: finds an agent or derives the key, while other threads that come wait for the same vault. It
-    ///   is given the access groups of the calls.
+    /// - Parameter open: finds an agent or derives the key, while other calling threads wait for the same vault. Gets
+    ///   the access groups of the calls.
     package static func get(
         opening open: (AccessGroups) throws(VaultError) -> any ItemStore
     ) throws(VaultError) -> any ItemStore {
@@ -102,8 +102,8 @@ package enum DefaultVault {
         return try result.get()
     }
 
-    /// Lets the next call open the vault again. Returns false for one that was bound: only who opened it can open it
-    /// again.
+    /// Lets the next call open the vault again. Returns `false` for a bound vault, which only the program that opened
+    /// it can open again.
     package static func forget(_ vault: any ItemStore) -> Bool {
         guard ofTask == nil else { return false }
         let (old, isBound) = state.withLock { state in
@@ -115,7 +115,7 @@ package enum DefaultVault {
         return !isBound
     }
 
-    /// Brings the file in order as the last act of a process, unless a thread is in the middle of something.
+    /// Brings the file into order as the last act of a process, unless a thread is in the middle of a call.
     private static func close() {
         (state.withLockIfAvailable { $0.bound ?? $0.opened } as? Vault)?.closeAtOnce()
     }

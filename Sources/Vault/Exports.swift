@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a user of the library needs of the layers below, so that one import is enough.
+// Types of the layers below that users of the library need, so that one import is enough.
 @_exported public import struct SystemPackage.FilePath
 @_exported public import enum VaultCrypto.CryptoError
 @_exported public import struct VaultCrypto.KeyFile

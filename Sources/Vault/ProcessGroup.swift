@@ -3,16 +3,16 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension Vault {
-    /// The access group that is this program's own, as long as nobody names others: the bundle identifier of its
-    /// Info.plist, else the file name of its executable. On Apple's systems no application can touch another's items;
-    /// one that wipes a whole class counts on it.
+    /// The access group of this program, unless it names others: the bundle identifier of its Info.plist, else the file
+    /// name of its executable. On Apple's systems no application can touch another's items, and one that wipes a whole
+    /// class relies on that.
     ///
-    /// It is read once. Names that mean something else, and those that a list of groups could not hold, get the prefix
+    /// Determined once. Names with another meaning, and those that a list of groups could not hold, get the prefix
     /// `program.`.
     public static let processGroup = ProcessGroup.name(ofExecutable: ProcessGroup.executable)
 }
 
-/// How a program is called.
+/// The name of a program.
 enum ProcessGroup {
     private static let taken: Set<String> = [
         "*", "default", DeviceIdentifier.accessGroup, "systemd", "com.apple.token",
@@ -21,13 +21,13 @@ enum ProcessGroup {
 
     static var executable: String {
         var buffer = [CChar](repeating: 0, count: 4097)
-        // The buffer has one byte more than the link, and was zeros before.
+        // The buffer is one byte longer than the link and was zeroed.
         let length = unsafe readlink("/proc/self/exe", &buffer, 4096)
         let path = length > 0 ? String(validating: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
         return path ?? CommandLine.arguments.first ?? ""
     }
 
-    /// - Parameter executable: its path, as the kernel says it: with a mark when the file was replaced meanwhile.
+    /// - Parameter executable: its path as reported by the kernel, with a mark if the file was replaced meanwhile.
     static func name(ofExecutable executable: String) -> String {
         let path = executable.hasSuffix(deletedMark) ? String(executable.dropLast(deletedMark.count)) : executable
         let split = path.utf8.lastIndex(of: UInt8(ascii: "/"))
@@ -41,7 +41,7 @@ enum ProcessGroup {
         return isPlain ? name : "program." + name.replacing(",", with: "_")
     }
 
-    /// Where Foundation's `Bundle.main` looks for the resources of an executable.
+    /// The bundle identifier from the paths where Foundation's `Bundle.main` looks for an executable's resources.
     private static func bundleIdentifier(of file: String, in directory: String) -> String? {
         struct Information: Decodable {
             var identifier: String?

@@ -3,16 +3,16 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStorage
 
-// Copies of a vault: backups, and what is saved of a damaged file.
+// Copies of a vault: backups, and salvage of a damaged file.
 
 extension Vault {
-    /// Writes what the vault holds now as another vault: whole or not at all, without what was deleted or replaced.
+    /// Writes the current contents as another vault: whole or not at all, without deleted or replaced data.
     ///
     /// - Parameters:
-    ///   - entries: who may open the copy; nil for all who may open this one.
+    ///   - entries: the key slots of the copy; `nil` for those of this vault.
     ///   - replacing: whether a file at the path may be replaced.
-    /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
+    /// - Returns: the number of items in the copy.
+    /// - Throws: `.storage(.alreadyExists)`, with the existing file untouched.
     @discardableResult
     public func backUp(to path: FilePath, entries: [SlotEntry]? = nil, replacing: Bool = false) throws(VaultError)
         -> Int
@@ -24,13 +24,13 @@ extension Vault {
 }
 
 extension LockedVault {
-    /// The ways to unlock it.
+    /// The vault's key slots.
     public var slots: [KeySlot] { store.header.slots }
 
-    /// What this machine keeps for the vault, which a slot of it opens with: in a chip, with systemd, or as
-    /// ``Vault/Vault/defaultKeyFile``. Nil: nothing of it.
+    /// The secret that this machine keeps for a slot of the vault: in a chip, with systemd, or as
+    /// ``Vault/Vault/defaultKeyFile``; `nil` if there is none.
     ///
-    /// - Throws: `.storage(.machineSecret)` when the machine does not give it: the other slots work all the same.
+    /// - Throws: `.storage(.machineSecret)` if the machine cannot provide it: the other slots still work.
     public func machineSecret(with credential: SystemCredential = SystemCredential()) throws(VaultError)
         -> UnlockingSecret?
     {
@@ -38,7 +38,7 @@ extension LockedVault {
         guard Vault.hasDefaultKeyFile, slots.contains(where: { $0.kind == .keyFile }),
             let keyFile = try UnlockingSecret.defaultKeyFile()
         else { return nil }
-        // It may be that of a vault that was here before.
+        // The key file may belong to a vault that was here before.
         do throws(StorageError) { _ = try store.unlock(with: .keyFile(keyFile)) } catch {
             guard error == .wrongPassphrase else { throw VaultError(error) }
             return nil
@@ -46,17 +46,17 @@ extension LockedVault {
         return .keyFile(keyFile)
     }
 
-    /// Puts this backup into the place of a vault, or where there is none: it is opened, and every value of it, before
-    /// anything is replaced.
+    /// Restores this backup to a path, replacing a vault that is there: the backup and every value of it are opened
+    /// before anything is replaced.
     ///
     /// - Parameters:
     ///   - secret: opens the backup, and then the vault.
-    ///   - path: of the vault. Its directory is made, mode 0700, when it does not exist.
+    ///   - path: of the vault. A missing directory is created with mode 0700.
     ///   - replacing: whether a file at the path may be replaced.
-    ///   - accepts: asked when the backup has not all that this device has seen of the vault at the path.
-    ///   - report: hears how much is done, from 0 to 1.
-    /// - Returns: how many items it holds.
-    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with what was there in
+    ///   - accepts: called if the backup lacks some of the state that this device has seen of the vault at the path.
+    ///   - report: called with the progress, from 0 to 1.
+    /// - Returns: the number of items in the backup.
+    /// - Throws: `.storage(.alreadyExists)`, `.storage(.rolledBack)`, `.storage(.damaged)`, with the existing file in
     ///   place.
     @discardableResult
     public func restore(
@@ -76,7 +76,7 @@ extension LockedVault {
 public struct DamagedVault: Sendable {
     private let store: LockedStore
 
-    /// - Throws: `.storage(.damaged)` when not even the header makes sense.
+    /// - Throws: `.storage(.damaged)` if not even the header is readable.
     public init(at path: FilePath, environment: VaultEnvironment = .system) throws(VaultError) {
         do throws(StorageError) { store = try LockedStore(path, environment: environment, isDamaged: true) } catch {
             throw VaultError(error)
@@ -92,16 +92,16 @@ public struct DamagedVault: Sendable {
         try stored(store.machineSecret(with: credential))
     }
 
-    /// What came of it, and the items that are not whole.
+    /// The result of a salvage, with the items that are incomplete.
     public struct Result: Sendable {
         public let salvage: Salvage
-        /// Items without their newest value, with what became of it.
+        /// Items without their newest value, with the loss of each.
         public let damaged: [(item: Item, loss: Salvage.Loss)]
     }
 
-    /// Writes what can be authenticated to a new vault.
+    /// Writes all data that can be authenticated to a new vault.
     ///
-    /// - Parameter accepts: asked when what is left has not all that this device has seen of the vault.
+    /// - Parameter accepts: called if the rest lacks some of the state that this device has seen of the vault.
     /// - Throws: `.storage(.alreadyExists)`, `.storage(.wrongPassphrase)`, `.storage(.rolledBack)`.
     public func salvage(
         with secret: UnlockingSecret, to path: FilePath, accepts: (MissingState) -> Bool = { _ in false },
@@ -114,7 +114,7 @@ public struct DamagedVault: Sendable {
     }
 }
 
-/// Of the items of a report, which lie nowhere that could be asked.
+/// The source of the items of a report, which have no store to open secrets.
 private final class NoSecrets: SecretSource {
     func secret(of record: ItemRecord, field: String?) throws(VaultError) -> Secret? { throw .unimplemented }
 }

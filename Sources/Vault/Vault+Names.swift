@@ -2,8 +2,8 @@
 public import VaultCrypto
 public import VaultFormat
 
-// A program may have an `Item` or a `Query` of its own. The name of this module does not tell the two apart, since the
-// module's class is called the same: `Vault.Item` is looked for in the class.
+// Aliases for programs that have their own `Item` or `Query`. The name of this module cannot qualify them, since the
+// module has a class of the same name: `Vault.Item` is looked up in the class.
 
 public typealias VaultItem = Item
 public typealias VaultQuery = Query

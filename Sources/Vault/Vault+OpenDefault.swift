@@ -5,31 +5,31 @@ internal import VaultCrypto
 internal import VaultStorage
 
 extension Vault {
-    /// What `openDefault` makes when there is no vault yet.
+    /// The kind of vault that `openDefault` creates if there is none.
     public enum Creation: Sendable {
-        /// Nothing.
+        /// Creates none.
         case no
-        /// A vault that a key file opens: the one that `$VAULT_KEY_FILE` names, else ``defaultKeyFile``, which is made
-        /// when it does not exist. Who can read both files can open the vault.
+        /// Creates a vault with a key file slot: for the file named by `$VAULT_KEY_FILE`, else ``defaultKeyFile``,
+        /// which is created if missing. A process that can read both files can open the vault.
         case withKeyFile
         case withPassphrase(Passphrase)
     }
 
-    /// `$XDG_CONFIG_HOME/vault/default.key`, which opens a vault that has a slot for a key file and for which nothing
-    /// else is named. Nil without it and without `$HOME`.
+    /// `$XDG_CONFIG_HOME/vault/default.key`, which opens a vault that has a key file slot if no other secret is named.
+    /// `nil` if neither that variable nor `$HOME` is set.
     public static var defaultKeyFile: FilePath? { configurationDirectory?.appending("default.key") }
 
     package static var hasDefaultKeyFile: Bool {
         defaultKeyFile.map { FileManager.default.fileExists(atPath: $0.string) } ?? false
     }
 
-    /// Opens the vault at ``defaultPath`` with what this process was given, as a service does at boot: the passphrase
-    /// file or systemd's credential, a key file, or what this machine keeps for the vault.
+    /// Opens the vault at ``defaultPath`` with the secret given to this process, as for a service at boot: the
+    /// passphrase file or systemd's credential, a key file, or the secret that this machine keeps for the vault.
     ///
     /// - Parameters:
-    ///   - creation: what to make when there is none. Processes that come at once make one.
-    ///   - accessGroups: nil: `AccessGroups.ofProcess`.
-    /// - Throws: `.locked` when there is nothing to unlock it with; `.storage(.noVault)`; `.storage(.wrongPassphrase)`.
+    ///   - creation: the kind of vault to create if there is none. Concurrent processes create only one.
+    ///   - accessGroups: `nil` for `AccessGroups.ofProcess`.
+    /// - Throws: `.locked` if there is no secret to unlock it with; `.storage(.noVault)`; `.storage(.wrongPassphrase)`.
     public static func openDefault(
         creating creation: Creation = .no, accessGroups: AccessGroups? = nil, environment: VaultEnvironment = .system
     ) throws(VaultError) -> Vault {
@@ -48,7 +48,7 @@ extension Vault {
                     at: path, keyFile: try keyFile(environment), environment: environment, accessGroups: groups)
             }
         } catch {
-            // Another process was faster.
+            // Another process created it first.
             guard error == .storage(.alreadyExists) else { throw error }
             return try open(at: path, creation, groups, environment)
         }
@@ -64,7 +64,7 @@ extension Vault {
         return try locked.unlock(with: secret, accessGroups: groups)
     }
 
-    /// The key file of this process, made now if there is none.
+    /// The key file of this process, created now if there is none.
     private static func keyFile(_ environment: VaultEnvironment) throws(VaultError) -> KeyFile {
         if let named = try UnlockingSecret.keyFileOfProcess() { return named }
         guard let path = defaultKeyFile else { throw .storage(.inputOutput(.noSuchFileOrDirectory, .write)) }
@@ -76,7 +76,7 @@ extension Vault {
     }
 
     private static func makeKeyFile(at path: FilePath, _ environment: VaultEnvironment) throws(VaultError) {
-        // The bytes pass through ordinary memory for an instant, as those of the device secret do.
+        // The bytes pass briefly through ordinary memory, as those of the device secret do.
         var bytes = environment.random.bytes(64)
         defer { wipe(&bytes) }
         do throws(Errno) {

@@ -4,49 +4,48 @@ public import VaultCrypto
 internal import VaultFormat
 public import VaultStorage
 
-/// A vault that is open, here or in an agent: the verbs, older versions of items, and what concerns the file as a
-/// whole.
+/// An unlocked vault, in this process or in an agent: the verbs, item history, and operations on the whole file.
 public protocol OpenVault: ItemStore, ItemHistory, DeviceIdentifying {
-    /// How many of the items that match cannot be read now, since the vault is locked. With a query that leaves out
-    /// what a person has to allow, those that do not match for that count as well.
+    /// The number of matching items that are unreadable because the vault is locked. With a query that leaves out items
+    /// requiring user presence, such items count as well.
     func lockedCount(matching query: Query) throws(VaultError) -> Int
 
-    /// Whether items that can be read while unlocked only are out of reach.
+    /// Whether items that are readable only while unlocked are unavailable.
     var isLocked: Bool { get throws(VaultError) }
 
-    /// How many older versions of an item are kept.
+    /// The number of older versions kept per item.
     var historyLimit: Int { get throws(VaultError) }
 
-    /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
+    /// Sets the number of older versions kept per item: 0 to 1,000. Versions beyond the limit are removed.
     ///
     /// - Throws: `.parameter(.limit)`.
     func setHistoryLimit(_ limit: Int) throws(VaultError)
 
-    /// How long deleted items are kept, in days; nil: as long as the history keeps versions.
+    /// How long deleted items are kept, in days; `nil` for as long as the history keeps versions.
     var deletedItemsLimit: Int? { get throws(VaultError) }
 
-    /// Keeps deleted items for so many days from now on: 1 to 36,500; nil: as long as the history keeps versions.
+    /// Sets how many days deleted items are kept: 1 to 36,500; `nil` for as long as the history keeps versions.
     ///
     /// - Throws: `.parameter(.limit)`.
     func setDeletedItemsLimit(_ days: Int?) throws(VaultError)
 
-    /// Takes the older versions of the items that match out of the file, and with them those that were deleted.
+    /// Removes the older versions of the matching items from the file, and matching deleted items.
     ///
-    /// - Parameter onlyDeleted: leaves the items that are there alone.
-    /// - Returns: of how many items.
+    /// - Parameter onlyDeleted: leaves existing items alone.
+    /// - Returns: the number of items whose versions were removed.
     func purgeHistory(matching queries: [Query], onlyDeleted: Bool) throws(VaultError) -> Int
 
-    /// Writes the file anew without what was deleted or replaced.
+    /// Rewrites the file without deleted or replaced data.
     func compact() throws(VaultError)
 
-    /// Checks every byte of the file, and when `deep` opens every value.
+    /// Checks every byte of the file, and if `deep` opens every value.
     func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification
 }
 
-/// An unlocked vault: the items of one file, for any number of threads.
+/// An unlocked vault: the items of one file, usable from any number of threads.
 ///
-/// Changes of several threads at once share one sync. Other processes may use the same file; every call sees what they
-/// did before it.
+/// Concurrent changes of several threads share one sync. Other processes may use the same file; every call sees their
+/// earlier changes.
 public final class Vault: OpenVault {
     let core: VaultCore
     let viewer: Viewer
@@ -62,13 +61,13 @@ public final class Vault: OpenVault {
         self.viewer = viewer
     }
 
-    /// Makes a new vault.
+    /// Creates a vault.
     ///
     /// - Parameters:
-    ///   - path: its directory is made, mode 0700, when it does not exist.
+    ///   - path: of the new file. A missing directory is created with mode 0700.
     ///   - recoveryCode: opens the vault as well; see `RecoveryCode`.
-    ///   - accessGroups: those of the caller; the program's own by default.
-    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
+    ///   - accessGroups: of the caller; by default the program's own.
+    /// - Throws: `.storage(.alreadyExists)`, with the existing file untouched.
     public static func create(
         at path: FilePath, passphrase: Passphrase, cost: KeyDerivationCost = .moderate,
         recoveryCode: RecoveryCode? = nil,
@@ -80,10 +79,10 @@ public final class Vault: OpenVault {
             accessGroups: accessGroups)
     }
 
-    /// Makes a new vault that a key file opens, for machines that nobody types a passphrase at.
+    /// Creates a vault that a key file opens, for machines where no person types a passphrase.
     ///
-    /// - Parameter path: its directory is made, mode 0700, when it does not exist.
-    /// - Throws: `.storage(.alreadyExists)`, with what is there untouched.
+    /// - Parameter path: of the new file. A missing directory is created with mode 0700.
+    /// - Throws: `.storage(.alreadyExists)`, with the existing file untouched.
     public static func create(
         at path: FilePath, keyFile: KeyFile, environment: VaultEnvironment = .system,
         accessGroups: AccessGroups = .ofProcess
@@ -106,9 +105,9 @@ public final class Vault: OpenVault {
         }
     }
 
-    /// Makes an empty vault in memory, unlocked, that goes with its last reference: for the tests of applications.
+    /// Creates an empty, unlocked vault in memory, released with its last reference: for the tests of applications.
     ///
-    /// It is the same engine on files that nobody else sees. Its passphrase is random and known to nobody.
+    /// The engine is the same, on private files in memory. The passphrase is random and not disclosed.
     public static func inMemory(accessGroups: AccessGroups = .ofProcess) throws(VaultError) -> Vault {
         let state: FilePath = "/state"
         let environment = VaultEnvironment(
@@ -124,8 +123,8 @@ public final class Vault: OpenVault {
 
     /// Opens a vault.
     ///
-    /// - Parameter accessGroups: those of the caller; the program's own by default, as `openDefault` and agents have
-    ///   it. Items of the command are in `default`.
+    /// - Parameter accessGroups: of the caller; by default the program's own, as with `openDefault` and agents. Items
+    ///   of the command are in `default`.
     public static func open(
         at path: FilePath, unlockingWith passphrase: Passphrase, environment: VaultEnvironment = .system,
         accessGroups: AccessGroups = .ofProcess
@@ -133,7 +132,7 @@ public final class Vault: OpenVault {
         try LockedVault(at: path, environment: environment).unlock(with: passphrase, accessGroups: accessGroups)
     }
 
-    /// The same vault as a caller sees it that belongs to these access groups.
+    /// The same vault for a caller with these access groups.
     public func withAccessGroups(_ groups: AccessGroups) -> Vault {
         withViewer(Viewer(groups, isAttended: viewer.isAttended))
     }
@@ -199,7 +198,7 @@ public final class Vault: OpenVault {
         }
     }
 
-    /// Runs several changes as one: all of them are durable when this returns, or none remains when it throws.
+    /// Runs several changes as one: all of them are durable when this returns, or none remains if it throws.
     @discardableResult
     public func transaction<R>(_ body: (inout Transaction) throws(VaultError) -> R) throws(VaultError) -> R {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
@@ -207,8 +206,8 @@ public final class Vault: OpenVault {
         }
     }
 
-    /// As ``transaction(_:)-(_)``, for a body that throws errors of the caller's own type, which can be a `VaultError`
-    /// too. Whatever it throws takes everything back.
+    /// As ``transaction(_:)-(_)``, for a body that throws errors of the caller's own type, which can also hold a
+    /// `VaultError`. Any error rolls everything back.
     @discardableResult
     public func transaction<R, E: TransactionError>(
         _ body: (inout Transaction) throws(E) -> R
@@ -224,7 +223,7 @@ public final class Vault: OpenVault {
                 }
             }
         } catch {
-            // A commit that failed is first: what the body saw may have been taken back with it.
+            // A failed commit takes precedence: the state that the body saw may have been rolled back with it.
             throw error == .itemChanged ? own ?? E(error) : E(error)
         }
     }
@@ -257,7 +256,7 @@ public final class Vault: OpenVault {
         }
     }
 
-    /// As ``copyMatching(_:)``; nil when it would have to wait for another thread.
+    /// As ``copyMatching(_:)``, but returns `nil` instead of waiting for another thread.
     package func copyMatchingAtOnce(_ query: Query) throws(VaultError) -> [Item]? {
         try core.readAtOnce { engine throws(VaultError) in try engine.copyMatching(query, self.viewer, for: self)
         }
@@ -265,36 +264,35 @@ public final class Vault: OpenVault {
 
     // MARK: The file
 
-    /// Writes the file anew without what was deleted or replaced, while other threads go on reading and writing.
+    /// Rewrites the file without deleted or replaced data, while other threads continue to read and write.
     public func compact() throws(VaultError) { try core.compact() }
 
-    /// Checks every byte of the file, and when `deep` opens every value.
+    /// Checks every byte of the file, and if `deep` opens every value.
     public func verify(deep: Bool) throws(VaultError) -> VaultStore.Verification {
         try core.manage { store throws(StorageError) in try store.verify(deep: deep) }
     }
 
-    /// 16 bytes that are the vault's for ever.
+    /// The vault's permanent identifier, 16 bytes.
     package var vaultID: [UInt8] { core.vaultID }
 
-    /// What seals the lines of an audit log of this vault.
+    /// The key that seals the lines of an audit log of this vault.
     package func auditSeal() throws(VaultError) -> AuditSeal {
         try core.manage { store throws(StorageError) in try store.auditSeal() }
     }
 
-    /// Bytes behind the last commit that this vault has cut off: those of a commit that its process never finished.
+    /// The number of bytes after the last commit that this vault has cut off: an unfinished commit of a process that
+    /// ended.
     public var discardedBytes: Int { core.discardedBytes }
 
-    /// Wipes the vault key, and with it the way to items that are readable while unlocked only.
+    /// Wipes the vault key, which makes items that are readable only while unlocked unavailable.
     public func lock() throws(VaultError) { try core.lock() }
 
-    /// Derives the keys again that `lock()` wiped. Other threads go on meanwhile.
+    /// Derives the keys again that `lock()` wiped. Other threads continue meanwhile.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` when the vault has got a new vault key: open it
-    ///   again.
+    /// - Throws: `.storage(.wrongPassphrase)`; `.storage(.rekeyed)` if the vault has a new vault key: open it again.
     public func unlock(with secret: UnlockingSecret) throws(VaultError) { try core.unlock(with: secret) { true } }
 
-    /// - Parameter isWanted: asked when the keys are derived, with all others kept out; it locks nothing and unlocks
-    ///   nothing itself.
+    /// - Parameter isWanted: called once the keys are derived, while the vault is held; must not lock or unlock it.
     package func unlock(with secret: UnlockingSecret, if isWanted: () -> Bool) throws(VaultError) {
         try core.unlock(with: secret, if: isWanted)
     }
@@ -302,9 +300,9 @@ public final class Vault: OpenVault {
     /// Whether the vault key was wiped.
     public var isLocked: Bool { core.isLocked }
 
-    /// Names the last commit in both marks, and removes replaced secrets from the file. Call it when the vault is no
-    /// longer used; going out of scope does it too. What goes wrong here takes nothing back that was acknowledged.
-    /// Calls that come later throw `.closed`, also those of ``withAccessGroups(_:)``.
+    /// Names the last commit in both marks, and removes replaced secrets from the file. Call this when the vault is no
+    /// longer needed; releasing the last reference does the same. A failure here does not affect acknowledged changes.
+    /// Later calls throw `.closed`, including those of ``withAccessGroups(_:)``.
     public func close() { core.close() }
 
     func closeAtOnce() { core.closeAtOnce() }

@@ -5,7 +5,7 @@ internal import VaultCrypto
 public import VaultStorage
 
 extension VaultEnvironment {
-    /// The real disk, clock and randomness, and the directories that the environment variables name.
+    /// The real disk, clock and randomness, and the directories named by environment variables.
     public static var system: VaultEnvironment {
         var environment = VaultEnvironment(
             fileSystem: LinuxFileSystem(), clock: SystemClock(), random: SystemRandom(),
@@ -16,23 +16,23 @@ extension VaultEnvironment {
 }
 
 extension Vault {
-    /// `$VAULT_FILE`, else `$XDG_DATA_HOME/vault/default.vault`: outside every application's own directory, so that
-    /// uninstalling one leaves its items alone. Nil without either and without `$HOME`.
+    /// `$VAULT_FILE`, else `$XDG_DATA_HOME/vault/default.vault`: outside the directories of applications, so that
+    /// uninstalling one keeps its items. `nil` if neither these variables nor `$HOME` are set.
     public static var defaultPath: FilePath? {
         if let file = Directories.variable("VAULT_FILE") { return FilePath(file) }
         return Directories.base("XDG_DATA_HOME", ".local/share")?.appending("default.vault")
     }
 
-    /// `$XDG_CONFIG_HOME/vault`, where a user's settings are. Nil without it and without `$HOME`.
+    /// `$XDG_CONFIG_HOME/vault`, the directory of a user's settings. `nil` if neither that variable nor `$HOME` is set.
     public static var configurationDirectory: FilePath? { Directories.base("XDG_CONFIG_HOME", ".config") }
 }
 
 extension AccessGroups {
-    /// `$VAULT_ACCESS_GROUPS`, comma-separated, the first being where items are added; else the one group
+    /// `$VAULT_ACCESS_GROUPS`, comma-separated, items being added to the first; else the one group
     /// ``Vault/processGroup``.
     public static var ofProcess: AccessGroups { ofEnvironment ?? [Vault.processGroup] }
 
-    /// `$VAULT_ACCESS_GROUPS`; nil: it is not set.
+    /// `$VAULT_ACCESS_GROUPS`; `nil` if not set.
     public static var ofEnvironment: AccessGroups? {
         guard let list = Directories.variable("VAULT_ACCESS_GROUPS") else { return nil }
         return AccessGroups(list.split(separator: ",").map(trimmed).filter { !$0.isEmpty })
@@ -44,19 +44,19 @@ extension AccessGroups {
 }
 
 extension UnlockingSecret {
-    /// What the process was given to unlock with: the passphrase in `$VAULT_PASSPHRASE_FILE` or in the systemd
-    /// credential `vault.passphrase`, or `$VAULT_KEY_FILE`; the first that is set.
+    /// The secret given to the process: the passphrase in `$VAULT_PASSPHRASE_FILE` or in the systemd credential
+    /// `vault.passphrase`, or `$VAULT_KEY_FILE`; the first that is set.
     ///
-    /// - Returns: nil when none is set.
-    /// - Throws: `.storage(.inputOutput)` when it cannot be read or is no regular file;
+    /// - Returns: `nil` if none is set.
+    /// - Throws: `.storage(.inputOutput)` if it cannot be read or is not a regular file;
     ///   `.storage(.unacceptablePassphrase)`, `.storage(.unacceptableKeyFile)`.
     public static func ofProcess() throws(VaultError) -> UnlockingSecret? {
         if let passphrase = try passphraseOfProcess() { return .passphrase(passphrase) }
         return try keyFileOfProcess().map { .keyFile($0) }
     }
 
-    /// As ``ofProcess()``, as the slots of a vault want it: both where it takes both, and otherwise what this machine
-    /// keeps for it.
+    /// As ``ofProcess()``, suited to the slots of a vault: both secrets together if a slot needs both, else the secret
+    /// that this machine keeps for the vault.
     ///
     /// - Throws: also `.storage(.machineSecret)`.
     public static func ofProcess(for vault: LockedVault) throws(VaultError) -> UnlockingSecret? {
@@ -82,7 +82,7 @@ extension UnlockingSecret {
         try Directories.variable("VAULT_KEY_FILE").map { file throws(VaultError) in try keyFile(in: FilePath(file)) }
     }
 
-    /// The key file that nobody had to name; nil: there is none.
+    /// The default key file, which needs no naming; `nil` if there is none.
     static func defaultKeyFile() throws(VaultError) -> KeyFile? {
         guard Vault.hasDefaultKeyFile, let file = Vault.defaultKeyFile else { return nil }
         return try keyFile(in: file)
@@ -93,14 +93,14 @@ extension UnlockingSecret {
     }
 
     private static func passphrase(in file: FilePath) throws(VaultError) -> Passphrase {
-        // Room for what normalization shortens, and for the newline.
+        // Leaves room for characters that normalization shortens, and for the newline.
         try from(file, limit: 4 * Passphrase.longest) { line throws(CryptoError) in try Passphrase(line: line) }
     }
 
     private static func from<R>(
         _ path: FilePath, limit: Int, _ make: (borrowing SecretBytes) throws(CryptoError) -> R
     ) throws(VaultError) -> R {
-        // The bytes pass through ordinary memory for an instant, as those of the device secret do.
+        // The bytes pass briefly through ordinary memory, as those of the device secret do.
         var bytes: [UInt8]
         do throws(Errno) { bytes = try read(path, limit: limit) } catch { throw .storage(.inputOutput(error, .read)) }
         defer { wipe(&bytes) }
@@ -112,7 +112,7 @@ extension UnlockingSecret {
         }
     }
 
-    /// At most one byte more than the limit, so that what is longer shows.
+    /// Reads at most one byte more than the limit, so that longer files are detected.
     private static func read(_ path: FilePath, limit: Int) throws(Errno) -> [UInt8] {
         let fileSystem = LinuxFileSystem()
         // Mounted secrets are often symbolic links.
@@ -127,7 +127,7 @@ extension UnlockingSecret {
 private enum Directories {
     static func variable(_ name: String) -> String? { ProcessEnvironment.variable(name) }
 
-    /// The directory `vault` in a base directory of the XDG specification, which must be absolute.
+    /// The directory `vault` in a base directory of the XDG specification; the base must be absolute.
     static func base(_ name: String, _ fallback: String) -> FilePath? {
         if let directory = variable(name), directory.hasPrefix("/") { return FilePath(directory).appending("vault") }
         guard let home = variable("HOME"), home.hasPrefix("/") else { return nil }

@@ -2,7 +2,7 @@
 public import FoundationEssentials
 public import VaultStorage
 
-// What `localizedDescription` says. None of it has a secret or an attribute's value in it.
+// The texts of `localizedDescription`, which contain no secrets and no attribute values.
 
 extension VaultError: LocalizedError {
     public var errorDescription: String? {
@@ -109,7 +109,7 @@ extension ItemRecord: CustomStringConvertible, CustomDebugStringConvertible, Cus
 }
 
 extension Item: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The class, what the item is called and its version; never the secret.
+    /// The class, the item's name and its version; never the secret.
     public var description: String {
         var parts = [itemClass.rawValue]
         for attribute in [Attribute.service, .server, .account, .label] {

@@ -3,9 +3,9 @@ public import FoundationEssentials
 public import VaultCrypto
 public import VaultStorage
 
-// The verbs for tasks: the same call with `await` runs on a thread of the vault's own, so that no task of the process
-// waits for it. A task that was cancelled before its call began gets `.cancelled`, and nothing has happened; one that
-// has begun comes to its end.
+// Async forms of the verbs. The same call with `await` runs on one of the vault's own threads, so that it blocks no
+// task of the process. A task that was cancelled before its call began gets `.cancelled` and nothing happens; a call
+// that has begun completes.
 
 extension ItemStore {
     @discardableResult

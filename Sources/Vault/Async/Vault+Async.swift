@@ -5,8 +5,8 @@ public import VaultCrypto
 internal import VaultFormat
 public import VaultStorage
 
-// What a vault has for tasks beyond the verbs of every store. Changes of many tasks share one sync, and none of them
-// has a thread that waits.
+// Async verbs of a vault beyond those of every store. Changes of many tasks share one sync, and no task blocks a
+// thread.
 
 extension Vault {
     @discardableResult
@@ -37,7 +37,7 @@ extension Vault {
         }
     }
 
-    /// Runs several changes as one, on a thread of the vault's own; see ``transaction(_:)-(_)``.
+    /// Runs several changes as one, on one of the vault's own threads; see ``transaction(_:)-(_)``.
     @discardableResult
     public func transaction<R: Sendable>(
         _ body: @escaping @Sendable (inout Transaction) throws(VaultError) -> R

@@ -2,28 +2,28 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Threads of the vault's own, for what waits for a disk, a lock, another process or a key derivation: none of it may
-/// hold up the few threads on which all tasks of a process run.
+/// Threads of the vault for work that waits for a disk, a lock, another process or a key derivation, so that this work
+/// does not block the few threads on which all tasks of a process run.
 final class VaultExecutor: Sendable {
     static let shared = VaultExecutor(width: 16)
-    /// For those who lead a commit: a thread of ``shared`` may wait for one of them, and none of them for another.
+    /// Threads for commit leaders: a job on ``shared`` may wait for a leader, but leaders never wait for each other.
     static let leaders = VaultExecutor(width: 16)
-    /// For key derivations of passphrases, each of which takes a core for most of a second and 64 MiB. Many at once
-    /// would take the memory and the processors of the whole machine, and every thread of ``shared``.
+    /// Threads for key derivations of passphrases. Each derivation takes a core for most of a second and 64 MiB; many
+    /// at once would exhaust the memory and processors of the machine, and every thread of ``shared``.
     static let derivations = VaultExecutor(width: 2)
 
     private struct State {
-        /// Queues whose threads have nothing to do; each has one of its own, also while others wait in the kernel.
+        /// Queues without work. Each has its own thread, even while other threads wait in the kernel.
         var idle: [DispatchQueue]
-        /// Nil where one was taken: what it holds goes with it.
+        /// Waiting jobs; `nil` where a job was taken, so that its captures are released.
         var jobs: [(@Sendable () -> Void)?] = []
-        /// Of the next job.
+        /// The position of the next job in ``jobs``.
         var next = 0
     }
 
     private let state: Mutex<State>
 
-    /// - Parameter width: how many jobs run at once, at most.
+    /// - Parameter width: the maximum number of jobs that run at once.
     init(width: Int) {
         state = Mutex(State(idle: (0..<width).map { DispatchQueue(label: "vault.\($0)") }))
     }
@@ -52,7 +52,7 @@ final class VaultExecutor: Sendable {
             }
             let job = state.jobs[state.next].take()
             state.next += 1
-            // Where there is always one more, the list would never be empty.
+            // Compacts the list, which would otherwise never become empty under constant load.
             if state.next >= 64, state.next * 2 > state.jobs.count {
                 state.jobs.removeFirst(state.next)
                 state.next = 0
@@ -61,11 +61,11 @@ final class VaultExecutor: Sendable {
         }
     }
 
-    /// Runs a call that may wait.
+    /// Runs a call that may block.
     ///
-    /// - Parameter executor: whose threads it takes.
-    /// - Throws: `.cancelled` when the task is before the call began: nothing has happened then. A call that has begun
-    ///   comes to its end.
+    /// - Parameter executor: the threads to run on.
+    /// - Throws: `.cancelled` if the task was cancelled before the call began; nothing has happened then. A call that
+    ///   has begun completes.
     static func run<R: Sendable>(
         on executor: VaultExecutor = shared, _ call: @escaping @Sendable () throws(VaultError) -> R
     ) async throws(VaultError) -> R {
@@ -80,12 +80,12 @@ final class VaultExecutor: Sendable {
     }
 }
 
-/// What becomes of a call that runs elsewhere, for the task that waits for it.
+/// The outcome of a call that runs on another thread, for the task that waits for it.
 final class Outcome<R: Sendable>: Sendable {
     private let result = Mutex<Result<R, VaultError>?>(nil)
     private let isCancelled = Atomic(false)
 
-    /// Waits until `done` is called, which `begin` brings about.
+    /// Suspends until `done` is called; `begin` starts the work that calls it.
     func whenDone(_ begin: (_ done: @escaping @Sendable () -> Void) -> Void) async {
         guard !Task.isCancelled else { return isCancelled.store(true, ordering: .relaxed) }
         await withTaskCancellationHandler {
@@ -97,7 +97,7 @@ final class Outcome<R: Sendable>: Sendable {
 
     /// Runs the call, unless its task was cancelled before.
     ///
-    /// - Throws: what the call throws, which ``get()`` throws as well.
+    /// - Throws: the error of the call, which ``get()`` throws as well.
     func carryOut(_ call: () throws(VaultError) -> R) throws(VaultError) {
         record(call)
         if case .failure(let error)? = result.withLock({ $0 }) { throw error }

@@ -2,20 +2,20 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// Changes on their way to one reader: in order, one for each item, and no more than a reader can be expected to want.
+/// Buffered changes for one reader: in order, at most one per item, and bounded.
 package final class ChangeBuffer: Sendable {
-    /// The most changes that wait. When there are more, `many` stands for all of them.
+    /// The maximum number of waiting changes. Beyond it, `many` replaces all of them.
     static let most = 256
 
     private struct State {
-        /// In the order of their sequences; nil where a later one of the same item has taken the place.
+        /// In the order of their sequences; `nil` where a later change of the same item replaced one.
         var changes: [ItemChange?] = []
         var places: [UUID: Int] = [:]
         var count = 0
-        /// Whether one of them is `many`, which tells all that nobody has read.
+        /// Whether one of them is `many`, which stands for all unread changes.
         var hasMany = false
         var hasEnded = false
-        /// What the reader left behind to be called once, when there is something.
+        /// A callback of the reader, called once when something arrives.
         var reader: (@Sendable () -> Void)?
 
         mutating func append(_ change: ItemChange) {
@@ -58,7 +58,7 @@ package final class ChangeBuffer: Sendable {
             guard change.id == nil else { return }
         }
         state.append(change)
-        // One item that changes without end leaves a gap each time.
+        // An item that changes endlessly leaves a gap each time.
         if state.changes.count > 2 * ChangeBuffer.most {
             let left = state.changes.compactMap { $0 }
             state.removeAll()
@@ -66,15 +66,15 @@ package final class ChangeBuffer: Sendable {
         }
     }
 
-    /// One stands for every change of an item that nobody has read; of what is said of the vault itself the last stays.
+    /// Replaces all unread changes of items by one `many`; of the changes of the vault itself, the last eight stay.
     private func putMany(_ sequence: UInt64, _ state: inout State) {
         let others = state.changes.compactMap { $0 }.filter { $0.id == nil && $0.kind != .many }.suffix(8)
         state.removeAll()
-        // It is the last word: what went wrong before it went right again.
+        // `many` comes last, so that a failure is followed by its recovery.
         for other in others + [ItemChange(.many, sequence: sequence)] { state.append(other) }
     }
 
-    /// Nothing comes any more; what is there can still be read.
+    /// Ends the stream; the buffered changes can still be read.
     package func end() {
         let reader = state.withLock { state in
             state.hasEnded = true
@@ -84,11 +84,11 @@ package final class ChangeBuffer: Sendable {
         reader?()
     }
 
-    /// Takes what is there.
+    /// Takes buffered changes.
     ///
-    /// - Parameter limit: how many, at most.
-    /// - Returns: nil when nothing is there and nothing will come; none when nothing is there yet: `whenReady` is then
-    ///   called once.
+    /// - Parameter limit: the maximum number of changes.
+    /// - Returns: `nil` if the buffer is empty and has ended; an empty array if it is empty for now, and `whenReady` is
+    ///   then called once.
     package func take(
         _ limit: Int = .max, whenReady: @escaping @Sendable () -> Void
     ) -> [ItemChange]? {

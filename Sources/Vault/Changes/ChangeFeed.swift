@@ -3,14 +3,14 @@ internal import FoundationEssentials
 internal import VaultFormat
 internal import VaultStorage
 
-/// What changes of the records, for those who asked to hear of it. Used by the thread that has the vault alone.
+/// Reports changes of the records to subscribers. Used only by the thread that holds the vault.
 ///
-/// A change is noted when the table changes, and told when the commit is there that brought it: what was staged and
-/// taken back comes to nothing.
+/// A change is recorded when the table changes and published when its commit is complete, so changes that were staged
+/// and rolled back are not reported.
 final class ChangeFeed: RecordObserver {
     private struct Reader {
         let buffer: ChangeBuffer
-        /// One for each class that is looked at.
+        /// A query for each watched class.
         let queries: [ParsedQuery]
 
         func change(
@@ -35,7 +35,7 @@ final class ChangeFeed: RecordObserver {
 
     private var readers: [UInt64: Reader] = [:]
     private var nextReader: UInt64 = 0
-    /// Each record as it was told last, and as it is now, in the order of the first change.
+    /// Each record as last published and as it is now, in the order of the first change.
     private var changed: [ItemID: (old: Record?, new: Record?)] = [:]
     private var order: [ItemID] = []
     private var wasReset = false
@@ -54,7 +54,7 @@ final class ChangeFeed: RecordObserver {
         } else {
             changed[id] = (old, new)
             order.append(id)
-            // More than any reader is told one by one.
+            // Beyond the maximum that is reported one by one.
             if order.count > ChangeBuffer.most { recordsWereReset() }
         }
     }
@@ -74,9 +74,9 @@ final class ChangeFeed: RecordObserver {
 
     func remove(_ reader: UInt64) { readers[reader] = nil }
 
-    /// Tells what has changed, now that it is there.
+    /// Publishes the changes of a completed commit.
     ///
-    /// - Parameter isAbsent: whether an item is another device's.
+    /// - Parameter isAbsent: whether an item belongs to another device.
     func publish(_ sequence: UInt64, isAbsent: (Record) -> Bool) {
         let cameBack = failure != nil
         failure = nil
@@ -100,7 +100,7 @@ final class ChangeFeed: RecordObserver {
         for reader in readers.values { reader.buffer.offer(ItemChange(kind, sequence: sequence)) }
     }
 
-    /// Says once that the vault cannot be looked at. Returns false when that was said.
+    /// Reports once that the vault cannot be read. Returns `false` if that error was already reported.
     func fail(_ error: VaultError, _ sequence: UInt64) -> Bool {
         guard failure != error else { return false }
         failure = error

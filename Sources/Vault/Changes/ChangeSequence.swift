@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Synchronization
 
-/// The changes of a store from when it was asked for them: none is lost, in order, several of one item as one. For one
-/// reader; a slow one gets `many`, and memory for 256 changes is all that it takes.
+/// The changes of a store since the subscription, in order and without loss; several changes of one item are merged
+/// into one. For one reader. A slow reader gets `many`; the buffer holds at most 256 changes.
 ///
-/// It ends when the store is closed, or the task is cancelled that reads it.
+/// The sequence ends when the store is closed or the reading task is cancelled.
 public struct ChangeSequence: AsyncSequence, Sendable {
     public typealias Element = ItemChange
     public typealias Failure = Never
 
     private let subscription: ChangeSubscription
 
-    /// - Parameter stop: called when nobody reads any more.
+    /// - Parameter stop: called when the last reader is released.
     package init(_ buffer: ChangeBuffer, stop: @escaping @Sendable () -> Void) {
         subscription = ChangeSubscription(buffer, stop)
     }
 
-    /// One that says why there is nothing to read.
+    /// A sequence that reports only why there is nothing to read.
     package init(failing error: VaultError) {
         let buffer = ChangeBuffer()
         buffer.offer(ItemChange(.failed(error), sequence: 0))
@@ -26,7 +26,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 
-    /// For a reader that is no task.
+    /// Takes the buffered changes for a reader that is not a task.
     package func take(whenReady: @escaping @Sendable () -> Void) -> [ItemChange]? {
         subscription.take(whenReady: whenReady)
     }
@@ -37,7 +37,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
 
         fileprivate init(subscription: ChangeSubscription) { self.subscription = subscription }
 
-        /// - Returns: nil when nothing will come any more, or the task was cancelled.
+        /// - Returns: `nil` if the sequence has ended or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ItemChange? {
             if taken.isEmpty { taken = await subscription.next()[...] }
             return taken.popFirst()
@@ -45,7 +45,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
 
         public mutating func next() async -> ItemChange? { await next(isolation: nil) }
 
-        /// The changes that are there now, without a wait for more.
+        /// The changes that are buffered now, without waiting for more.
         mutating func takeRest() -> [ItemChange] {
             defer { taken = [] }
             return taken + (subscription.take {} ?? [])
@@ -53,7 +53,7 @@ public struct ChangeSequence: AsyncSequence, Sendable {
     }
 }
 
-/// What a reader of changes holds; when nobody does any more, nothing is kept for it.
+/// The subscription that a reader of changes holds; releasing the last reference stops it.
 private final class ChangeSubscription: Sendable {
     private let buffer: ChangeBuffer
     private let stop: @Sendable () -> Void
@@ -68,7 +68,7 @@ private final class ChangeSubscription: Sendable {
     func take(whenReady: @escaping @Sendable () -> Void) -> [ItemChange]? { buffer.take(whenReady: whenReady) }
 
     func next() async -> [ItemChange] {
-        // One at a time: what waits in the buffer is still merged with what comes.
+        // Takes one change at a time, so that buffered changes can still merge with new ones.
         while !Task.isCancelled {
             let wake = WakeOnce()
             guard let taken = buffer.take(1, whenReady: { wake.now() }) else { return [] }
@@ -83,7 +83,7 @@ private final class ChangeSubscription: Sendable {
     }
 }
 
-/// A task that waits, woken once: by a change, or by being cancelled.
+/// A suspended task that is woken once, by a change or by cancellation.
 private final class WakeOnce: Sendable {
     private enum State {
         case fresh

@@ -2,31 +2,31 @@
 public import FoundationEssentials
 internal import VaultFormat
 
-/// What happened in a store, as ``ItemStore/changes(matching:from:)`` tells it.
+/// A change in a store, as reported by ``ItemStore/changes(matching:from:)``.
 public struct ItemChange: Equatable, Sendable {
     public enum Kind: Equatable, Sendable {
-        /// The item came to match.
+        /// The item matches now and did not before.
         case added
         case updated
-        /// The item went, or does not match any more.
+        /// The item was deleted or no longer matches.
         case deleted
-        /// More than can be told one by one: look at all that matches again. It stands for every change before it that
-        /// was not told.
+        /// More changes than are reported one by one: query all matching items again. Stands for every earlier change
+        /// that was not reported.
         case many
-        /// The keys were wiped: items that can be read while unlocked only are out of reach.
+        /// The keys were wiped: items that are readable only while unlocked are unavailable.
         case locked
         case unlocked
-        /// The store cannot be looked at. After `.closed` nothing comes any more, and after anything else `many` once
-        /// it can be again.
+        /// The store cannot be read. Nothing follows `.closed`; after any other error, `many` follows once the store is
+        /// readable again.
         case failed(VaultError)
     }
 
     public let kind: Kind
-    /// Nil where no single item is meant.
+    /// `nil` if the change concerns no single item.
     public let itemClass: ItemClass?
-    /// The item's UUID; nil where no single item is meant.
+    /// The item's UUID; `nil` if the change concerns no single item.
     public let id: UUID?
-    /// The vault's commit that brought the change; it never falls from one element to the next.
+    /// The vault's commit that made the change; never decreases from one element to the next.
     public let sequence: UInt64
 
     package init(_ kind: Kind, itemClass: ItemClass? = nil, id: UUID? = nil, sequence: UInt64) {
@@ -36,19 +36,19 @@ public struct ItemChange: Equatable, Sendable {
         self.sequence = sequence
     }
 
-    /// What finds the item; nil where no single item is meant.
+    /// A query that finds the item; `nil` if the change concerns no single item.
     public var query: Query? {
         guard let itemClass, let id else { return nil }
         return Query(persistentReference: ItemRecord.reference(itemClass, ItemID(id)))
     }
 
-    /// The change that this one and a later one of the same item are together; nil: none.
+    /// The combination of this change with a later one of the same item; `nil` if they cancel out.
     func merged(with later: ItemChange) -> ItemChange? {
         let kind: Kind? =
             switch (self.kind, later.kind) {
             case (.added, .deleted): nil
             case (.added, _): .added
-            // It is there again, and the reader has known it before.
+            // The reader knew the item before, so its return is an update.
             case (.deleted, .added): .updated
             default: later.kind
             }

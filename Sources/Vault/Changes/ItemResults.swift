@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The items that match, as they are now, and again whenever that has changed: no change is missed, and none is counted
-/// twice. A slow reader gets the newest items, and those in between never.
+/// The matching items as they are now, and again after every change: no change is missed and none is counted twice. A
+/// slow reader gets the newest items and skips intermediate states.
 ///
-/// The sequence ends when the task that reads it is cancelled, and throws what keeps the store from being looked at:
-/// `.closed`, `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it goes on through a lock, without the
-/// items that can be read while unlocked only.
+/// The sequence ends when the reading task is cancelled, and throws the error that makes the store unreadable:
+/// `.closed`, `.storage(.noVault)`, `.locked`. With ``Query/leavesOutLocked`` it continues through a lock, without the
+/// items that are readable only while unlocked.
 public struct ItemResults: AsyncSequence, Sendable {
     public typealias Element = [Item]
     public typealias Failure = VaultError
@@ -17,19 +17,19 @@ public struct ItemResults: AsyncSequence, Sendable {
 
     public struct Iterator: AsyncIteratorProtocol {
         private let results: ItemResults
-        /// Nil before the first look.
+        /// `nil` before the first read.
         private var changes: ChangeSequence.Iterator?
 
         fileprivate init(_ results: ItemResults) { self.results = results }
 
-        /// - Returns: the items, or none of them; nil when the task was cancelled.
+        /// - Returns: the items, possibly none; `nil` if the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(VaultError) -> [Item]? {
             if changes == nil {
                 changes = results.store.changes(matching: results.query).makeAsyncIterator()
             } else {
                 guard let change = await changes?.next(isolation: actor) else { return nil }
                 try check(change)
-                // One look sees all that has come meanwhile.
+                // A single read covers all changes that arrived meanwhile.
                 for change in changes?.takeRest() ?? [] { try check(change) }
             }
             do throws(VaultError) { return try await results.store.allMatching(results.query) } catch {
@@ -47,8 +47,8 @@ public struct ItemResults: AsyncSequence, Sendable {
 }
 
 extension ItemStore {
-    /// The items that match, now and whenever they change.
+    /// The matching items, now and after every change.
     ///
-    /// - Parameter query: with a class; its limit holds for each look.
+    /// - Parameter query: has a class; its limit applies to each read.
     public func results(matching query: Query) -> ItemResults { ItemResults(store: self, query: query) }
 }

@@ -5,12 +5,13 @@ extension ItemStore {
     /// Every change that the caller may see.
     public var changes: ChangeSequence { changes(matching: nil, from: nil) }
 
-    /// The changes of what matches, from now on.
+    /// The changes of matching items, from now on.
     public func changes(matching query: Query) -> ChangeSequence { changes(matching: query, from: nil) }
 }
 
 extension Vault {
-    /// The number of the newest commit, also of other processes: what was found after it was read is no older.
+    /// The number of the newest commit, including those of other processes: whatever is read afterwards is at least as
+    /// new.
     public var sequence: UInt64 { get throws(VaultError) { try core.read { $0.records.sequence } } }
 
     public func changes(matching query: Query?, from sequence: UInt64?) -> ChangeSequence {
@@ -18,9 +19,9 @@ extension Vault {
         do throws(VaultError) {
             let reader = try core.subscribe(
                 buffer, try ParsedQuery.each(of: query, groups: accessGroups), from: sequence)
-            // The reader holds the vault, which would else be closed under it.
+            // The closure retains the vault, which would otherwise be closed under the reader.
             return ChangeSequence(buffer) { [core] in
-                // A task that lets go of it does not wait for the vault.
+                // A task that releases the reader does not wait for the vault.
                 VaultExecutor.shared.submit { core.unsubscribe(reader) }
             }
         } catch {
@@ -30,7 +31,7 @@ extension Vault {
 }
 
 extension ParsedQuery {
-    /// - Parameter query: nil, or one without a class: of every class.
+    /// - Parameter query: `nil` or a query without a class stands for every class.
     fileprivate static func each(of query: Query?, groups: AccessGroups) throws(VaultError) -> [ParsedQuery] {
         if let query, query.itemClass != nil || query.persistentReference != nil {
             return [try ParsedQuery(query, groups: groups)]
@@ -40,7 +41,7 @@ extension ParsedQuery {
             var whole = query ?? Query(itemClass)
             whole.itemClass = itemClass
             do throws(VaultError) { parsed.append(try ParsedQuery(whole, groups: groups)) } catch {
-                // An attribute that the class has not, and no item of it either.
+                // The class does not have the attribute, so none of its items match.
                 guard case .noSuchAttribute = error else { throw error }
             }
         }

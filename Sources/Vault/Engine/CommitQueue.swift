@@ -2,21 +2,21 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Where changes of several threads meet, to share what making them durable costs.
+/// A queue where changes of several threads meet, to share the cost of making them durable.
 ///
-/// One thread at a time leads: it carries out what waits, its own change and those of others, and hands the lead to the
-/// first that came meanwhile.
+/// A single thread at a time leads: it carries out all waiting changes, its own and those of others, and hands the lead
+/// to the first that arrived meanwhile.
 final class CommitQueue<Change>: Sendable {
-    /// A change that waits; its thread, or its task, waits with it.
+    /// A waiting change, whose thread or task waits with it.
     ///
-    /// Unchecked: the thread that leads carries the change out while the one that it belongs to waits.
+    /// Unchecked: the leading thread carries the change out while the thread that owns it waits.
     private final class Waiting: @unchecked Sendable {
-        /// Read and written under the queue's lock. Nil once it was carried out: what it holds must not outlive the
-        /// call that brought it.
+        /// Read and written under the queue's lock. `nil` once carried out: its captures must not outlive the call that
+        /// brought it.
         var change: Change?
         private let turn = DispatchSemaphore(value: 0)
 
-        /// What a task has in the place of a thread that waits: how it leads, and how it learns that it is done.
+        /// The counterpart of a waiting thread for a task: how it leads, and how it learns that its change is done.
         private let task: (lead: @Sendable (Waiting) -> Void, finish: @Sendable () -> Void)?
 
         init(_ change: Change, _ task: (lead: @Sendable (Waiting) -> Void, finish: @Sendable () -> Void)? = nil) {
@@ -28,21 +28,21 @@ final class CommitQueue<Change>: Sendable {
 
         func wait(atMost patience: Duration) { _ = turn.wait(timeout: .now() + patience / .seconds(1)) }
 
-        /// There are as many as it waits for.
+        /// Ends the gathering: as many changes as expected have arrived.
         func hurry() { turn.signal() }
 
-        /// Its change was not carried out: it leads.
+        /// Gives it the lead, since its change was not carried out.
         func lead() { if let task { task.lead(self) } else { turn.signal() } }
 
-        /// Its change was carried out.
+        /// Tells it that its change was carried out.
         func finish() { if let task { task.finish() } else { turn.signal() } }
     }
 
     private struct State {
-        /// The first one's thread leads.
+        /// The thread of the first one leads.
         var waiting: [Waiting] = []
         var isLed = false
-        /// How many threads were at it when the last changes were carried out, and how long the next leader waits for
+        /// How many threads were active when the last changes were carried out, and how long the next leader waits for
         /// as many.
         var expected = 1
         var patience = Duration.zero
@@ -51,11 +51,12 @@ final class CommitQueue<Change>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Returns when the change was carried out, by this thread or by another one.
+    /// Returns when the change was carried out, by this thread or another.
     ///
-    /// - Parameter carryOut: takes one change or more, in the order in which they came. One thread at a time is in it.
+    /// - Parameter carryOut: takes one or more changes, in the order in which they arrived. Called by one thread at a
+    ///   time.
     func run(_ change: Change, carryOut: ([Change]) -> Void) {
-        // The usual case: this thread is alone, and was before.
+        // The usual case: this thread is alone, and was alone last time.
         let isAlone = state.withLock { state in
             guard !state.isLed, state.expected <= 1 else { return false }
             state.isLed = true
@@ -71,14 +72,14 @@ final class CommitQueue<Change>: Sendable {
         let (leads, gatherer) = enter(own)
         gatherer?.hurry()
         if !leads { own.wait() }
-        // A thread that wakes before its change was carried out leads.
+        // A thread that wakes before its change was carried out takes the lead.
         if state.withLock({ _ in own.change != nil }) { lead(own, carryOut) }
     }
 
-    /// As ``run(_:carryOut:)``, for a task: no thread waits with it.
+    /// As ``run(_:carryOut:)``, for a task: no thread waits.
     ///
     /// - Parameters:
-    ///   - executor: whose thread leads when it is the task's turn.
+    ///   - executor: provides the thread that leads when it is the task's turn.
     ///   - done: called when the change was carried out.
     func run(
         _ change: sending Change, on executor: VaultExecutor, carryOut: @escaping @Sendable ([Change]) -> Void,
@@ -99,7 +100,7 @@ final class CommitQueue<Change>: Sendable {
         if leads { own.lead() }
     }
 
-    /// - Returns: whether it leads, and the one that has all that it waits for now.
+    /// - Returns: whether the change leads, and the gathering leader if all changes that it waits for are there.
     private func enter(_ own: Waiting) -> (leads: Bool, gatherer: Waiting?) {
         state.withLock { state in
             state.waiting.append(own)
@@ -109,7 +110,7 @@ final class CommitQueue<Change>: Sendable {
         }
     }
 
-    /// How many changes wait.
+    /// The number of waiting changes.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func lead(_ own: Waiting, _ carryOut: ([Change]) -> Void) {
@@ -124,7 +125,7 @@ final class CommitQueue<Change>: Sendable {
         for waiting in batch.dropFirst() { waiting.finish() }
     }
 
-    /// Ends a lead. Who comes next is woken first, so that the disk does not wait.
+    /// Ends a lead. The next leader is woken first, so that the disk stays busy.
     private func handOver(after count: Int, since start: ContinuousClock.Instant, _ finish: () -> Void) {
         let next = state.withLock { state in
             finish()
@@ -136,7 +137,7 @@ final class CommitQueue<Change>: Sendable {
         next?.lead()
     }
 
-    /// Threads whose changes have just been carried out are likely to be back with more: a little patience saves them,
+    /// Threads whose changes were just carried out are likely to return with more: waiting briefly for them saves them,
     /// and all others, a sync.
     private func gather(_ own: Waiting) {
         let patience = state.withLock { state in

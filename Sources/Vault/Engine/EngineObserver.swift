@@ -2,7 +2,7 @@
 internal import VaultFormat
 internal import VaultStorage
 
-/// Those of the engine who hear of every change of a record.
+/// Forwards every change of a record to the engine's index and feed.
 final class EngineObserver: RecordObserver {
     let index = ItemIndex()
     let feed = ChangeFeed()

@@ -2,30 +2,30 @@
 internal import Glibc
 internal import Synchronization
 
-/// An object that one thread at a time has, and of which that thread can tell that it has it.
+/// An object that one thread at a time holds, and that knows whether the calling thread holds it.
 ///
-/// Unchecked, since what `Mutex` owns cannot be lent to a closure that the compiler knows nothing of.
+/// Unchecked, since a value owned by `Mutex` cannot be lent to a closure that the compiler cannot see into.
 final class Guarded<Value: AnyObject>: @unchecked Sendable {
     private let mutex = Mutex(())
-    /// The thread that has the mutex; 0: none.
+    /// The thread that holds the mutex; 0 for none.
     private let holder = Atomic<UInt>(0)
-    /// Used by that thread alone.
+    /// Used by that thread only.
     private let value: Value
 
     init(_ value: sending Value) { self.value = value }
 
-    /// Whether the calling thread has the value already, and would wait for itself.
+    /// Whether the calling thread already holds the value, and would deadlock.
     var isHeldHere: Bool { holder.load(ordering: .relaxed) == pthread_self() }
 
     func withLock<R, E: Error>(_ body: (Value) throws(E) -> R) throws(E) -> R {
         try mutex.withLock { _ throws(E) in
-            // It was made on this thread, and nobody else has it.
+            // The result was made on this thread and is not shared.
             nonisolated(unsafe) let result = try holding(body)
             return unsafe result
         }
     }
 
-    /// Nil: another thread has the value.
+    /// Returns `nil` if another thread holds the value.
     func withLockIfAvailable<R, E: Error>(_ body: (Value) throws(E) -> R) throws(E) -> R? {
         try mutex.withLockIfAvailable { _ throws(E) in
             nonisolated(unsafe) let result = try holding(body)
@@ -33,7 +33,7 @@ final class Guarded<Value: AnyObject>: @unchecked Sendable {
         }
     }
 
-    /// As ``withLock(_:)``, also where the calling thread has the value already, for a body that only looks.
+    /// As ``withLock(_:)``, also if the calling thread already holds the value; for a body that only reads.
     func look<R, E: Error>(_ body: (Value) throws(E) -> R) throws(E) -> R {
         isHeldHere ? try body(value) : try withLock(body)
     }

@@ -2,20 +2,20 @@
 internal import VaultFormat
 internal import VaultStorage
 
-/// A query for identities: pairs of a certificate and a private key, of which the public one is the certificate's.
+/// A query for identities: pairs of a certificate and the private key that belongs to its public key.
 ///
-/// No record is one: a pair is found by the hash of its public key, which both have as an attribute.
+/// No record holds a pair: the two are matched by the hash of the public key, which both have as an attribute.
 struct IdentityQuery {
     let certificates: ParsedQuery
     let keys: ParsedQuery
     private let limit: Query.Limit
 
-    /// What is looked for in the certificate; all else that a key has, in the key.
+    /// The attributes that are matched in the certificate; all others that a key has are matched in the key.
     private static let ofCertificate: Set<Attribute> = [
         .label, .issuer, .serialNumber, .subjectKeyID, .tokenID, .subject,
     ]
 
-    /// - Parameter flaw: what a door found wrong that has no form in a query.
+    /// - Parameter flaw: an error found by a front end that a query cannot express.
     init(_ query: Query, groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         var (certificates, keys) = (query, query)
@@ -32,14 +32,14 @@ struct IdentityQuery {
             }
             if ofKey, !IdentityQuery.ofCertificate.contains(attribute) { keys.attributes[attribute] = value }
         }
-        // What is asked of the certificate says nothing of the key.
+        // These conditions concern the certificate only.
         (keys.text, keys.userAttributes, keys.persistentReference, keys.conditions) = (nil, [:], nil, [])
         if let reference = query.persistentReference {
             guard [20, 36].contains(reference.count), reference.starts(with: "idnt".utf8) else {
                 throw .parameter(.persistentReference)
             }
             certificates.persistentReference = Array(ItemClass.certificate.rawValue.utf8) + reference[4..<20]
-            // Of two copies of the key the one that is meant.
+            // The reference names one of two copies of the key.
             if reference.count == 36 {
                 keys.persistentReference = Array(ItemClass.key.rawValue.utf8) + reference[20...]
             }
@@ -54,8 +54,7 @@ struct IdentityQuery {
         self.keys = try ParsedQuery(keys, groups: groups)
     }
 
-    /// A certificate and its key, again and again, in the order of the certificates' creation. Of two copies of a key
-    /// the older one counts.
+    /// Finds pairs in the order of the certificates' creation. Of two copies of a key the older one counts.
     func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum = limit.maximum
         var keys: [[UInt8]: Record] = [:]
@@ -75,7 +74,8 @@ struct IdentityQuery {
 }
 
 extension Query {
-    /// One for certificates and one for keys, both with all that this query for identities asks, but for a reference.
+    /// A query for certificates and one for keys, both with all conditions of this query for identities except a
+    /// reference.
     var halves: [Query] {
         [ItemClass.certificate, .key].map { itemClass in
             var half = self
@@ -86,7 +86,7 @@ extension Query {
 }
 
 extension Record {
-    /// Nil: the record has not the attribute, or it is no bytes.
+    /// `nil` if the record does not have the attribute, or its value is not bytes.
     func bytes(of attribute: Attribute) -> [UInt8]? {
         guard let (_, range) = attributes.payload(of: attribute.tag), !range.isEmpty else { return nil }
         return Array(attributes.bytes[range])

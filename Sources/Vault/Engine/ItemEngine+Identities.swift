@@ -3,23 +3,23 @@ internal import FoundationEssentials
 internal import VaultCrypto
 internal import VaultStorage
 
-// What an update or a delete is about. Of identities, as on Apple's systems: all certificates that match and all keys,
-// be they pairs or not; or both halves of the one that a reference names.
+// The items affected by an update or a delete. For identities, as on Apple's systems: all matching certificates and all
+// matching keys, paired or not; or both halves of the identity that a reference names.
 
-/// What is done to all items that match a query.
+/// A change of all items that match a query.
 package enum QueriedChange: Sendable {
     case update, delete
 }
 
 extension ItemEngine {
-    /// - Returns: none when one half of an identity has none.
+    /// - Returns: an empty array if either half of an identity has no match.
     func changed(
         by query: Query, _ changes: ItemChanges, _ groups: AccessGroups
     ) throws(VaultError) -> [Record] {
         guard query.findsIdentities else {
             return try ParsedQuery(query, changing: changes, asOneOf: groups).find(in: records, index)
         }
-        // They have no value in common: a key's would lie open in the certificate.
+        // The halves share no value: a key's secret would be readable in the certificate.
         guard changes.secret == nil, changes.fields.isEmpty else { throw .parameter(.key("v_Data")) }
         let halves = try query.halves.map { half throws(VaultError) in
             try ParsedQuery(half, changing: changes, asOneOf: groups)
@@ -30,7 +30,7 @@ extension ItemEngine {
         return certificates.isEmpty || keys.isEmpty ? [] : certificates + keys
     }
 
-    /// - Returns: none when there is no certificate.
+    /// - Returns: an empty array if there is no certificate.
     func deleted(by query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record] {
         guard query.findsIdentities else {
             return try ParsedQuery(query, deletingAsOneOf: groups).find(in: records, index)
@@ -42,7 +42,7 @@ extension ItemEngine {
             let certificates = try halves[0].find(in: records, index)
             return certificates.isEmpty ? [] : try certificates + halves[1].find(in: records, index)
         }
-        // A key that another certificate has as well stays for it.
+        // A key that another certificate also uses is kept.
         if let hash = pair.first?.bytes(of: .publicKeyHash) {
             let others = Query(.certificate, attributes: [.publicKeyHash: .data(hash)])
             if try ParsedQuery(others, groups: groups).find(in: records, index).count > 1 { pair.removeLast() }
@@ -50,7 +50,7 @@ extension ItemEngine {
         return pair
     }
 
-    /// Which items an update or a delete is about, readable or not: to be written down beside what is done to them.
+    /// The items affected by an update or a delete, readable or not, to be logged along with the change.
     func identifiers(
         of change: QueriedChange, matching query: Query, _ groups: AccessGroups
     ) throws(VaultError) -> [UUID] {
@@ -60,11 +60,11 @@ extension ItemEngine {
         }
     }
 
-    /// Nil: the query names none.
+    /// `nil` if the query has no reference.
     private func pair(of query: Query, _ groups: AccessGroups) throws(VaultError) -> [Record]? {
         guard query.persistentReference != nil else { return nil }
         var query = query
-        // What is not read can be deleted; an update says itself what it may not read.
+        // Items can be deleted without being read; an update checks itself what it may read.
         query.presence = .refused
         return try IdentityQuery(query, groups: groups).find(in: records, index)
     }

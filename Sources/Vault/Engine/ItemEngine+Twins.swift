@@ -2,11 +2,11 @@
 internal import VaultFormat
 internal import VaultStorage
 
-// Records that have the primary key of an item.
+// Records that share the primary key of an item.
 
 extension ItemEngine {
-    /// The record, live or tombstone, that has the item's primary key; and those of other devices, which are absent
-    /// here.
+    /// The record, live or tombstone, with the item's primary key, and the records of other devices with that key,
+    /// which are absent here.
     func twins(of parsed: ParsedItem, except id: ItemID? = nil) throws(VaultError) -> (
         own: Record?, foreign: [Record]
     ) {
@@ -21,7 +21,7 @@ extension ItemEngine {
         return twins
     }
 
-    /// The synchronizable item with the item's primary key, if the item does not say which of the two it is.
+    /// The synchronizable item with the item's primary key, if the item does not say whether it is synchronizable.
     func synchronizableTwin(of parsed: ParsedItem, _ item: Item) throws(VaultError) -> Record? {
         guard item[.synchronizable] ?? "syna" == "syna" else { return nil }
         var other = parsed
@@ -34,10 +34,10 @@ extension ItemEngine {
         return twin
     }
 
-    /// An item that takes the key of another device's item takes its place.
+    /// Removes another device's items whose primary key the new item takes.
     func removeForeign(_ twins: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         for record in twins {
-            // Without a look at this device's secret every such item seems to be another's.
+            // Without a check of this device's secret, every such item would seem to be another device's.
             try records.requireKnownDevice()
             try remove(record, in: &session)
         }

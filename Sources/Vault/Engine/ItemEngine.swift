@@ -4,9 +4,10 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// The rules of the four verbs, over the records of one vault. Every door ends here; none has rules of its own.
+/// The rules of the four verbs, over the records of one vault. Every front end calls the engine and adds no rules of
+/// its own.
 ///
-/// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around those that change something.
+/// Not thread-safe: ``Vault`` holds a mutex around every call, and the writer lock around every change.
 final class ItemEngine<Records: RecordSource> {
     let records: Records
     let observer = EngineObserver()
@@ -28,7 +29,7 @@ final class ItemEngine<Records: RecordSource> {
                 if query.leavesOutLocked { continue }
                 throw .locked
             }
-            // A key that is only to be used later takes a person then.
+            // A key that is only to be used later asks for presence at that time.
             let staysClosed = query.leavesKeysClosed && record.itemClass == .key && record.asksForPresence
             if !staysClosed { try record.checkPresence(viewer) }
             items.append(Item(record, source))
@@ -63,14 +64,14 @@ final class ItemEngine<Records: RecordSource> {
             || record.isInGroup(DeviceIdentifier.accessGroupName)
     }
 
-    /// Gives an item its secrets, all of one moment.
+    /// Gives an item its secrets, all read at the same moment.
     func open(_ item: inout Item, of record: Record) throws(VaultError) {
         guard let value = try records.value(of: record) else { return }
         let parts = try ItemValue(value, dividedBy: record.attributes.fields)
         (item.secret, item.fields) = (parts.main, parts.fields)
     }
 
-    /// - Parameter field: nil: the secret itself.
+    /// - Parameter field: `nil` for the secret itself.
     func secret(
         of id: ItemID, valueVersion: UInt64, field: String?, for viewer: Viewer
     ) throws(VaultError) -> Secret? {
@@ -126,7 +127,7 @@ final class ItemEngine<Records: RecordSource> {
     }
 
     private func checkKey(of parsed: ParsedItem) throws(VaultError) {
-        // It would be sealed by nothing that the user knows.
+        // Without a passphrase, no key that the user knows would seal the item.
         guard parsed.protection != .whenPasscodeSetThisDeviceOnly || records.hasPassphrase else {
             throw .storage(.noMatchingSlot)
         }
@@ -149,7 +150,7 @@ final class ItemEngine<Records: RecordSource> {
         return Item(try session.stage(record, value), source)
     }
 
-    /// Of a new item: those that it has from elsewhere, as far as they are past, else now.
+    /// The dates of a new item: those that it brings, if they are in the past, else now.
     private func dates(of item: Item) -> (created: Double, modified: Double) {
         let now = records.now
         func past(_ attribute: Attribute) -> Double? {
@@ -161,7 +162,7 @@ final class ItemEngine<Records: RecordSource> {
         return (created, max(past(.modificationDate) ?? now, created))
     }
 
-    /// An item that comes back keeps the identity of the one that was deleted.
+    /// An item that returns keeps the identity of the deleted one.
     private func revive(
         _ tombstone: Record, as parsed: ParsedItem, _ value: ValueChange, _ source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
@@ -193,14 +194,16 @@ final class ItemEngine<Records: RecordSource> {
         return found.count
     }
 
-    /// - Parameter leavesTombstone: of the old primary key; nil: of a synchronizable item's.
+    /// - Parameter leavesTombstone: whether a tombstone of the old primary key is left; `nil` for synchronizable items
+    ///   only.
     private func update(
         _ old: Record, with changes: ItemChanges, _ viewer: Viewer, leavesTombstone: Bool? = nil,
         in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record {
         guard let itemClass = old.itemClass else { throw .itemNotFound }
         guard records.canUse(old.protection) else { throw .locked }
-        // What is changed is read first, as on Apple's systems; and an update could take the demand away.
+        // A changed item counts as read first, as on Apple's systems; otherwise an update could remove the demand for
+        // presence.
         try old.checkPresence(viewer)
         if let version = changes.version, version != old.version { throw .versionMismatch }
         var parsed = ParsedItem(
@@ -212,7 +215,7 @@ final class ItemEngine<Records: RecordSource> {
         var new = old
         new.version += 1
         new.modified = modificationDate(after: old)
-        // An item may bring a date from elsewhere; the one that it was found with is no change.
+        // An item may bring a date from elsewhere; the date with which it was found is no change.
         if case .date(let date)? = changes.attributes[.modificationDate],
             old.modified < date.timeIntervalSinceReferenceDate, date.timeIntervalSinceReferenceDate < new.modified
         {
@@ -233,7 +236,7 @@ final class ItemEngine<Records: RecordSource> {
                 try remove(twin, in: &session)
             }
             try removeForeign(twins.foreign, in: &session)
-            // A device that merges must learn that the old key is gone.
+            // A merging device must learn that the old key is gone.
             if leavesTombstone ?? old.isSynchronizable { try leaveTombstone(of: old, in: &session) }
         }
         let freed = isMoved ? shadowed(like: old) : []
@@ -256,7 +259,7 @@ final class ItemEngine<Records: RecordSource> {
         return touched
     }
 
-    /// The value of a new item; the attributes learn how it is divided.
+    /// The value of a new item; its division into fields is stored in the attributes.
     private func value(of item: Item, in parsed: inout ParsedItem) throws(VaultError) -> ValueChange {
         guard !item.fields.isEmpty else { return item.secret.map(ValueChange.set) ?? .none }
         let value = try ItemValue(main: item.secret, fields: item.fields)
@@ -264,7 +267,7 @@ final class ItemEngine<Records: RecordSource> {
         return .set(try value.joined())
     }
 
-    /// What becomes of an item's value; the attributes learn how the new one is divided.
+    /// The change of an item's value; the division of the new value is stored in the attributes.
     private func value(
         _ changes: ItemChanges, _ old: Record, in parsed: inout ParsedItem
     ) throws(VaultError) -> ValueChange {
@@ -272,11 +275,11 @@ final class ItemEngine<Records: RecordSource> {
         if changes.fields.isEmpty, changes.secret == nil || division == nil {
             if let secret = changes.secret { return .set(secret) }
             guard old.hasValue else { return .none }
-            // Another protection class is another key: the value is sealed again.
+            // Another protection class has another key, so the value is sealed again.
             guard parsed.protection != old.protection else { return .keep }
             return try records.value(of: old).map(ValueChange.set) ?? .none
         }
-        // What is not changed of the value goes on as it was.
+        // The unchanged parts of the value are carried over.
         let before = try records.value(of: old).map { value throws(VaultError) in
             try ItemValue(value, dividedBy: division)
         }
@@ -289,7 +292,7 @@ final class ItemEngine<Records: RecordSource> {
         return .set(try after.joined())
     }
 
-    /// Modification dates of an item rise by a millisecond at least.
+    /// Modification dates of an item increase by at least a millisecond.
     func modificationDate(after last: Record) -> Double { max(records.now, last.modified + 0.001) }
 
     func hasMoved(_ old: Record, to parsed: ParsedItem) -> Bool {
@@ -319,7 +322,7 @@ final class ItemEngine<Records: RecordSource> {
                 try bury(record, keepsTombstone ? nil : .hereOnly, in: &session)
                 continue
             }
-            // What this device alone had goes here alone: the fleet's items with its key stay.
+            // An item of this device only is deleted here only: the fleet's items with its key stay.
             let freed = record.isTombstone ? [] : shadowed(like: record)
             if keepsTombstone {
                 _ = try session.stage(tombstone(of: record), .none)
@@ -341,7 +344,7 @@ final class ItemEngine<Records: RecordSource> {
         _ = try session.stage(removal, .none)
     }
 
-    /// What stays of a synchronizable item: its key, so that a later merge knows that it went.
+    /// The tombstone of a synchronizable item: its key, so that a later merge knows about the deletion.
     func tombstone(of record: Record) -> Record {
         var grave = record
         grave.version += 1

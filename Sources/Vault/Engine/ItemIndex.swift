@@ -3,10 +3,10 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// Finds places in the record table by value: the primary key of each class, and every attribute that was ever asked
-/// for.
+/// Finds places in the record table by value: the primary key of each class, and every attribute that was queried
+/// before.
 ///
-/// An index is made at the first question and kept from then on. Hashes only propose; the engine compares.
+/// An index is built at the first query and then kept. Hash matches are only candidates; the engine compares.
 final class ItemIndex: RecordObserver {
     private enum Key: Hashable {
         case attribute(AttributeTag)
@@ -34,7 +34,7 @@ final class ItemIndex: RecordObserver {
     /// Starts the hash of a primary key.
     func primaryKeyHash(of itemClass: ItemClass) -> PrimaryKeyHash { PrimaryKeyHash(itemClass, hash) }
 
-    /// The places that may hold an item with this primary key, as far as it is the class's own.
+    /// The places that may hold an item with this primary key, as far as the key belongs to the class.
     func candidates(_ primaryKey: PrimaryKeyHash, in records: some RecordSource) -> Candidates {
         let chains = primary ?? makeChains(records) { hashPrimary($0, $1) }
         primary = chains
@@ -81,7 +81,7 @@ final class ItemIndex: RecordObserver {
         return chains
     }
 
-    /// Of the class and the value.
+    /// Hashes the class and the value.
     private func hash(_ itemClass: ItemClass?, _ attributes: Span<UInt8>, for key: Key) -> UInt64? {
         guard let itemClass else { return nil }
         var bytes = [itemClass.number]
@@ -115,7 +115,7 @@ final class ItemIndex: RecordObserver {
     }
 }
 
-/// The hash of the class's own part of a primary key: its values may come in any order.
+/// The hash of the class's own part of a primary key: the values may come in any order.
 struct PrimaryKeyHash {
     private let hash: ShortHash
     private var bytes: [UInt8] = []
@@ -127,7 +127,7 @@ struct PrimaryKeyHash {
         bytes.reserveCapacity(128)
     }
 
-    /// - Parameter key: the value in the form in which values are compared.
+    /// - Parameter key: the value in its comparison form.
     mutating func combine(_ attribute: Attribute, _ key: Span<UInt8>) { combine(attribute) { $0.append(key) } }
 
     mutating func combine(_ attribute: Attribute, _ appendKey: (inout [UInt8]) -> Void) {
@@ -138,7 +138,7 @@ struct PrimaryKeyHash {
     }
 }
 
-/// What an index proposes.
+/// The candidates that an index returns.
 struct Candidates {
     let chains: HashChains
     let hash: UInt64
@@ -148,7 +148,7 @@ struct Candidates {
     var places: Places { Places(chains, hash: hash) }
 }
 
-/// Places of records, one after the other: of a chain, or all of a range.
+/// A sequence of record places: those of a chain, or all of a range.
 struct Places: Sequence, IteratorProtocol {
     private let chains: HashChains?
     private var place: Int
@@ -167,7 +167,7 @@ struct Places: Sequence, IteratorProtocol {
     }
 }
 
-/// Chains of places that share a hash: entering and leaving cost the same however long a chain is.
+/// Chains of places that share a hash: insertion and removal cost the same however long a chain is.
 ///
 /// A class, so that no loop over the indexes holds a second copy of its arrays while they change.
 final class HashChains {
@@ -180,7 +180,7 @@ final class HashChains {
     private var next: [Int32] = []
     private var previous: [Int32] = []
 
-    /// Enters a place, takes it out, or moves it from one chain to another; nil: from or to none.
+    /// Inserts a place, removes it, or moves it from one chain to another; `nil` stands for no chain.
     func move(_ place: Int, from old: UInt64?, to new: UInt64?) {
         guard old != new else { return }
         if let old { remove(place, hash: old) }
@@ -210,9 +210,9 @@ final class HashChains {
 
     func count(hash: UInt64) -> Int { heads[hash].map { Int($0.count) } ?? 0 }
 
-    /// The first place of a chain; -1: there is none.
+    /// The first place of a chain; -1 if the chain is empty.
     func first(hash: UInt64) -> Int { heads[hash].map { Int($0.first) } ?? -1 }
 
-    /// The place after one in its chain; -1: it was the last.
+    /// The place after another in its chain; -1 after the last.
     func place(after place: Int) -> Int { Int(next[place]) }
 }

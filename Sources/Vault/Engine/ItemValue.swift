@@ -3,19 +3,19 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// A value taken apart: the secret itself, and the fields that are sealed with it.
+/// A divided value: the secret itself and the fields that are sealed with it.
 struct ItemValue {
     var main: Secret
     var fields: [String: Secret]
 
-    /// - Parameter main: nil: an item whose fields are all that it has gets an empty one.
+    /// - Parameter main: `nil` for an item that has only fields, whose main part becomes empty.
     init(main: Secret?, fields: [String: Secret]) throws(VaultError) {
         self.main = main ?? ""
         self.fields = fields
         for name in fields.keys where !ValueFields.isName(name) { throw .parameter(.fieldName) }
     }
 
-    /// Takes a value apart as its item's attributes say.
+    /// Divides a value as its item's attributes say.
     init(_ value: Secret, dividedBy fields: ValueFields?) throws(VaultError) {
         (main, self.fields) = (value, [:])
         guard let fields else { return }
@@ -23,10 +23,10 @@ struct ItemValue {
         for field in fields.fields { self.fields[field.name] = try ItemValue.part(field.name, of: value, fields) }
     }
 
-    /// How the value is divided; nil: it is all main.
+    /// The division of the value; `nil` if it is all main part.
     var division: ValueFields? { ValueFields(fields.mapValues(\.count)) }
 
-    /// The value as it is sealed.
+    /// The value in its sealed layout.
     func joined() throws(VaultError) -> Secret {
         guard let division else { return main }
         do throws(CryptoError) {
@@ -43,10 +43,10 @@ struct ItemValue {
         }
     }
 
-    /// One part of a value.
+    /// Returns one part of a value.
     ///
-    /// - Parameter name: nil: the main part.
-    /// - Returns: nil when there is no such field.
+    /// - Parameter name: `nil` for the main part.
+    /// - Returns: `nil` if there is no such field.
     static func part(_ name: String?, of value: Secret, _ fields: ValueFields?) throws(VaultError) -> Secret? {
         guard let fields else { return name == nil ? value : nil }
         guard let range = fields.range(of: name, in: value.count) else { return nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// The form in which values are compared: equal bytes, equal values.
+/// The comparison form of values: equal bytes mean equal values.
 enum MatchKey {
     /// Appends the key of a value.
     static func append(_ kind: AttributeKind, _ value: EncodedValue, to output: inout [UInt8]) {
@@ -13,7 +13,7 @@ enum MatchKey {
         }
     }
 
-    /// Appends the key of a value of the file.
+    /// Appends the key of an encoded value.
     static func append(_ kind: AttributeKind, _ encodedKind: UInt8, _ payload: Span<UInt8>, to output: inout [UInt8]) {
         if comparesBytes(kind), encodedKind == 3, let small = Int32(exactly: Int64(bitPattern: payload.integer(at: 0)))
         {
@@ -24,7 +24,7 @@ enum MatchKey {
         }
     }
 
-    /// Appends the key of an attribute of a record. Returns false for a record that does not have it.
+    /// Appends the key of an attribute of a record. Returns `false` if the record does not have the attribute.
     static func append(_ attribute: Attribute, of attributes: Span<UInt8>, to output: inout [UInt8]) -> Bool {
         if let (encodedKind, range) = EncodedAttributes.payload(of: attribute.tag, in: attributes) {
             append(attribute.kind, encodedKind, attributes.extracting(range), to: &output)
@@ -36,9 +36,9 @@ enum MatchKey {
         return true
     }
 
-    /// Whether a value of the file has this key.
+    /// Whether an encoded value has this key.
     ///
-    /// - Parameter payload: the value's bytes in the file.
+    /// - Parameter payload: the value's encoded bytes.
     static func isKey(
         _ key: Span<UInt8>, of encodedKind: UInt8, _ payload: Span<UInt8>, kind: AttributeKind
     ) -> Bool {
@@ -51,13 +51,14 @@ enum MatchKey {
         return key.elementsEqual(other.span)
     }
 
-    /// A number equals its four bytes, as on Apple's systems; one that does not fit equals itself alone.
+    /// A number equals its four bytes, as on Apple's systems; a number that does not fit in four bytes equals only
+    /// itself.
     private static func append(_ number: Int32, to output: inout [UInt8]) {
         output.append(0)
         output.append(integer: UInt32(bitPattern: number))
     }
 
-    /// Strings and data of the same bytes are one value where bytes are compared.
+    /// Where bytes are compared, strings and data of the same bytes are equal.
     private static func mark(_ kind: AttributeKind, _ encodedKind: UInt8) -> UInt8 {
         comparesBytes(kind) && encodedKind <= 2 ? 0 : encodedKind
     }

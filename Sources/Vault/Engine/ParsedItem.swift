@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import VaultFormat
 
-/// An item that is about to be stored: its attributes checked, each in its stored form.
+/// An item ready to be stored: its attributes are checked and in stored form.
 struct ParsedItem {
     let itemClass: ItemClass
     var protection: Accessibility
@@ -17,8 +17,9 @@ struct ParsedItem {
 
     /// A new item, with its defaults.
     ///
-    /// - Parameter flaw: as ``ParsedQuery/init(_:groups:flaw:)`` takes one.
-    /// - Throws: in Apple's order: no groups, the item's own flaws, a foreign group.
+    /// - Parameter flaw: as for ``ParsedQuery/init(_:groups:flaw:)``.
+    /// - Throws: in Apple's order: `.accessGroupDenied` without groups, the item's own flaws, `.accessGroupDenied` for
+    ///   a foreign group.
     init(_ item: Item, addedAsOneOf groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
         guard let defaultGroup = groups.first else { throw .accessGroupDenied }
         if let flaw { throw flaw }
@@ -37,14 +38,14 @@ struct ParsedItem {
         try check(groups)
     }
 
-    /// Notes the parts of the value that the item will have.
+    /// Stores the division of the item's value.
     mutating func divide(by fields: ValueFields?) {
         values[.fields] = fields.map { .data($0.encoded) }
     }
 
     var encoded: EncodedAttributes { EncodedAttributes(values, user: user) }
 
-    /// What the item must fulfil before it is written, whether it is new or changed.
+    /// Checks the requirements of an item before it is written, whether new or changed.
     func check(_ groups: AccessGroups) throws(VaultError) {
         guard case .string(let group) = values[Attribute.accessGroup.tag], groups.allowsWriting(group) else {
             throw .accessGroupDenied
@@ -54,7 +55,7 @@ struct ParsedItem {
 
     mutating func apply(_ changes: ItemChanges) throws(VaultError) {
         var attributes = changes.attributes
-        // Whose view an item is in never changes; Apple's systems say so by ignoring it.
+        // An item never moves to another user's view; Apple's systems ignore the attribute as well.
         attributes[.multiUser] = nil
         try apply(attributes)
         try check(userAttributes: changes.userAttributes.keys)
@@ -65,7 +66,7 @@ struct ParsedItem {
         var (accessibility, control): (Accessibility?, AccessControl?)
         for (attribute, value) in attributes {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
-            // "Either" says nothing of an item.
+            // "Either" is no property of an item.
             if attribute == .synchronizable, value == .string("syna") { continue }
             guard let encoded = value.encoded(as: attribute.kind) else {
                 throw .parameter(.attributeValue(attribute.name))
@@ -82,9 +83,9 @@ struct ParsedItem {
                     throw .parameter(.attributeValue(attribute.name))
                 }
                 values[attribute.tag] = encoded
-            // The dates are the record's; a digest of the secret is never kept.
+            // The dates belong to the record; a digest of the secret is never kept.
             case .creationDate, .modificationDate, .sha1: break
-            // What is absent anyway is not stored.
+            // A value equal to the default is not stored.
             case .multiUser, .syncViewHint, .tokenID:
                 values[attribute.tag] = encoded == attribute.absentValue ? nil : encoded
             default: values[attribute.tag] = encoded
@@ -93,18 +94,18 @@ struct ParsedItem {
         try protect(accessibility, control)
     }
 
-    /// The protection class and the access control say one thing, whichever of them the caller gave.
+    /// Makes the protection class and the access control agree, whichever of them the caller gave.
     private mutating func protect(_ accessibility: Accessibility?, _ control: AccessControl?) throws(VaultError) {
         guard let control = control ?? accessibility.map({ AccessControl($0) }) else { return }
         if let accessibility, control != AccessControl(accessibility) {
             throw .parameter(.attributeValue(Attribute.accessControl.name))
         }
         protection = control.accessibility
-        // One that says no more than the protection class is made of it again whenever a caller asks.
+        // An access control that says no more than the protection class is derived from it on demand.
         values[Attribute.accessControl.tag] = control.constraints == nil ? nil : .data(control.encoded)
     }
 
-    /// - Throws: `.unimplemented` for constraints that nobody would enforce: see ``AccessControl/demand(of:)``.
+    /// - Throws: `.unimplemented` for constraints that the vault does not enforce: see ``AccessControl/demand(of:)``.
     private func checkAccessControl() throws(VaultError) {
         guard case .data(let bytes) = values[Attribute.accessControl.tag], let control = AccessControl(parsing: bytes)
         else { return }

@@ -2,17 +2,17 @@
 internal import VaultFormat
 internal import VaultStorage
 
-// A query held against records, as they lie encoded.
+// Comparison of a query with encoded records.
 
 extension ParsedQuery {
     // MARK: Comparing
 
-    /// - Parameter record: encoded.
+    /// - Parameter record: an encoded record.
     func matches(_ record: Span<UInt8>) -> Bool {
         guard Operation.itemClass(of: record) == itemClass, reference == nil || Operation.id(of: record) == reference
         else { return false }
         let attributes = record.extracting(Operation.attributes(of: record))
-        // One look at each attribute of the record: there may be many records to compare.
+        // A single pass over the record's attributes: there may be many records to compare.
         var (rest, isOther) = (filters.count, false)
         var (isTombstone, isSynchronizable, group) = (false, false, 0..<0)
         let (tombstone, synchronizable) = (ParsedQuery.tombstone, ParsedQuery.synchronizable)
@@ -37,7 +37,7 @@ extension ParsedQuery {
         guard !isOther, matchesTombstones || !isTombstone, matchesSynchronizable || !isSynchronizable else {
             return false
         }
-        // An item without the attribute is in the group without a name.
+        // An item without the attribute is in the unnamed group.
         let own = attributes.extracting(group)
         if let groups, !groups.contains(where: { $0.span.elementsEqual(own) }) { return false }
         if rest > 0, !matchesWithoutAttributes(record) { return false }
@@ -49,7 +49,7 @@ extension ParsedQuery {
     private static let accessGroup = Attribute.accessGroup.tag
     private static let accessControl = Attribute.accessControl.tag
 
-    /// Whether the record fulfils the filters for which it has no attribute.
+    /// Whether the record satisfies the filters for which it has no attribute.
     private func matchesWithoutAttributes(_ record: Span<UInt8>) -> Bool {
         let attributes = record.extracting(Operation.attributes(of: record))
         for filter in filters {
@@ -62,12 +62,12 @@ extension ParsedQuery {
         return true
     }
 
-    /// What is no attribute of the class.
+    /// Checks the conditions that are not attributes of the class.
     private func matchesRest(_ attributes: Span<UInt8>) -> Bool {
         for (wanted, value) in userFilters {
             var isHere = false
             EncodedAttributes.visitUser(attributes) { name, range in
-                // By its bytes: strings that only look alike are not the same value.
+                // Strings are compared by their bytes: canonically equivalent strings are different values.
                 if name == wanted { isHere = Array(value.utf8).span.elementsEqual(attributes.extracting(range)) }
             }
             guard isHere else { return false }
@@ -85,16 +85,16 @@ extension ParsedQuery {
 
     // MARK: Finding
 
-    /// The records that match, in the order of their creation; no more than the limit.
+    /// The matching records in the order of their creation, up to the limit.
     func find(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> [Record] {
         let maximum = limit.maximum
         guard maximum > 0 else { return [] }
         if maximum == 1 { return try first(in: records, index).map { [$0] } ?? [] }
-        // What is encoded is sorted, since records are large to move.
+        // Encoded matches are sorted, since records are large to move.
         var matching: [Match] = []
         forEachMatch(in: records, index) { matching.append($0) }
         if matching.count > 1 {
-            // A chain of the index has the newest first: the other way round there is next to nothing left to sort.
+            // An index chain has the newest first: reversed, it is almost sorted.
             matching.reverse()
             matching.sort { $0.ordinal < $1.ordinal }
         }
@@ -120,7 +120,7 @@ extension ParsedQuery {
         }
     }
 
-    /// The oldest record that matches and is not absent here.
+    /// The oldest matching record that is not absent here.
     private func first(in records: some RecordSource, _ index: ItemIndex) throws(VaultError) -> Record? {
         var absent: UInt64?
         while true {
@@ -136,7 +136,7 @@ extension ParsedQuery {
         }
     }
 
-    /// Attributes that nearly every item shares: an index over them proposes nearly everything.
+    /// Attributes that nearly every item shares: an index over them would return nearly everything.
     private static let unselective: Set<Attribute> = [
         .accessGroup, .accessible, .synchronizable, .tombstone, .modificationDate, .creationDate,
     ]
@@ -167,7 +167,7 @@ extension ParsedQuery {
 }
 
 extension Attribute {
-    /// The value of an attribute that has a field of its own in a record.
+    /// The value of an attribute that has its own field in a record.
     fileprivate func field(of record: Span<UInt8>) -> EncodedValue? {
         switch self {
         case .accessible: .string(Operation.protection(of: record).rawValue)
@@ -178,7 +178,7 @@ extension Attribute {
     }
 
     func text(in attributes: Span<UInt8>) -> String? {
-        // A number is no text, whatever its bytes spell.
+        // A number is not text, whatever its bytes spell.
         guard let (encodedKind, range) = EncodedAttributes.payload(of: tag, in: attributes), encodedKind <= 2,
             let text = try? UTF8Span(validating: attributes.extracting(range))
         else { return nil }
@@ -193,7 +193,7 @@ extension Record {
 
     var isSynchronizable: Bool { attributes.isOne(Attribute.synchronizable.tag) }
 
-    /// An item without the attribute is in the group without a name.
+    /// Whether the item is in the group; an item without the attribute is in the unnamed group.
     func isInGroup(_ name: [UInt8]) -> Bool {
         guard let (_, range) = attributes.payload(of: Attribute.accessGroup.tag) else { return name.isEmpty }
         return attributes.bytes.span.extracting(range).elementsEqual(name.span)

@@ -7,15 +7,15 @@ struct ParsedQuery {
     /// An attribute that a record must have.
     struct Filter {
         let attribute: Attribute
-        /// Nil: a record has a field of its own for it.
+        /// `nil` if records have their own field for the attribute.
         let tag: AttributeTag?
         let kind: AttributeKind
-        /// Where its value lies in ``keys``, in the form in which values are compared.
+        /// The range of the value in ``keys``, in its comparison form.
         let key: Range<Int>
     }
 
     let itemClass: ItemClass
-    /// Each attribute once.
+    /// At most one filter per attribute.
     private(set) var filters: [Filter] = []
     private(set) var keys: [UInt8] = []
     let userFilters: [String: String]
@@ -23,15 +23,16 @@ struct ParsedQuery {
     let limit: Query.Limit
     let text: String?
     let hostOrSubdomain: String?
-    /// The access groups that may be seen; nil: all.
+    /// The visible access groups; `nil` for all.
     private(set) var groups: [[UInt8]]?
     private(set) var matchesSynchronizable: Bool
     private(set) var matchesTombstones = false
-    /// Whether items that a person has to allow first do not match.
+    /// Whether items that require user presence are left out.
     let leavesOutProtected: Bool
 
-    /// - Parameter flaw: what a door found wrong that has no form in a query. It is thrown in its turn.
-    /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, what is not built for the class.
+    /// - Parameter flaw: an error found by a front end that a query cannot express; thrown in its turn.
+    /// - Throws: in Apple's order: no groups, the query's own flaws, a foreign group, a condition that the class does
+    ///   not support.
     init(_ query: Query, groups: AccessGroups, flaw: VaultError? = nil) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         let referenced = try query.persistentReference.map { bytes throws(VaultError) in
@@ -56,7 +57,7 @@ struct ParsedQuery {
         }
         if let flaw { throw flaw }
         if let named = query.attributes[.accessGroup]?.text {
-            // They are the device's, and a query that names their group may read them.
+            // Device identifiers belong to the device, and a query that names their group may read them.
             if named == DeviceIdentifier.accessGroup {
                 self.groups = nil
             } else if !groups.allows(named) {
@@ -75,7 +76,7 @@ struct ParsedQuery {
             guard attribute.belongs(to: itemClass) else { throw .noSuchAttribute(attribute.name) }
             if attribute == .synchronizable {
                 matchesSynchronizable = true
-                // "Either" says nothing of an item.
+                // "Either" is no property of an item.
                 if value == .string("syna") { continue }
             }
             if attribute == .tombstone { matchesTombstones = true }
@@ -86,7 +87,7 @@ struct ParsedQuery {
     private mutating func take(_ attribute: Attribute, _ value: AttributeValue) throws(VaultError) {
         let kind = attribute.kind
         guard let encoded = value.encoded(as: kind) else { throw .parameter(.attributeValue(attribute.name)) }
-        // The access control object describes an item; it never selects one.
+        // The access control object describes an item and never selects one.
         if attribute == .accessControl {
             guard case .data(let bytes) = encoded, AccessControl(parsing: bytes) != nil else {
                 throw .parameter(.attributeValue(attribute.name))
@@ -102,9 +103,9 @@ struct ParsedQuery {
         filters.append(Filter(attribute: attribute, tag: tag, kind: kind, key: start..<keys.count))
     }
 
-    /// The query of an update. A bad update is found out even when nothing matches.
+    /// The query of an update. An invalid update fails even if nothing matches.
     ///
-    /// - Parameter changesFlaw: what a door found wrong with the changes.
+    /// - Parameter changesFlaw: an error that a front end found in the changes.
     init(
         _ query: Query, changing changes: ItemChanges, asOneOf groups: AccessGroups, flaw: VaultError? = nil,
         changesFlaw: VaultError? = nil
@@ -123,14 +124,14 @@ struct ParsedQuery {
         try query.checkForChange()
     }
 
-    /// The query of an update or a delete: here Apple's systems look at the group first.
+    /// The query of an update or a delete: for these, Apple's systems check the group first.
     private init(_ query: Query, changingAsOneOf groups: AccessGroups, _ flaw: VaultError?) throws(VaultError) {
         guard !groups.isEmpty else { throw .accessGroupDenied }
         if let value = query.attributes[.accessGroup]?.text, !groups.allowsWriting(value) { throw .accessGroupDenied }
         var query = query
-        // Any of them is refused, which has its own place in the order: see ``Query/checkForChange()``.
+        // Such conditions are refused at their own place in the order: see ``Query/checkForChange()``.
         (query.conditions, query.hostOrSubdomain) = ([], nil)
-        // What is not read can be deleted; an update says itself what it may not read.
+        // Items can be deleted without being read; an update checks itself what it may read.
         query.presence = .refused
         try self.init(query, groups: groups, flaw: flaw)
     }
@@ -139,7 +140,7 @@ struct ParsedQuery {
         guard bytes.count == 20, let name = String(validating: bytes[..<4], as: UTF8.self) else {
             throw .parameter(.persistentReference)
         }
-        // A class of Apple's that has no table.
+        // An Apple class that has no table.
         guard name != "apls" else { throw .noSuchClass }
         guard let itemClass = ItemClass(rawValue: name) else { throw .parameter(.persistentReference) }
         return (itemClass, ItemID(bytes.span.extracting(4..<20)))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What can be said of a request without a vault: what is wrong with it, in the engine's order, in which what a door
-// found has its turn. A request with such a flaw never reaches a vault.
+// Checks of a request that need no vault: its flaws in the engine's order, including those that a front end found. A
+// request with such a flaw never reaches a vault.
 
 extension Item {
-    /// - Throws: what adding the item would, whatever is in the vault.
+    /// - Throws: the error that adding the item would throw whatever the vault's contents.
     package func check(addedAsOneOf groups: AccessGroups, flaw: VaultError?) throws(VaultError) {
         _ = try ParsedItem(self, addedAsOneOf: groups, flaw: flaw)
     }
 }
 
 extension Query {
-    /// - Throws: what ``ItemStore/copyMatching(_:)`` would, whatever is in the vault.
+    /// - Throws: the error that ``ItemStore/copyMatching(_:)`` would throw whatever the vault's contents.
     package func check(findingAsOneOf groups: AccessGroups, flaw: VaultError?) throws(VaultError) {
         if findsIdentities {
             _ = try IdentityQuery(self, groups: groups, flaw: flaw)

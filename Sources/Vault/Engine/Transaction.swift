@@ -2,7 +2,8 @@
 package import FoundationEssentials
 internal import VaultStorage
 
-/// What the body of a transaction may throw: `VaultError`, and errors of a program's own that have a case for one.
+/// The errors that the body of a transaction may throw: `VaultError`, and a program's own errors that have a case for
+/// one.
 public protocol TransactionError: Error {
     init(_ error: VaultError)
 }
@@ -19,8 +20,8 @@ struct AnyTransactionError: TransactionError {
     init(_ error: VaultError) { own = error }
 }
 
-/// The verbs inside a transaction: each sees what those before it did. It is lent to the transaction's body, and cannot
-/// be kept.
+/// The verbs inside a transaction: each sees the effects of those before it. Lent to the transaction's body, which
+/// cannot keep it.
 public struct Transaction: ~Copyable {
     private let engine: ItemEngine<VaultStore>
     private let viewer: Viewer
@@ -39,8 +40,8 @@ public struct Transaction: ~Copyable {
 
     /// Gives the session back.
     ///
-    /// - Parameter engine: that the transaction was made for. Two that were exchanged would each write to the other's
-    ///   vault, without its lock.
+    /// - Parameter engine: the engine for which the transaction was made. Two exchanged transactions would each write
+    ///   to the other's vault, without its lock.
     consuming func end(of engine: ItemEngine<VaultStore>) -> WriteSession {
         precondition(self.engine === engine, "a transaction was exchanged for that of another vault")
         return session
@@ -60,12 +61,12 @@ public struct Transaction: ~Copyable {
         }
     }
 
-    /// Finds items, those that this transaction added among them.
+    /// Finds items, including those that this transaction added.
     public func copyMatching(_ query: Query) throws(VaultError) -> [Item] {
         try engine.copyMatching(query, viewer, for: source)
     }
 
-    /// Which items an update or a delete is about, readable or not.
+    /// The items affected by an update or a delete, readable or not.
     package func identifiers(of change: QueriedChange, matching query: Query) throws(VaultError) -> [UUID] {
         try engine.identifiers(of: change, matching: query, viewer.groups)
     }
@@ -84,9 +85,9 @@ public struct Transaction: ~Copyable {
         }
     }
 
-    /// Deletes what matches, if anything does.
+    /// Deletes all matching items, if any.
     ///
-    /// - Returns: how many items, 0 or more.
+    /// - Returns: the number of deleted items, 0 or more.
     @discardableResult
     public mutating func deleteAll(_ query: Query) throws(VaultError) -> Int {
         do throws(VaultError) { return try delete(matching: query) } catch {
@@ -95,7 +96,7 @@ public struct Transaction: ~Copyable {
         }
     }
 
-    /// A verb that fails leaves nothing, although the transaction may go on.
+    /// Runs a verb; a failed verb leaves no changes, although the transaction may continue.
     private mutating func step<R>(
         _ verb: (ItemEngine<VaultStore>, Viewer, inout WriteSession) throws(VaultError) -> R
     ) throws(VaultError) -> R {

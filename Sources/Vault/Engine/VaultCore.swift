@@ -4,16 +4,16 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// One open vault, shared by all who look at it.
+/// An open vault, shared by all its users.
 final class VaultCore: Sendable {
     private final class Opened {
         let engine: ItemEngine<VaultStore>
         var isClosed = false
         var lastChange = Duration.zero
-        /// Whether the marks are brought up to date once nobody changes anything any more.
+        /// Whether the marks are to be updated once no more changes arrive.
         var isSettling = false
         var isCompactionDue = false
-        /// While there are readers of changes.
+        /// Set while there are readers of changes.
         var watch: DirectoryWatch?
 
         init(_ engine: ItemEngine<VaultStore>) { self.engine = engine }
@@ -30,7 +30,7 @@ final class VaultCore: Sendable {
 
         var feed: ChangeFeed { engine.observer.feed }
 
-        /// Tells those who asked for it what has changed.
+        /// Publishes changes to subscribers.
         func tellChanges() {
             guard feed.hasReaders else { return }
             feed.publish(store.sequence) { record in (try? store.isAbsentHere(record)) ?? false }
@@ -41,9 +41,9 @@ final class VaultCore: Sendable {
     private let process = ForkMark.process
     private let queue = CommitQueue<Change>()
     private let background: any Background
-    /// One compaction at a time. A thread that waits for it holds no lock, and the one that runs it takes the vault for
-    /// its beginning and its end alone. It begins at 0, since Dispatch ends a process that lets go of one below where
-    /// it began: a child may, that was forked meanwhile.
+    /// Admits a single compaction at a time. A waiting thread holds no lock, and the running one holds the vault only
+    /// at its beginning and end. The semaphore starts at 0, since Dispatch aborts a process that releases one below its
+    /// initial value, as a child forked meanwhile might.
     private let compaction = DispatchSemaphore(value: 0)
 
     init(_ store: sending VaultStore) {
@@ -54,7 +54,7 @@ final class VaultCore: Sendable {
 
     deinit {
         guard !isForked else { return }
-        // One that is under way may have ended on this very thread: it is not waited for.
+        // A running compaction may have released the core on this very thread, so it is not waited for.
         let isAlone = compaction.wait(timeout: .now()) == .success
         opened.withLock { opened in
             if isAlone, opened.store.isWorthCompacting(isLeaving: true) { try? opened.store.compact() }
@@ -65,12 +65,12 @@ final class VaultCore: Sendable {
 
     // MARK: Reading and changing
 
-    /// What several threads bring to one commit.
+    /// A change that shares a commit with those of other threads.
     ///
-    /// Unchecked: the thread that leads has it while the one that brought it waits.
+    /// Unchecked: the leading thread has it while the thread that brought it waits.
     private final class Change: @unchecked Sendable {
         let body: (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void
-        /// First: what the change found may have been the work of another that was taken back with it.
+        /// Takes precedence: the change may have seen the work of another change that was rolled back with it.
         var failure: VaultError?
 
         init(_ body: @escaping (ItemEngine<VaultStore>, inout WriteSession) throws(VaultError) -> Void) {
@@ -78,8 +78,7 @@ final class VaultCore: Sendable {
         }
     }
 
-    /// Whether this is a child of the process that opened the vault, in which a thread that holds something may not be
-    /// there.
+    /// Whether this is a child of the process that opened the vault, in which a thread that holds a lock may not exist.
     private var isForked: Bool { process != ForkMark.process }
 
     private func checkOutside() throws(VaultError) { if opened.isHeldHere { throw .insideTransaction } }
@@ -89,13 +88,13 @@ final class VaultCore: Sendable {
         return try opened.withLock { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
-    /// As ``read(_:)``; nil when another thread has the vault, and would have to be waited for.
+    /// As ``read(_:)``, but returns `nil` instead of waiting if another thread holds the vault.
     func readAtOnce<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R? {
         try checkOutside()
         return try opened.withLockIfAvailable { (opened) throws(VaultError) in try VaultCore.read(opened, body) }
     }
 
-    /// As ``read(_:)``, and inside a transaction too, which then is what is looked at.
+    /// As ``read(_:)``, and also inside a transaction, whose uncommitted state is then read.
     func lookAt<R>(_ body: (ItemEngine<VaultStore>) throws(VaultError) -> R) throws(VaultError) -> R {
         guard opened.isHeldHere else { return try read(body) }
         return try opened.look { (opened) throws(VaultError) in try body(opened.engine) }
@@ -152,7 +151,7 @@ final class VaultCore: Sendable {
         do throws(StorageError) {
             try store.write { session in
                 for change in batch {
-                    // A change that fails takes itself back and leaves the others alone; its thread hears why.
+                    // A change that fails rolls itself back and leaves the others alone; its thread gets the error.
                     do throws(VaultError) {
                         try session.transaction { (session: inout WriteSession) throws(VaultError) in
                             try change.body(engine, &session)
@@ -177,7 +176,7 @@ final class VaultCore: Sendable {
         }
     }
 
-    /// Writes the file anew without what `select` finds in its newest state.
+    /// Rewrites the file without the items that `select` finds in its newest state.
     func purge(_ select: (ItemEngine<VaultStore>) throws(VaultError) -> VaultStore.Purge) throws(VaultError)
         -> VaultStore.Purge
     {
@@ -206,7 +205,7 @@ final class VaultCore: Sendable {
 
     // MARK: Locking
 
-    /// Wipes the keys at once, and then removes what they had opened and was replaced.
+    /// Wipes the keys at once, then removes expired items and replaced values from the file.
     func lock() throws(VaultError) {
         try manage { store throws(StorageError) in store.lockKeys() }
         tell(.locked)
@@ -220,25 +219,25 @@ final class VaultCore: Sendable {
         var unlocked: UnlockedKeys? = consume keys
         try manage { store throws(StorageError) in
             guard isWanted() else { throw .locked }
-            // It is there: the body is called once.
+            // Always present: the body is called once.
             if let keys = unlocked.take() { try store.unlockKeys(keys) }
         }
         tell(.unlocked)
     }
 
-    /// Derives keys, and wipes them again.
+    /// Derives keys and wipes them again.
     func check(_ secret: UnlockingSecret) throws(VaultError) {
         let locked = try manage { store throws(StorageError) in try store.lockedStore() }
         let keys = try stored(locked.unlock(with: secret))
         var derived: UnlockedKeys? = consume keys
         try manage { store throws(StorageError) in
-            // It is there: the body is called once.
+            // Always present: the body is called once.
             if let keys = derived.take() { try store.checkKeys(keys) }
         }
     }
 
     func close() {
-        // A transaction cannot end what it is a part of.
+        // A transaction cannot close its own vault.
         guard !opened.isHeldHere else { return }
         removeExpired()
         try? compact { $0.store.isWorthCompacting(isLeaving: true) }
@@ -250,8 +249,8 @@ final class VaultCore: Sendable {
         }
     }
 
-    /// As ``close()``, but waits neither for another thread nor for another writer, and for a compaction that is under
-    /// way a second at most.
+    /// As ``close()``, but waits neither for another thread nor for another writer, and at most a second for a running
+    /// compaction.
     func closeAtOnce() {
         guard !opened.isHeldHere, !isForked else { return }
         let isAlone = compaction.wait(timeout: .now() + 1) == .success
@@ -265,15 +264,15 @@ final class VaultCore: Sendable {
 
     // MARK: Changes
 
-    /// - Parameter sequence: the commit that the reader knows; nil: the newest.
+    /// - Parameter sequence: the commit that the reader knows; `nil` for the newest.
     func subscribe(
         _ buffer: ChangeBuffer, _ queries: [ParsedQuery], from sequence: UInt64?
     ) throws(VaultError) -> UInt64 {
         try opened.look { (opened) throws(VaultError) in
             try opened.check()
             if opened.watch == nil {
-                // Before the look: what comes behind it is hinted at. A directory that cannot be watched is looked at
-                // whenever this process does something.
+                // The watch starts before the read, so that later changes are noticed. A directory that cannot be
+                // watched is read whenever this process calls the vault.
                 opened.watch = opened.store.watch { [weak self] in self?.lookAgain() }
             }
             do throws(VaultError) { if !opened.store.isWriting { try opened.refresh() } } catch {
@@ -296,14 +295,14 @@ final class VaultCore: Sendable {
 
     var hasReaders: Bool { opened.look { $0.feed.hasReaders } }
 
-    /// Something happened in the vault's directory.
+    /// Called when something changed in the vault's directory.
     private func lookAgain() {
         guard !isForked else { return }
         opened.withLock { opened in
             guard opened.feed.hasReaders, !opened.isClosed else { return }
             do throws(VaultError) { try opened.refresh() } catch {
                 guard opened.feed.fail(error, opened.store.sequence) else { return }
-                // It may have been for a moment, after which nothing happens that would be a hint.
+                // The failure may be temporary, with no event to announce its end.
                 background.run(after: .seconds(1)) { [weak self] in self?.lookAgain() }
             }
         }
@@ -315,14 +314,14 @@ final class VaultCore: Sendable {
 
     // MARK: Compaction
 
-    /// Writes the file anew without what is dead. Other threads go on reading and writing meanwhile, and then find the
-    /// new file in its place.
+    /// Rewrites the file without dead data. Other threads continue to read and write meanwhile, and then find the new
+    /// file in place.
     func compact() throws(VaultError) { try compact { _ in true } }
 
-    /// - Parameter isWanted: asked with the vault held, once no other compaction is under way.
+    /// - Parameter isWanted: called while the vault is held and no other compaction is running.
     private func compact(if isWanted: (Opened) -> Bool) throws(VaultError) {
         try checkOutside()
-        // A child has the semaphore as it was when its parent forked, perhaps in the middle of a compaction.
+        // A child inherits the semaphore's state at the fork, perhaps in the middle of a compaction.
         guard !isForked else { throw VaultError(.forked) }
         compaction.wait()
         defer { compaction.signal() }
@@ -342,10 +341,10 @@ final class VaultCore: Sendable {
         if let failure { throw VaultError(failure) }
     }
 
-    /// Worth a try, and no reason for a change to fail: the next one comes at a later change.
+    /// Tries a compaction; a failure does not fail the change, and a later change tries again.
     private func compactSoon(_ opened: Opened) {
         guard !opened.isCompactionDue else { return }
-        // In a forked child Dispatch has no threads.
+        // Dispatch has no threads in a forked child.
         guard ForkMark.process == 1 else {
             try? opened.store.compact()
             return
@@ -361,18 +360,17 @@ final class VaultCore: Sendable {
 
     // MARK: Idleness
 
-    /// Returns false when another writer was in the way of what is only done in passing.
+    /// Updates the marks. Returns `false` if another writer was busy, since this is only optional work.
     private static func settle(_ store: VaultStore, patience: Duration?) -> Bool {
         guard !store.isForked else { return true }
         do throws(StorageError) { try store.settleMarks(patience: patience) } catch { return error != .busy }
         return true
     }
 
-    /// After a second without a change both marks are brought up to date, so that any truncation of the file would
-    /// show.
+    /// Updates both marks after a second without a change, so that any truncation of the file is detected.
     private func settleSoon(_ opened: Opened) {
         opened.lastChange = opened.store.uptime
-        // In a forked child Dispatch has no threads.
+        // Dispatch has no threads in a forked child.
         guard !opened.isSettling, ForkMark.process == 1 else { return }
         opened.isSettling = true
         settle(in: .seconds(1))

@@ -4,7 +4,7 @@ internal import VaultStorage
 
 /// A version of an item: the current one, or one that was kept when it was changed or deleted.
 public struct ItemVersion: Sendable {
-    /// With its secret if the query asked for it.
+    /// Includes the secret if the query asked for it.
     public let item: Item
     public let isCurrent: Bool
 
@@ -14,56 +14,56 @@ public struct ItemVersion: Sendable {
     }
 }
 
-/// Older versions of items, and what was deleted.
+/// Older versions of items, and deleted items.
 public protocol ItemHistory: AnyObject {
-    /// The versions of each item that matches, the newest first.
+    /// The versions of each matching item, newest first.
     ///
-    /// - Throws: `.itemNotFound` rather than returning none.
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     func versions(matching query: Query) throws(VaultError) -> [ItemVersion]
 
-    /// The last version of each deleted item that matches.
+    /// The last version of each matching deleted item.
     ///
-    /// - Throws: `.itemNotFound` rather than returning none.
+    /// - Throws: `.itemNotFound` rather than returning an empty array.
     func deletedItems(matching query: Query) throws(VaultError) -> [ItemVersion]
 
-    /// Makes an older version of an item the current one. What was current is kept in its turn, so that a second call
-    /// takes the first one back.
+    /// Makes an older version of an item the current one. The replaced version is kept in its turn, so that a second
+    /// call undoes the first.
     ///
-    /// - Parameter version: nil: the one before.
-    /// - Throws: `.itemNotFound` when there is no such item or version; `.duplicateItem` when another item has the key
-    ///   that this one had.
+    /// - Parameter version: `nil` for the previous version.
+    /// - Throws: `.itemNotFound` if there is no such item or version; `.duplicateItem` if another item has the primary
+    ///   key of that version.
     @discardableResult
     func undo(_ record: ItemRecord, to version: UInt64?) throws(VaultError) -> Item
 
     /// Adds a deleted item again as it was, under its old identifier.
     ///
-    /// - Throws: `.itemNotFound`; `.duplicateItem` when another item has its key by now.
+    /// - Throws: `.itemNotFound`; `.duplicateItem` if another item has its primary key by now.
     @discardableResult
     func restoreItem(_ record: ItemRecord) throws(VaultError) -> Item
 
-    /// Takes everything out of the file that is in an access group, or was when it was deleted: what an application
-    /// leaves behind. The device identifiers of the group's name go with it.
+    /// Removes every item from the file that is in an access group, or was when it was deleted: the remains of an
+    /// application. The device identifiers under the group's name are removed too.
     ///
-    /// - Returns: how many items went; those that had been deleted before do not count.
+    /// - Returns: the number of removed items, without those that had been deleted before.
     /// - Throws: `.accessGroupDenied` for a group that is not the caller's.
     func forget(accessGroup group: String) throws(VaultError) -> Int
 }
 
 extension ItemHistory {
-    /// As ``undo(_:to:)``, to the version before.
+    /// As ``undo(_:to:)``, to the previous version.
     @discardableResult
     public func undo(_ record: ItemRecord) throws(VaultError) -> Item { try undo(record, to: nil) }
 }
 
 extension Vault {
-    /// How many older versions of an item are kept; 0 for none, with which a replaced or deleted secret is gone at the
-    /// next compaction.
+    /// The number of older versions kept per item. With 0, a replaced or deleted secret is removed at the next
+    /// compaction.
     public var historyLimit: Int { get throws(VaultError) { try core.read { $0.records.historyLimit } } }
 
-    /// How long deleted items are kept, in days; nil: as long as the history keeps versions.
+    /// How long deleted items are kept, in days; `nil` for as long as the history keeps versions.
     public var deletedItemsLimit: Int? { get throws(VaultError) { try core.read { $0.deletedDays } } }
 
-    /// Keeps so many older versions of each item from now on: 0 to 1,000. What was kept beyond that goes.
+    /// Sets the number of older versions kept per item: 0 to 1,000. Versions beyond the limit are removed.
     ///
     /// - Throws: `.parameter(.limit)`.
     public func setHistoryLimit(_ limit: Int) throws(VaultError) {
@@ -80,8 +80,8 @@ extension Vault {
         }
     }
 
-    /// Keeps deleted items for so many days from now on: 1 to 36,500; nil: as long as the history keeps versions. An
-    /// item that was deleted earlier than that goes when a handle that has changed something closes or locks the vault.
+    /// Sets how many days deleted items are kept: 1 to 36,500; `nil` for as long as the history keeps versions. An item
+    /// deleted longer ago is removed when a handle that has made changes closes or locks the vault.
     ///
     /// - Throws: `.parameter(.limit)`.
     public func setDeletedItemsLimit(_ days: Int?) throws(VaultError) {
@@ -122,10 +122,10 @@ extension Vault {
         }
     }
 
-    /// Takes the older versions of the items that match out of the file, and with them those that were deleted.
+    /// Removes the older versions of the matching items from the file, and matching deleted items.
     ///
-    /// - Parameter onlyDeleted: leaves the items that are there alone.
-    /// - Returns: of how many items.
+    /// - Parameter onlyDeleted: leaves existing items alone.
+    /// - Returns: the number of items whose versions were removed.
     public func purgeHistory(matching queries: [Query], onlyDeleted: Bool = false) throws(VaultError) -> Int {
         try core.purge { engine throws(VaultError) in
             var owners: Set<ItemID> = []
@@ -138,7 +138,7 @@ extension Vault {
 
     public func forget(accessGroup group: String) throws(VaultError) -> Int {
         guard accessGroups.allowsWriting(group) else { throw .accessGroupDenied }
-        // Other devices must hear of it: what they know is deleted, and goes when all of them have heard.
+        // Other devices must learn of the removal: items that they know are deleted, and removed once all devices know.
         let buried = try core.change { (engine, session: inout WriteSession) throws(VaultError) in
             try engine.bury(engine.items(ofGroup: group).current, in: &session)
         }
@@ -152,8 +152,7 @@ extension Vault {
 }
 
 extension VaultCore {
-    /// Takes the deleted items out of the file that have been kept for their time. A handle that only read leaves
-    /// them.
+    /// Removes the deleted items whose retention period has ended from the file. A handle that only read leaves them.
     func removeExpired() {
         guard (try? read { $0.records.hasWritten && !$0.expiredItems.isEmpty }) == true else { return }
         _ = try? purge { VaultStore.Purge(histories: $0.expiredItems) }

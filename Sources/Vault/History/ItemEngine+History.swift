@@ -3,10 +3,10 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// Older versions of items. They are never matched by the four verbs.
+// Older versions of items, which the four verbs never match.
 
 extension ItemEngine {
-    /// Keeps an item as it is now, before it is changed or deleted.
+    /// Keeps the current version of an item before it is changed or deleted.
     func remember(
         _ old: Record, isDeleted: Bool = false, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
@@ -18,10 +18,10 @@ extension ItemEngine {
         _ = try session.stage(past, .keep)
     }
 
-    /// How long deleted items are kept, in days; nil: as long as the history has room.
+    /// How long deleted items are kept, in days; `nil` for as long as the history has room.
     var deletedDays: Int? { records.settings.flatMap { VaultSettings.deletedDays(in: $0.attributes) } }
 
-    /// - Parameter deletedDays: nil: as long as the history has room.
+    /// - Parameter deletedDays: `nil` for as long as the history has room.
     func setHistoryLimit(
         _ limit: Int, deletedDays: Int?, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
@@ -41,7 +41,7 @@ extension ItemEngine {
         _ = try session.stage(settings, .none)
     }
 
-    /// The versions of each item that matches, the newest first: the current one, then those that were kept.
+    /// The versions of each matching item, newest first: the current one, then the kept ones.
     func versions(matching query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
@@ -49,7 +49,7 @@ extension ItemEngine {
         guard !found.isEmpty else { throw .itemNotFound }
         var versions: [ItemVersion] = []
         for current in found {
-            // A version of before the item came into the caller's groups is not the caller's to see.
+            // Versions from before the item entered the caller's groups are not visible to the caller.
             for record in [current] + records.versions(of: current.id).reversed()
             where isVisible(record, to: viewer.groups) {
                 if try records.isAbsentHere(record) { continue }
@@ -63,7 +63,7 @@ extension ItemEngine {
         return versions
     }
 
-    /// The last version of each deleted item that matches, in the order of their creation.
+    /// The last version of each matching deleted item, in the order of creation.
     func deleted(matching query: Query, _ viewer: Viewer, for source: any SecretSource) throws(VaultError)
         -> [ItemVersion]
     {
@@ -78,7 +78,7 @@ extension ItemEngine {
         return versions
     }
 
-    /// Nil: the query leaves out what a person has to allow.
+    /// Returns `nil` if the query leaves out items that require user presence and this is one.
     private func version(
         _ record: Record, of query: Query, _ viewer: Viewer, _ source: any SecretSource, isCurrent: Bool
     ) throws(VaultError) -> ItemVersion? {
@@ -92,7 +92,8 @@ extension ItemEngine {
         return ItemVersion(item: item, isCurrent: isCurrent)
     }
 
-    /// Whether any version of the item demands a person: one from before it did may hold the same secret.
+    /// Whether any version of the item requires user presence: an earlier version without the demand may hold the same
+    /// secret.
     private func asksForPresence(_ id: ItemID) -> Bool {
         let current = records.place(of: id).flatMap { records.record(at: $0) }
         return current?.asksForPresence == true || records.versions(of: id).contains(where: \.asksForPresence)
@@ -113,21 +114,21 @@ extension ItemEngine {
         return record.isTombstone
     }
 
-    /// Whether a deleted item has been kept for as long as the vault keeps one.
+    /// Whether a deleted item's retention period has ended.
     private func isExpired(_ record: Record, after days: Int?) -> Bool {
         guard let days, case .date(let deleted)? = record.attributes[.deleted] else { return false }
         return deleted + Double(days) * 86_400 < records.now
     }
 
-    /// The deleted items that have been kept for as long as the vault keeps one.
+    /// The deleted items whose retention period has ended.
     var expiredItems: Set<ItemID> {
         guard let days = deletedDays else { return [] }
         return Set(records.lastVersions.filter { isExpired($0, after: days) && isDeleted($0.id) }.map(\.id))
     }
 
-    /// Makes an older version the current one; what was current is kept in its turn.
+    /// Makes an older version the current one; the replaced version is kept in its turn.
     ///
-    /// - Parameter version: nil: the one before.
+    /// - Parameter version: `nil` for the previous version.
     func undo(
         _ id: ItemID, to version: UInt64?, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
@@ -147,7 +148,7 @@ extension ItemEngine {
         return try bringBack(past, after: current, viewer, source, in: &session)
     }
 
-    /// Adds a deleted item again, under the identifier that it had.
+    /// Adds a deleted item again, under its old identifier.
     func restore(
         _ id: ItemID, _ viewer: Viewer, for source: any SecretSource,
         in session: inout some RecordSession & ~Copyable
@@ -177,7 +178,7 @@ extension ItemEngine {
             try remove(twin, in: &session)
         }
         try removeForeign(twins.foreign, in: &session)
-        // A device that merges must learn that the key is gone that the item had meanwhile.
+        // A merging device must learn that the key which the item had meanwhile is gone.
         if last.kind == .put, last.isSynchronizable, !last.isTombstone, hasMoved(last, to: parsed) {
             try leaveTombstone(of: last, in: &session)
         }
@@ -207,7 +208,7 @@ extension ItemEngine {
         Set((Array(a.replicatedFields.keys) + Array(b.replicatedFields.keys)).filter(\.isSecret))
     }
 
-    /// The items that match, deleted ones among them, whose older versions are to go.
+    /// The matching items, including deleted ones, whose older versions are to be removed.
     func historyOwners(matching query: Query, onlyDeleted: Bool, _ groups: AccessGroups) throws(VaultError) -> Set<
         ItemID
     > {
@@ -216,7 +217,7 @@ extension ItemEngine {
         return try Set(deleted + ParsedQuery(query, groups: groups).find(in: records, index).map(\.id))
     }
 
-    /// All that there ever was in an access group.
+    /// All current and past items of an access group.
     func items(ofGroup group: String) -> (current: Set<ItemID>, past: Set<ItemID>) {
         let name = Array(group.utf8)
         func isOfGroup(_ item: Record) -> Bool {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Apple's `SecAccessControl`: when an item can be read, and what its user must do for it each time.
+/// Apple's `SecAccessControl`: when an item can be read, and what its user must do for each access.
 ///
 /// As the value of ``Attribute/accessControl`` it is data: the raw value of the accessibility, a zero byte, and the
-/// constraints as 8 bytes, little-endian, if there are any.
+/// constraints, if any, as 8 bytes, little-endian.
 package struct AccessControl: Hashable, Sendable {
     package let accessibility: Accessibility
-    /// The bits of `SecAccessControlCreateFlags`. Nil: made of an item's accessibility, and so equal to it; 0 has no
-    /// bit, but was given as one.
+    /// The bits of `SecAccessControlCreateFlags`. `nil` if derived from an item's accessibility, and so equal to it; 0
+    /// if no bit is set in a given access control.
     package let constraints: UInt64?
 
     package init(_ accessibility: Accessibility, constraints: UInt64? = nil) {
@@ -15,31 +15,32 @@ package struct AccessControl: Hashable, Sendable {
         self.constraints = constraints
     }
 
-    /// What the constraints demand for an item of the class; nil: what is not built, and nobody would enforce.
+    /// The demand of the constraints for an item of the class; `nil` for constraints that the vault does not support or
+    /// enforce.
     func demand(of itemClass: ItemClass) -> Demand? {
         var rest = constraints ?? 0
         guard rest != 0 else { return .nothing }
         let takesConstraints = [ItemClass.key, .genericPassword, .internetPassword].contains(itemClass)
         guard takesConstraints, rest & ~Constraint.known == 0 else { return nil }
-        // Using a private key instead of reading it is all that can be done with one in Apple's chips.
+        // A private key in Apple's chips can be used but not read, so this constraint demands nothing.
         if itemClass == .key {
             rest &= ~Constraint.privateKeyUsage
             guard rest != 0 else { return .nothing }
         }
-        // A password of the application's is no alternative to the others: it is wanted as well.
+        // An application password is required in addition to the other constraints and is no alternative to them.
         guard rest & (Constraint.privateKeyUsage | Constraint.applicationPassword) == 0 else { return nil }
         let met = rest & (Constraint.userPresence | Constraint.devicePasscode)
         let others = rest & ~(met | Constraint.or | Constraint.and)
         return met != 0 && (others == 0 || rest & Constraint.or != 0) ? .presence : nil
     }
 
-    /// Whether a person has to allow it before an item that is stored with this is read. What this version does not
-    /// know, and another may have written, takes a person as well.
+    /// Whether an item stored with this access control requires user presence before it is read. Constraints unknown to
+    /// this version, written by another one, require presence as well.
     static func asksForPresence(_ stored: [UInt8], _ itemClass: ItemClass) -> Bool {
         AccessControl(parsing: stored)?.demand(of: itemClass) != .nothing
     }
 
-    /// What has to happen before an item can be read.
+    /// The condition for reading an item.
     enum Demand {
         case nothing
         /// A person types the vault's passphrase.
@@ -63,7 +64,7 @@ package struct AccessControl: Hashable, Sendable {
             | applicationPassword
     }
 
-    /// Whether what the constraints demand is built for an item of some class: nothing, or the vault's passphrase.
+    /// Whether the vault supports the constraints for some item class: no demand, or the vault's passphrase.
     package var isMetByPassphrase: Bool { demand(of: .key) != nil }
 
     package init?(parsing bytes: [UInt8]) {

@@ -7,9 +7,9 @@ public enum AttributeValue: Hashable, Sendable {
     case string(String)
     case data([UInt8])
     case number(Int64)
-    /// A number that is no integer.
+    /// A non-integer number.
     case real(Double)
-    /// Becomes the number 0 or 1 where a number is wanted, and is refused elsewhere.
+    /// Becomes the number 0 or 1 where a number is expected, and is refused elsewhere.
     case bool(Bool)
     case date(Date)
 
@@ -40,7 +40,7 @@ extension AttributeValue {
         }
     }
 
-    /// The stored form of the value for an attribute of this kind. Nil: the kind does not take it.
+    /// The stored form of the value for an attribute of this kind; `nil` if the kind does not accept it.
     func encoded(as kind: AttributeKind) -> EncodedValue? {
         switch kind {
         case .blob:
@@ -86,7 +86,7 @@ extension AttributeValue {
         return Int64(exactly: real).map(EncodedValue.integer) ?? .real(real)
     }
 
-    /// As Apple's systems store a number where data is wanted: four bytes, in the machine's order.
+    /// The four bytes, in machine order, as which Apple's systems store a number where data is expected.
     static func fourBytes(_ number: Int32) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(integer: UInt32(bitPattern: number))

@@ -3,25 +3,25 @@ public import FoundationEssentials
 internal import VaultCrypto
 internal import VaultFormat
 
-// Identifiers of the device: random, made once, and then always the same. They live in the vault, so they outlast the
+// Identifiers of the device: random, created once and then constant. They are stored in the vault and so outlast the
 // application.
 
-/// A place where a device's identifiers survive every reinstall.
+/// A store in which a device's identifiers survive reinstallation.
 public protocol DeviceIdentifying: AnyObject {
-    /// The device's identifier under this name, made now if there is none: a random version-4 UUID (RFC 9562).
+    /// The device's identifier under this name, created now if there is none: a random version-4 UUID (RFC 9562).
     ///
-    /// It is a generic password of the service `device-identifier`, whose account is the name, readable after the first
-    /// unlock, in the access group `device-identifiers`: one for all programs, whichever groups they have, however many
-    /// threads and processes ask for it first.
+    /// Stored as a generic password of the service `device-identifier` with the name as its account, readable after the
+    /// first unlock, in the access group `device-identifiers`: the same for all programs, whatever their groups,
+    /// however many threads and processes ask for it first.
     ///
     /// - Parameters:
-    ///   - name: the application's, such as its bundle identifier; empty for the device's own.
-    ///   - thisDeviceOnly: another identifier of the same name, bound to this machine: in a copy of the vault on
-    ///     another one it is absent, and a new one is made.
-    /// - Throws: `.notADeviceIdentifier` when something else is stored in its place.
+    ///   - name: chosen by the application, such as its bundle identifier; empty for the device's own.
+    ///   - thisDeviceOnly: selects another identifier of the same name that is bound to this machine: on another
+    ///     machine, a copy of the vault lacks it, and a new one is created.
+    /// - Throws: `.notADeviceIdentifier` if something else is stored in its place.
     func deviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
 
-    /// Makes a new identifier under this name.
+    /// Creates a new identifier under this name.
     @discardableResult
     func resetDeviceIdentifier(for name: String, thisDeviceOnly: Bool) throws(VaultError) -> UUID
 }
@@ -40,7 +40,7 @@ extension Vault {
         } catch {
             guard error == .duplicateItem else { throw error }
         }
-        // Another thread or process was faster.
+        // Another thread or process added it first.
         guard let found = try vault.find(which, in: DeviceIdentifier.accessGroup) else { throw .itemChanged }
         return found
     }
@@ -67,19 +67,19 @@ extension Vault {
     }
 }
 
-/// Which identifier. It is the device's and no program's: all of them are in one access group, whichever groups a
-/// caller has.
+/// The address of an identifier. Identifiers belong to the device and to no program: all are in one access group,
+/// whatever groups a caller has.
 struct DeviceIdentifier {
     static let accessGroup = "device-identifiers"
     static let accessGroupName = Array(accessGroup.utf8)
     private static let service = "device-identifier"
-    /// A service of its own: both kinds can have the same name.
+    /// A service of its own, so that both kinds can have the same name.
     private static let boundService = "device-identifier.this-device"
 
     static let everyGroup = AccessGroups([accessGroup, "*"])
 
-    /// Where an identifier may be, the first being where one is made. Version 0.1 kept them in the group of the program
-    /// that asked.
+    /// The groups in which an identifier may be; new ones are created in the first. Version 0.1 kept them in the group
+    /// of the calling program.
     static func groups(of caller: AccessGroups) -> [String] {
         var groups = [accessGroup]
         for group in caller.list + ["default"] where group != "*" && !groups.contains(group) { groups.append(group) }
@@ -97,7 +97,7 @@ struct DeviceIdentifier {
         return query
     }
 
-    /// - Parameter identifier: is no secret; its copies are not wiped.
+    /// - Parameter identifier: not a secret; its copies are not wiped.
     func item(_ identifier: UUID) throws(VaultError) -> Item {
         let text = Array(identifier.uuidString.lowercased().utf8)
         let secret: Secret
@@ -110,7 +110,7 @@ struct DeviceIdentifier {
             accessible: isBound ? .afterFirstUnlockThisDeviceOnly : .afterFirstUnlock, secret: secret)
     }
 
-    /// Whether the item is an identifier that was made for a program of this name.
+    /// Whether the item is an identifier created for a program of this name.
     static func isIdentifier(_ item: Record, of program: String) -> Bool {
         guard item.isInGroup(accessGroupName), item.text(of: .account) == program else { return false }
         return item.text(of: .service) == service || item.text(of: .service) == boundService

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import VaultCrypto
 internal import VaultFormat
 
-/// What makes an item one of a kind: its class and the attributes of the primary key.
+/// The identity of an item: its class and the attributes of the primary key.
 public struct ItemKey: Hashable, Sendable {
     public let itemClass: ItemClass
     public let attributes: [Attribute: AttributeValue]
@@ -46,17 +46,18 @@ public struct ItemKey: Hashable, Sendable {
     }
 }
 
-/// An item: attributes that can be searched, and a secret that is opened only when it is read.
+/// An item: searchable attributes, and a secret that is opened only when it is read.
 public struct Item: Sendable {
     public let itemClass: ItemClass
-    /// The secret to store; of an item that was found, only if the query asked for it.
+    /// The secret to store; in an item that was found, present only if the query asked for it.
     public var secret: Secret?
-    /// More secrets of the item, by name, which are sealed with the first: to store, or if the query asked for them. A
-    /// name has 1 to 255 bytes and no control characters.
+    /// More secrets of the item, by name, sealed together with the first: to store, or present if the query asked for
+    /// them. A name has 1 to 255 bytes and no control characters.
     public var fields: [String: Secret]
-    /// What the store knows of an item that was found or added.
+    /// The store's record of an item that was found or added.
     public internal(set) var record: ItemRecord?
-    /// What the caller gave or changed; nil: as they are in the record, taken apart when a caller asks.
+    /// The attributes that the caller gave or changed; `nil` while they equal the record's, which are decoded on
+    /// demand.
     private var given: [Attribute: AttributeValue]?
     private var givenToUser: [String: String]?
     private var stored: EncodedAttributes { record?.attributes ?? EncodedAttributes() }
@@ -104,7 +105,7 @@ public struct Item: Sendable {
         set { given = newValue }
     }
 
-    /// Names and values of the user's own, outside the primary key. A name has 1 to 255 bytes.
+    /// Custom names and values outside the primary key. A name has 1 to 255 bytes.
     public var userAttributes: [String: String] {
         get { givenToUser ?? stored.user }
         set { givenToUser = newValue }
@@ -118,7 +119,7 @@ public struct Item: Sendable {
         set { attributes[attribute] = newValue }
     }
 
-    /// What is no encoded attribute of a record.
+    /// The attributes that are not encoded in a record.
     private func field(_ attribute: Attribute) -> AttributeValue? {
         switch attribute {
         case .accessible: .string(protection.rawValue)
@@ -128,23 +129,23 @@ public struct Item: Sendable {
         }
     }
 
-    /// The names of its fields, known without opening anything.
+    /// The names of its fields, available without opening a secret.
     public var fieldNames: [String] { record?.fieldNames ?? fields.keys.sorted() }
 
-    /// The secret, or a field of it: what the item brought, or opened now.
+    /// The secret, or a field of it: already present in the item, or opened now.
     ///
-    /// - Parameter field: its name; nil: the secret itself.
-    /// - Returns: nil when the item has no secret, which differs from an empty one, or no such field.
-    /// - Throws: `.itemChanged` when it got another since it was found, `.itemNotFound` when it is gone, `.locked`,
-    ///   `.storage(.damaged)`.
+    /// - Parameter field: the field's name; `nil` for the secret itself.
+    /// - Returns: `nil` if the item has no secret, which differs from an empty one, or no such field.
+    /// - Throws: `.itemChanged` if the secret was replaced since the item was found, `.itemNotFound` if the item was
+    ///   deleted, `.locked`, `.storage(.damaged)`.
     public func openedSecret(field: String? = nil) throws(VaultError) -> Secret? {
         if let brought = field.map({ fields[$0] }) ?? secret { return brought }
         return try record?.secret(field: field)
     }
 
-    /// Lends the secret, or a field of it: opened now if need be, wiped on return.
+    /// Lends the secret, or a field of it: opened now if necessary, wiped on return.
     ///
-    /// - Returns: nil when there is none, which differs from an empty one.
+    /// - Returns: `nil` if there is none, which differs from an empty one.
     /// - Throws: as ``openedSecret(field:)``.
     public func withSecret<R>(
         field: String? = nil, _ body: (Span<UInt8>) throws(VaultError) -> R
@@ -152,20 +153,20 @@ public struct Item: Sendable {
         try openedSecret(field: field)?.withBytes(body)
     }
 
-    /// As ``withSecret(field:_:)``, for a body that also throws errors of its own.
+    /// As ``withSecret(field:_:)``, for a body that also throws its own errors.
     @_disfavoredOverload
     public func withSecret<R>(field: String? = nil, _ body: (Span<UInt8>) throws -> R) throws -> R? {
         try openedSecret(field: field)?.withBytes(body)
     }
 }
 
-/// Where and at what version an item is in its store.
+/// The place and version of an item in its store.
 public struct ItemRecord: Sendable {
     public let itemClass: ItemClass
-    /// The item's UUID, for ever the same.
+    /// The item's UUID, which never changes.
     public var id: UUID { UUID(itemID) }
     let itemID: ItemID
-    /// 1 at creation, one more at each change.
+    /// 1 at creation, incremented by each change.
     public let version: UInt64
     public let created: Date
     public let modified: Date
@@ -191,17 +192,17 @@ public struct ItemRecord: Sendable {
 
     /// Opens the secret, or a field of it.
     ///
-    /// - Parameter field: its name; nil: the secret itself.
-    /// - Returns: nil when there is none.
+    /// - Parameter field: the field's name; `nil` for the secret itself.
+    /// - Returns: `nil` if there is none.
     /// - Throws: as ``SecretSource/secret(of:field:)``.
     public func secret(field: String? = nil) throws(VaultError) -> Secret? {
         hasSecret ? try source.secret(of: self, field: field) : nil
     }
 
-    /// 4 bytes of class and the 16 of the identifier: stable over every update.
+    /// The class (4 bytes) and the identifier (16 bytes): stable across updates.
     public var persistentReference: [UInt8] { ItemRecord.reference(itemClass, itemID) }
 
-    /// The reference of an item with this identifier, whether or not there is one.
+    /// The reference of an item with this identifier, whether or not it exists.
     package static func persistentReference(_ itemClass: ItemClass, _ id: UUID) -> [UInt8] {
         reference(itemClass, ItemID(id))
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the verbs are most often used for, in a word.
+// Shorthand for the most common uses of the verbs.
 
 extension ItemStore {
-    /// The first item that matches, by the order of creation; nil when none does.
+    /// The first matching item in the order of creation; `nil` if none matches.
     public func first(_ query: Query) throws(VaultError) -> Item? {
         var query = query
         query.limit = .one
         return try allMatching(query).first
     }
 
-    /// The item with this key; nil when there is none.
+    /// The item with this key; `nil` if there is none.
     public func first(_ key: ItemKey) throws(VaultError) -> Item? { try first(Query(key)) }
 
     /// Whether an item matches.
@@ -19,7 +19,7 @@ extension ItemStore {
     /// Whether there is an item with this key.
     public func contains(_ key: ItemKey) throws(VaultError) -> Bool { try contains(Query(key)) }
 
-    /// The items that match, or none.
+    /// The matching items, possibly none.
     public func allMatching(_ query: Query) throws(VaultError) -> [Item] {
         do throws(VaultError) { return try copyMatching(query) } catch {
             guard error == .itemNotFound else { throw error }
@@ -27,9 +27,9 @@ extension ItemStore {
         }
     }
 
-    /// Deletes what matches, if anything does.
+    /// Deletes all matching items, if any.
     ///
-    /// - Returns: how many items, 0 or more.
+    /// - Returns: the number of deleted items, 0 or more.
     @discardableResult
     public func deleteAll(_ query: Query) throws(VaultError) -> Int {
         do throws(VaultError) { return try delete(matching: query) } catch {
@@ -38,24 +38,23 @@ extension ItemStore {
         }
     }
 
-    /// Changes the item of a record, if it still is at the record's version.
+    /// Changes the item of a record, if it still has the record's version.
     ///
-    /// - Throws: `.versionMismatch` when it was changed since, `.itemNotFound` when it is gone.
+    /// - Throws: `.versionMismatch` if it was changed since, `.itemNotFound` if it was deleted.
     public func update(_ record: ItemRecord, with changes: ItemChanges) throws(VaultError) {
         var changes = changes
         changes.version = record.version
         try update(matching: Query(persistentReference: record.persistentReference), with: changes)
     }
 
-    /// Writes an item that was found, and changed in memory, back: its attributes, and its secrets as far as it has
-    /// them.
+    /// Writes back an item that was found and changed in memory: its attributes, and the secrets that it contains.
     ///
-    /// - Throws: `.versionMismatch` when it was changed since it was found, `.itemNotFound` when it is gone, or never
-    ///   was stored.
+    /// - Throws: `.versionMismatch` if the stored item was changed since it was found, `.itemNotFound` if it was
+    ///   deleted or never stored.
     public func update(_ item: Item) throws(VaultError) {
         guard let record = item.record else { throw .itemNotFound }
         var changes = ItemChanges(attributes: item.attributes, secret: item.secret)
-        // What goes with the protection class is made of it again.
+        // The access control is derived again from the protection class.
         changes.attributes[.accessControl] = nil
         for name in record.attributes.user.keys { changes.userAttributes.updateValue(nil, forKey: name) }
         for (name, value) in item.userAttributes { changes.userAttributes[name] = .some(value) }
@@ -65,14 +64,14 @@ extension ItemStore {
 
     /// Deletes the item of a record.
     ///
-    /// - Throws: `.itemNotFound` when it is gone.
+    /// - Throws: `.itemNotFound` if it was deleted already.
     public func delete(_ record: ItemRecord) throws(VaultError) {
         try delete(matching: Query(persistentReference: record.persistentReference))
     }
 
     /// Deletes an item that was found.
     ///
-    /// - Throws: `.itemNotFound` when it is gone, or never was stored.
+    /// - Throws: `.itemNotFound` if it was deleted already or never stored.
     public func delete(_ item: Item) throws(VaultError) {
         guard let record = item.record else { throw .itemNotFound }
         try delete(record)

@@ -2,7 +2,7 @@
 internal import VaultFormat
 
 extension Attribute {
-    /// The attributes that, with ``commonPrimaryKey``, no two items of the class may have in common.
+    /// The attributes that, with ``commonPrimaryKey``, form the class's primary key.
     static func primaryKey(of itemClass: ItemClass) -> [Attribute] {
         switch itemClass {
         case .genericPassword: genericPasswordKey
@@ -30,7 +30,7 @@ extension Attribute {
 
     static let commonPrimaryKey: [Attribute] = [.accessGroup, .synchronizable, .syncViewHint, .tokenID, .multiUser]
 
-    /// What a query must ask for to find items without the attribute. Nil: nothing finds them by it.
+    /// The value that a query must have to find items without the attribute; `nil` if no value does.
     var absentValue: EncodedValue? {
         switch self {
         case .tombstone: .integer(0)
@@ -40,7 +40,7 @@ extension Attribute {
         }
     }
 
-    /// The value of an attribute of the primary key that the caller left out.
+    /// The value of a primary key attribute that the caller omitted.
     var defaultValue: EncodedValue? {
         switch kind {
         case .blob: .string("")
@@ -52,7 +52,7 @@ extension Attribute {
     }
 }
 
-/// The primary key of an item: each value, in the form in which values are compared, behind its length.
+/// The primary key of an item: each value in its comparison form, preceded by its length.
 struct PrimaryKey: Equatable {
     private var bytes: [UInt8] = []
 
@@ -72,7 +72,7 @@ struct PrimaryKey: Equatable {
         }
     }
 
-    /// Appends a value behind its length; one that is missing has the length 0, which no value has.
+    /// Appends a value preceded by its length; a missing value has length 0, which no present value has.
     private mutating func appendFramed(_ value: (inout [UInt8]) -> Void) {
         let start = bytes.count
         bytes.append(integer: UInt32(0))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 public import VaultCrypto
 
-/// What to look for. Attributes are compared exactly and all must match.
+/// The conditions of a search. Attributes are compared exactly, and all must match.
 public struct Query: Sendable {
-    /// How many items to return, with Apple's `kSecMatchLimit`.
+    /// The number of items to return, as Apple's `kSecMatchLimit`.
     public enum Limit: Equatable, Sendable {
         case one
         case all
         /// Up to this many; 0 finds nothing, a negative number all.
         case count(Int)
 
-        /// The most that are found.
+        /// The maximum number of results.
         package var maximum: Int {
             switch self {
             case .one: 1
@@ -20,44 +20,43 @@ public struct Query: Sendable {
         }
     }
 
-    /// Nil only together with a persistent reference.
+    /// `nil` only together with a persistent reference.
     public var itemClass: ItemClass?
     public var attributes: [Attribute: AttributeValue]
     public var userAttributes: [String: String]
-    /// Selects one item. Class, limit and ``synchronizableAny`` may stand beside it, attributes may not.
+    /// Selects one item. May be combined with class, limit and ``synchronizableAny``, but not with attributes.
     public var persistentReference: [UInt8]?
-    /// Nil: all, except that a single item is enough for Apple's `SecItemCopyMatching`.
+    /// `nil` for all, except that Apple's `SecItemCopyMatching` then returns a single item.
     public var limit: Limit?
-    /// Whether synchronizable items match beside the others where no attribute says which. Apple's queries find the
-    /// others alone, unless they have `kSecAttrSynchronizableAny`.
+    /// Whether synchronizable items match as well if no attribute says which. Apple's queries match only the others
+    /// unless they have `kSecAttrSynchronizableAny`.
     public var synchronizableAny = true
-    /// Internet passwords whose server is this host or below it: `kSecMatchHostOrSubdomainOfHost`.
+    /// Matches internet passwords whose server is this host or a subdomain: `kSecMatchHostOrSubdomainOfHost`.
     public var hostOrSubdomain: String?
-    /// What else Apple's match keys ask of a certificate.
+    /// Further conditions on a certificate from Apple's match keys.
     public var conditions: Set<MatchCondition> = []
     /// A part of the service, the server, the account or the label.
     public var text: String?
-    /// Whether the items come with their secrets, all opened at one moment.
+    /// Whether the items include their secrets, all opened at the same moment.
     public var returnsSecrets = false
-    /// Whether items that can be read while unlocked only are left out of a locked vault's answer. Without it they make
-    /// the call fail.
+    /// Whether a locked vault omits items that are readable only while unlocked. Otherwise they make the call fail.
     public var leavesOutLocked = false
-    /// Pairs of a certificate and a private key whose public key it has: one after the other, the certificate first, in
-    /// the order of the certificates. The limit is one of pairs. An attribute of both classes is the key's, but for the
-    /// label, the issuer, the subject, the serial number, the subject key and the token. The class is nil; a persistent
-    /// reference is the certificate's, with `idnt` in the place of its class; the identifier of a key may follow, 16
-    /// bytes.
+    /// Finds pairs of a certificate and the private key that belongs to its public key: alternating, the certificate
+    /// first, in the order of the certificates. The limit counts pairs. An attribute of both classes is the key's,
+    /// except label, issuer, subject, serial number, subject key and token. The class is `nil`; a persistent reference
+    /// is the certificate's, with `idnt` as its class; the identifier of a key, 16 bytes, may follow.
     ///
-    /// An update changes all certificates and all keys that match, a delete deletes them, in pairs or not; with a
-    /// persistent reference it is both halves of that identity, of which a key that another certificate has stays.
+    /// An update changes all matching certificates and keys, and a delete deletes them, paired or not; with a
+    /// persistent reference, both halves of that identity are affected, except that a key used by another certificate
+    /// is not deleted.
     public var findsIdentities = false
-    /// What becomes of items that a person has to allow the reading of: see ``VaultError/presenceRequired``.
+    /// How to handle items whose reading requires user presence: see ``VaultError/presenceRequired``.
     public var presence = Presence.asked(reason: nil)
-    /// Whether keys that a person has to allow the reading of come without their secret, and need nobody: what is made
-    /// of them asks when it is used.
+    /// Whether keys that require user presence are returned without their secret, and without asking: objects made from
+    /// them ask when used.
     package var leavesKeysClosed = false
-    /// What a delete makes of a synchronizable item: nil, a tombstone; true, always one; false, nothing
-    /// (`kSecUseTombstones`).
+    /// The tombstones that a delete leaves (`kSecUseTombstones`): `nil` for synchronizable items, `true` for all items,
+    /// `false` for none.
     public var leavesTombstones: Bool?
 
     public init(
@@ -81,7 +80,7 @@ public struct Query: Sendable {
         self.init(key.itemClass, attributes: key.attributes)
     }
 
-    /// The item that the reference was made for.
+    /// The item to which the reference belongs.
     public init(persistentReference: [UInt8]) {
         self.init(nil)
         self.persistentReference = persistentReference
@@ -89,24 +88,23 @@ public struct Query: Sendable {
 }
 
 extension Query {
-    /// What becomes of items that a person has to allow the reading of.
+    /// The handling of items whose reading requires user presence.
     public enum Presence: Equatable, Sendable {
-        /// A person is asked where an agent can have that done; otherwise as ``refused``.
+        /// A person is asked if an agent can do so; otherwise as ``refused``.
         ///
-        /// - Parameter reason: what the program says to them. It stays with the client, and is shown as what it is: a
-        ///   program's words.
+        /// - Parameter reason: the program's message to the person. The client shows it, marked as the program's words.
         case asked(reason: String?)
         /// The call throws `.presenceRequired`.
         case refused
-        /// They do not match. Of an update: as ``refused``.
+        /// Such items do not match. In an update: as ``refused``.
         case leftOut
     }
 
-    /// A condition that is not about attributes: one of Apple's `kSecMatch…` keys.
+    /// A condition beyond attributes: one of Apple's `kSecMatch…` keys.
     public enum MatchCondition: UInt8, Sendable {
         case policy = 1
         case issuers, emailAddress, trustedOnly, validOnDate
-        /// One that Apple's systems accept and do not heed, such as `kSecMatchCaseInsensitive`.
+        /// A key that Apple's systems accept and ignore, such as `kSecMatchCaseInsensitive`.
         case withoutEffect
 
         func hasNoEffect(on itemClass: ItemClass) -> Bool {
@@ -118,22 +116,22 @@ extension Query {
         }
     }
 
-    /// Everything that matches is meant by an update or a delete: who asks for one expects the rest to stay.
+    /// An update or a delete affects all matching items, so a caller that limits it would expect the others to stay.
     func checkForChange() throws(VaultError) {
         guard limit == nil || limit == .all else { throw .parameter(.limit) }
         guard hostOrSubdomain == nil, text == nil, conditions.isEmpty else { throw .parameter(.matchKey) }
     }
 }
 
-/// What an update does to the items that match.
+/// The changes that an update makes to the matching items.
 public struct ItemChanges: Sendable {
-    /// Attributes that get a new value. None can be removed, as on Apple's systems.
+    /// Attributes with new values. Attributes cannot be removed, as on Apple's systems.
     public var attributes: [Attribute: AttributeValue]
-    /// User attributes that get a new value, or go where it is nil.
+    /// User attributes with new values; `nil` removes one.
     public var userAttributes: [String: String?]
-    /// The new secret; nil keeps the old one. The fields stay in either case.
+    /// The new secret; `nil` keeps the old one. The fields stay in either case.
     public var secret: Secret?
-    /// Fields that get a new value, or go where it is nil. The secret itself and the other fields stay.
+    /// Fields with new values; `nil` removes one. The secret itself and the other fields stay.
     public var fields: [String: Secret?]
     /// The version that each item must have.
     public var version: UInt64?

@@ -2,16 +2,16 @@
 public import FoundationEssentials
 public import VaultCrypto
 
-// Secrets in the types that programs have and want. `Data` and `String` are ordinary memory, of which copies stay
-// behind wherever they were: nobody wipes them. `withSecret` lends the bytes, and is to be preferred.
+// Conversions of secrets from and to common types. `Data` and `String` are ordinary memory, whose copies are not wiped
+// and stay behind. Prefer `withSecret`, which lends the bytes.
 
 extension Secret {
-    /// Copies data, of which the caller's copy stays as it is.
+    /// Copies data; the caller's copy is not wiped.
     ///
-    /// - Throws: `.storage(.resourceUnavailable)` without memory for it.
+    /// - Throws: `.storage(.resourceUnavailable)` if the memory cannot be allocated.
     public convenience init(copying data: Data) throws(VaultError) { try self.init(copying: Array(data)) }
 
-    /// Copies the UTF-8 of a text, of which the caller's copy stays as it is.
+    /// Copies the UTF-8 of a text; the caller's copy is not wiped.
     public convenience init(copying text: String) throws(VaultError) { try self.init(copying: Array(text.utf8)) }
 
     /// - Parameter bytes: a copy that is wiped.
@@ -23,25 +23,25 @@ extension Secret {
         }
     }
 
-    /// A copy that nobody wipes.
+    /// Returns a copy that is not wiped.
     public func secretData() -> Data { withBytes { bytes in Data(bytes.array(bytes.indices)) } }
 
-    /// A copy that nobody wipes; nil when the bytes are no UTF-8.
+    /// Returns a copy that is not wiped; `nil` if the bytes are not UTF-8.
     public func secretString() -> String? { withBytes { String(validating: $0.array($0.indices), as: UTF8.self) } }
 }
 
 extension Item {
-    /// The secret, or a field of it, as a copy that nobody wipes.
+    /// Returns a copy of the secret, or a field of it, that is not wiped.
     ///
-    /// - Returns: nil when there is none.
+    /// - Returns: `nil` if there is none.
     /// - Throws: as ``openedSecret(field:)``.
     public func secretData(field: String? = nil) throws(VaultError) -> Data? {
         try openedSecret(field: field)?.secretData()
     }
 
-    /// The secret, or a field of it, as a copy that nobody wipes.
+    /// Returns a copy of the secret, or a field of it, that is not wiped.
     ///
-    /// - Returns: nil when there is none, or it is no UTF-8.
+    /// - Returns: `nil` if there is none, or it is not UTF-8.
     /// - Throws: as ``openedSecret(field:)``.
     public func secretString(field: String? = nil) throws(VaultError) -> String? {
         try openedSecret(field: field)?.secretString()
@@ -49,7 +49,7 @@ extension Item {
 }
 
 extension Passphrase {
-    /// A passphrase of the program's own text or of one that a person typed into a text, whose copies nobody wipes.
+    /// Makes a passphrase from a text of the program, or from one that was typed, whose copies are not wiped.
     ///
     /// - Throws: `.storage(.unacceptablePassphrase)`.
     public init(_ text: String) throws(VaultError) {

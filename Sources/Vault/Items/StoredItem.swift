@@ -4,10 +4,9 @@ package import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-/// A stored item as it passes between processes: its attributes are encoded as in the file, and taken apart only when
-/// a caller asks.
+/// A stored item for transfer between processes: its attributes are encoded as in the file and decoded only on demand.
 package struct StoredItem: Sendable {
-    /// What names one value of one item.
+    /// The address of one value of one item.
     package struct Key: Sendable {
         /// 16 bytes.
         package let id: [UInt8]
@@ -55,7 +54,7 @@ package struct StoredItem: Sendable {
         self.fields = fields
     }
 
-    /// Nil: the item was never stored.
+    /// Returns `nil` if the item was never stored.
     package init?(_ item: Item) {
         guard let record = item.record else { return nil }
         let key = Key(record)
@@ -65,14 +64,14 @@ package struct StoredItem: Sendable {
             hasSecret: record.hasSecret, secret: item.secret, fields: item.fields)
     }
 
-    /// Whether the attributes are what a file could hold.
+    /// Whether the attributes are valid as encoded in a file.
     package var isWellFormed: Bool { (try? EncodedAttributes(parsing: attributes, attributes.indices)) != nil }
 }
 
 extension Item {
-    /// The item of another process.
+    /// An item received from another process.
     ///
-    /// - Parameter source: is asked for its secret when a caller wants it.
+    /// - Parameter source: opens its secret on demand.
     package init?(_ item: StoredItem, _ source: any SecretSource) {
         guard let attributes = try? EncodedAttributes(parsing: item.attributes, item.attributes.indices) else {
             return nil
@@ -100,8 +99,8 @@ extension ItemRecord {
 extension Vault {
     /// Opens the value that the key names, or a field of it.
     ///
-    /// - Throws: as ``secret(of:field:)``; `.itemNotFound` for an item of a group that is not the caller's, who may
-    ///   only have guessed the key.
+    /// - Throws: as ``secret(of:field:)``; `.itemNotFound` for an item of a group that is not the caller's, since the
+    ///   caller may have guessed the key.
     package func secret(of key: StoredItem.Key, field: String?) throws(VaultError) -> Secret? {
         try secret(ofVisible: ItemID(key.id.span), valueVersion: key.valueVersion, field: field)
     }

@@ -2,11 +2,11 @@
 internal import VaultFormat
 internal import VaultStorage
 
-/// Who makes a call.
+/// The caller of a verb.
 struct Viewer {
-    /// Those that the caller belongs to.
+    /// The access groups of the caller.
     let groups: AccessGroups
-    /// Whether a person has just given the vault's passphrase for this very call.
+    /// Whether the user has just entered the vault's passphrase for this very call.
     let isAttended: Bool
 
     init(_ groups: AccessGroups, isAttended: Bool = false) {
@@ -16,7 +16,7 @@ struct Viewer {
 }
 
 extension Query {
-    /// The query as it is for the caller: nothing is left out for one that a person has allowed to read all.
+    /// The query as it applies to the caller: nothing is left out if the user has permitted everything.
     func seen(by viewer: Viewer) -> Query {
         guard viewer.isAttended else { return self }
         var query = self
@@ -26,20 +26,20 @@ extension Query {
 }
 
 extension Record {
-    /// Whether a person has to allow it before the item is read.
+    /// Whether reading the item requires user presence.
     var asksForPresence: Bool {
         guard let itemClass, let (_, range) = attributes.payload(of: Attribute.accessControl.tag) else { return false }
         return AccessControl.asksForPresence(attributes.bytes.span.array(range), itemClass)
     }
 
-    /// - Throws: `.presenceRequired` when a person has to allow it first.
+    /// - Throws: `.presenceRequired` if the item requires user presence and the caller is not attended.
     func checkPresence(_ viewer: Viewer) throws(VaultError) {
         if !viewer.isAttended, asksForPresence { throw .presenceRequired }
     }
 }
 
 extension Item {
-    /// Whether a person has to give the vault's passphrase each time before the item is read: see
+    /// Whether the vault's passphrase must be entered each time before the item is read: see
     /// ``VaultError/presenceRequired``.
     public var asksForPresence: Bool {
         guard case .data(let stored)? = self[.accessControl] else { return false }
@@ -48,13 +48,13 @@ extension Item {
 }
 
 extension Vault {
-    /// The same vault as a caller sees it that a person has just given the passphrase for: a command that was given it,
-    /// or a client that shows the ticket of the agent's.
+    /// The same vault for a caller for which the passphrase was just entered: a command that asked for it, or a client
+    /// that shows a ticket from the agent.
     package func attended() -> Vault { withViewer(Viewer(accessGroups, isAttended: true)) }
 
-    /// Whether a secret opens the vault, which stays as it is, locked or not.
+    /// Checks whether a secret opens the vault, which stays locked or unlocked as it is.
     ///
-    /// - Throws: `.storage(.wrongPassphrase)`, `.storage(.noMatchingSlot)`; `.storage(.rekeyed)` when it opens another
-    ///   one that is in this one's place.
+    /// - Throws: `.storage(.wrongPassphrase)`, `.storage(.noMatchingSlot)`; `.storage(.rekeyed)` if the secret opens
+    ///   another vault that has replaced this one.
     package func check(_ secret: UnlockingSecret) throws(VaultError) { try core.check(secret) }
 }

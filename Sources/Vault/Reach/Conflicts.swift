@@ -5,21 +5,21 @@ package import VaultFormat
 internal import VaultStorage
 
 /// A field of an item to which two devices gave values without having seen each other's; or an item whose primary key
-/// another one has.
+/// another item has.
 package struct ItemConflict: Sendable {
     package struct Value: Sendable {
         /// The log of the device that wrote it.
         package let log: LogID
-        /// When, in seconds since 2001-01-01T00:00:00Z.
+        /// When the value was written, in seconds since 2001-01-01T00:00:00Z.
         package let time: Double
-        /// Nil: a secret, or nothing.
+        /// `nil` for a secret or no value.
         package let text: String?
-        /// Opened.
+        /// The opened secret.
         package let secret: Secret?
         package let isRemoval: Bool
-        /// One of two items with one primary key, with its secrets. Nil: this is the value of a field.
+        /// Either of two items with one primary key, including its secrets; `nil` if this is the value of a field.
         package let item: Item?
-        /// Whether other devices know nothing of that item.
+        /// Whether the item exists on this device only.
         package let isHereOnly: Bool
 
         package init(
@@ -30,13 +30,13 @@ package struct ItemConflict: Sendable {
         }
     }
 
-    /// With the field `shadow`: the hidden one.
+    /// The item in conflict; with the field `shadow`, the hidden one.
     package let item: Item
-    /// `secret`, `field NAME`, `key`, `protection`, `created`, `user NAME`, an attribute's name; `shadow`: another item
-    /// has the primary key.
+    /// `secret`, `field NAME`, `key`, `protection`, `created`, `user NAME`, or an attribute's name; `shadow` if another
+    /// item has the primary key.
     package let field: String
-    /// The first is the one that counts. With the field `shadow`: the item that the verbs see, then the hidden one,
-    /// which is alone when the other one is absent on this device.
+    /// The conflicting values, the winner first. With the field `shadow`: the item that the verbs see, then the hidden
+    /// one, which is alone if the other one is absent on this device.
     package let values: [Value]
 
     package init(item: Item, field: String, values: [Value]) {
@@ -45,19 +45,19 @@ package struct ItemConflict: Sendable {
 }
 
 extension Vault {
-    /// What a person has to look at, in the order of the items' creation, without what is locked.
+    /// The conflicts for a person to review, in the order of the items' creation, without locked items.
     ///
-    /// - Throws: `.presenceRequired` when a person has to allow that an item is read.
+    /// - Throws: `.presenceRequired` if reading an item requires user presence.
     package func conflicts() throws(VaultError) -> [ItemConflict] {
         try core.read { engine throws(VaultError) in try engine.conflicts(self.viewer, for: self) }
     }
 
-    /// How many conflicts there are without what is locked, also of items that a person has to allow to be read.
+    /// The number of conflicts, without locked items but including those that require user presence.
     package func conflictCount() throws(VaultError) -> Int {
         try core.read { engine throws(VaultError) in try engine.conflictCount(self.viewer, for: self) }
     }
 
-    /// Whether an item that the verbs see has a conflict. In a vault of no fleet none is looked for.
+    /// Whether an item that the verbs see has a conflict; always `false` in a vault of no fleet.
     package func hasConflict(_ id: UUID) throws(VaultError) -> Bool {
         try core.read { engine throws(VaultError) in try engine.hasConflict(ItemID(id), self.viewer, for: self) }
     }
@@ -68,12 +68,12 @@ extension Vault {
         }
     }
 
-    /// Ends a conflict: the value that is kept is written again, over all of them.
+    /// Resolves a conflict: the kept value is written again, replacing all of them.
     ///
     /// - Parameters:
-    ///   - field: as ``ItemConflict/field`` says it; `shadow`: the item that is kept is the one that the verbs see on
-    ///     every device, and the other one is deleted. Further items with the primary key stay as they are.
-    ///   - index: from 1, among the conflict's values.
+    ///   - field: as in ``ItemConflict/field``; with `shadow`, the verbs see the kept item on every device, and the
+    ///     other one is deleted. Further items with the primary key stay as they are.
+    ///   - index: of the kept value, from 1.
     package func resolveConflict(of id: UUID, field: String, keeping index: Int) throws(VaultError) {
         try core.change { (engine, session: inout WriteSession) throws(VaultError) in
             try engine.resolve(ItemID(id), field, index, self.viewer, in: &session)
@@ -82,7 +82,7 @@ extension Vault {
 }
 
 extension FieldID {
-    /// As people call it.
+    /// The name shown to people.
     var label: String {
         switch self {
         case .secret: "secret"
@@ -120,7 +120,7 @@ extension ItemEngine {
         var count = 0
         try forEachDisputed(viewer) { record, logs throws(VaultError) in
             if record.isHidden, try rivals(of: record).allSatisfy({ records.canUse($0.protection) }) { count += 1 }
-            // Secrets are compared, and shown to nobody: that takes no person.
+            // Secrets are compared but not shown, which requires no presence.
             if record.hasRivalValues { count += try conflicts(of: record, logs, source).count }
         }
         return count
@@ -135,7 +135,7 @@ extension ItemEngine {
         return try !conflicts(of: record, records.logs(), source).isEmpty
     }
 
-    /// Visits the live items that another one hides, or that have a field with several values.
+    /// Visits the live items that are hidden by another or have a field with several values.
     private func forEachDisputed(
         _ viewer: Viewer, _ body: (Record, LogNumbers) throws(VaultError) -> Void
     ) throws(VaultError) {
@@ -151,12 +151,12 @@ extension ItemEngine {
 
     // MARK: Two items with one primary key
 
-    /// The item that the verbs see and the hidden one; the hidden one alone where the other one is absent.
+    /// The item that the verbs see and the hidden one; the hidden one alone if the other one is absent.
     func rivals(of record: Record) throws(VaultError) -> [Record] {
         try live(like: record).filter { !$0.isHidden }.prefix(1) + [record]
     }
 
-    /// - Returns: nil while one of the two is locked.
+    /// - Returns: `nil` while either of the two is locked.
     private func shadow(
         _ record: Record, _ viewer: Viewer, _ logs: LogNumbers, _ source: any SecretSource
     ) throws(VaultError) -> ItemConflict? {
@@ -176,7 +176,7 @@ extension ItemEngine {
         var item = Item(record, source)
         try open(&item, of: record)
         let written = record.clock?.greatestLife(logs)
-        // An item of this device alone has no dot.
+        // An item that exists on this device only has no dot.
         let own = records.ownLog.flatMap { logs[$0.number] }
         guard let log = written?.log ?? own else { throw .storage(.damaged(.value(record.id))) }
         return ItemConflict.Value(
@@ -199,7 +199,7 @@ extension ItemEngine {
         return found
     }
 
-    /// The values among which a person chooses, the newest first, each once.
+    /// The distinct values to choose from, newest first.
     func distinct(
         _ values: SortedMap<Dot, FieldValue<ReplicaSecret>>, of field: FieldID, _ itemClass: ItemClass?
     ) throws(VaultError) -> [(shown: ItemConflict.Value, value: FieldValue<ReplicaSecret>)] {
@@ -238,7 +238,7 @@ extension ItemConflict.Value {
 }
 
 extension Dot {
-    /// Since 2001-01-01T00:00:00Z.
+    /// Seconds since 2001-01-01T00:00:00Z.
     fileprivate var seconds: Double { Double(stamp >> 16) / 1000 - 978_307_200 }
 }
 
@@ -248,7 +248,7 @@ extension Record {
 }
 
 extension FieldID {
-    /// What a person reads of a value that is no secret.
+    /// The readable form of a value that is not a secret.
     fileprivate func text(of bytes: [UInt8]) -> String {
         switch self {
         case .created: return String(Double(bitPattern: bytes.span.integer(at: 0)))
@@ -258,7 +258,7 @@ extension FieldID {
             return key.values.fields.map { "\(Attribute($0.tag)?.name ?? "")=\($0.value.text)" }.joined(separator: " ")
         default:
             guard let attribute else { return String(decoding: bytes, as: UTF8.self) }
-            // Of an attribute that this version does not know only the size was checked.
+            // For an attribute unknown to this version, only the size was checked.
             guard attribute.isKnown else { return hexadecimal(Array(bytes.dropFirst())) }
             var builder = EncodedAttributes.Builder()
             builder.append(bytes, of: self)

@@ -3,28 +3,28 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// What the vault makes of an item's state once it is joined with that of another device.
+// Converts the state of an item, joined with that of another device, to a record.
 
-/// A state, and what its winning values make of the item.
+/// A state and the item that its winning values make.
 private struct JoinedItem<S: StateSecret> {
     let state: ItemState<S>
-    /// Fields whose name another field has as well, as Swift compares names: a record has one of them.
+    /// Fields whose name equals another field's, as Swift compares names: a record has only one of them.
     private let hidden: [FieldID]
-    /// Whether fields have other values than the one that counts, or none that does.
+    /// Whether fields have values besides the winner, or no winner.
     let hasLosers: Bool
-    /// Whether it has more than the names of its writes.
+    /// Whether it has any value besides the names of its writes.
     let holdsValues: Bool
     let isAlive: Bool
-    /// The one write that gave all fields their values, which is the usual case. Nil: there are several.
+    /// The one write that gave all fields their values, which is the usual case; `nil` if there are several.
     let onlyWrite: Dot?
     let lastLife: UInt64
     let values: Values
 
-    /// The values that count.
+    /// The winning values.
     struct Values {
         var protection: [UInt8] = []
         var created: Double?
-        /// The parts of the item's value; nil: the main one.
+        /// The parts of the item's value; `nil` names the main part.
         var secrets: [(part: String?, secret: S)] = []
         fileprivate var key: [UInt8]?
         /// The attributes that are fields of their own.
@@ -44,7 +44,7 @@ private struct JoinedItem<S: StateSecret> {
             }
         }
 
-        /// Of the record, without what is no field of its own there.
+        /// The attributes of the record, without those that are fields of the record itself.
         var attributes: EncodedAttributes {
             let attributes = EncodedAttributes(others)
             guard let key, let parsed = try? EncodedAttributes(parsing: key, key.indices) else { return attributes }
@@ -69,25 +69,25 @@ private struct JoinedItem<S: StateSecret> {
         self.values = winning
         hasLosers = hasSeveral || winners < state.fields.count - 1
         holdsValues = winners > 0
-        // Of an item whose key is gone nothing can be made.
+        // An item without its key cannot be represented.
         isAlive = winning.key != nil && lives.contains { $0.value.isLife }
         onlyWrite = isAlive && !hasLosers && isOfFirst ? first : nil
         lastLife = lives.last?.key.stamp ?? 0
     }
 
-    /// The write whose value counts.
+    /// The write whose value wins.
     func winner(of field: FieldID) -> Dot? {
         field == .life || hidden.contains(field) ? nil : state.fields[field]?.last { !$0.value.isErased }?.key
     }
 
-    /// Whether a field's one value is there, and is of a write.
+    /// Whether a field's first value is present and belongs to the write.
     private static func isOf(_ write: Dot?, _ values: SortedMap<Dot, FieldValue<S>>) -> Bool {
         guard let (dot, value) = values.first, dot == write else { return false }
         if case .none = value { return false }
         return true
     }
 
-    /// The write that most of the values are of, which has to be named once.
+    /// The write to which most values belong, which has to be stored only once.
     fileprivate var mostCommonWrite: Dot? {
         var counts: SortedMap<Dot, Int> = [:]
         for (field, values) in state.fields where values.count == 1 {
@@ -97,7 +97,7 @@ private struct JoinedItem<S: StateSecret> {
         return counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
     }
 
-    /// Of several names that Swift takes for one, all but the one that was written last.
+    /// Of several names that Swift considers equal, all but the last written.
     private static func hiddenFields(of state: ItemState<S>) -> [FieldID] {
         var named: [(field: FieldID, dot: Dot)] = []
         for (field, values) in state.fields where !field.name.isEmpty {
@@ -115,13 +115,13 @@ private struct JoinedItem<S: StateSecret> {
 }
 
 extension ItemEngine {
-    /// Puts a joined state in the place of what there is of the item.
+    /// Replaces the item's record by a joined state.
     ///
     /// - Parameters:
-    ///   - told: the greatest stamp of an entry that told of the item.
-    ///   - erased: when the values of a deleted item went; 0: that is not known, or they did not.
-    ///   - logs: learns the names that are new.
-    /// - Returns: what there was of the item, and what there is.
+    ///   - told: the greatest stamp of an entry that mentioned the item.
+    ///   - erased: when the values of a deleted item were removed; 0 if unknown or not removed.
+    ///   - logs: receives new names.
+    /// - Returns: the old and the new record of the item.
     func put<S: StateSecret>(
         _ state: ItemState<S>, told: UInt64, erased: UInt64, _ own: OwnLog, _ logs: inout LogNumbers,
         in session: inout some RecordSession & ~Copyable
@@ -152,7 +152,7 @@ extension ItemEngine {
         return (old, try session.stage(content.record, content.value))
     }
 
-    /// The record with the values that won, and what becomes of its secret.
+    /// The record with the winning values, and the change of its secret.
     private func content(
         of joined: JoinedItem<some StateSecret>, after old: Record?, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> (record: Record, value: ValueChange) {
@@ -176,14 +176,14 @@ extension ItemEngine {
     }
 
     /// - Parameters:
-    ///   - record: learns where the value lies that stays.
-    ///   - list: learns how the value is divided.
+    ///   - record: receives the location of a value that stays.
+    ///   - list: receives the division of the value.
     private func value(
         of joined: JoinedItem<some StateSecret>, for record: inout Record, _ list: inout AttributeList
     ) throws(VaultError) -> ValueChange {
         let parts = joined.values.secrets.map { (name: $0.part, secret: $0.secret.replicaSecret) }
         guard let (first, secret) = parts.first else { return .none }
-        // All of it lies in one value that is here already.
+        // All parts are in one existing value.
         if let holder = secret.record(part: first), holder.protection == record.protection,
             parts.count == 1 + (holder.attributes.fields?.fields.count ?? 0),
             parts.allSatisfy({ $0.secret.record(part: $0.name)?.version == holder.version })
@@ -232,7 +232,7 @@ extension ItemEngine {
         return clock
     }
 
-    /// Keeps the values that lost, for a person to look at.
+    /// Keeps the losing values for a person to review.
     private func keepLosers<S: StateSecret>(
         of joined: JoinedItem<S>, _ clock: ItemClock, _ version: inout UInt64, _ logs: LogNumbers,
         in session: inout some RecordSession & ~Copyable
@@ -250,9 +250,9 @@ extension ItemEngine {
                 var alone = ItemState<S>(id: state.id, itemClass: state.itemClass)
                 alone.fields[field.isSecret ? .secret : field] = [dot: value]
                 alone.fields[.life] = state.fields[.life]
-                // What a secret is sealed by follows from the item's class of protection, whichever field it was.
+                // The key that seals a secret follows from the item's protection class, whichever field the secret was.
                 if field.isSecret { alone.fields[.protection] = state.fields[.protection] }
-                // It is sealed anew, alone.
+                // The losing secret is sealed again, on its own.
                 let opened = try alone.map { secret throws(VaultError) in try open(secret.replicaSecret) }
                 let (made, change) = try content(of: JoinedItem(opened), after: nil, in: &session)
                 var record = made
@@ -266,7 +266,7 @@ extension ItemEngine {
 }
 
 extension JoinedItem {
-    /// What a value is to the item's clock.
+    /// The mark of a value in the item's clock.
     fileprivate func mark(of value: FieldValue<S>, _ dot: Dot, _ field: FieldID) -> ClockMark.Mark {
         if field == .life { return value.isLife ? .alive : .dead }
         if value.isErased { return .erased }

@@ -44,11 +44,11 @@ extension ItemEngine {
         if let twin = try twins(of: parsed, except: state.id).own, !twin.isTombstone { throw .duplicateItem }
     }
 
-    /// Of two items with one primary key one goes, for all devices that know it.
+    /// Deletes one of two items with one primary key, on all devices that know it.
     private func resolveShadow(
         _ record: Record, _ index: Int, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
-        // Another process may have chosen meanwhile.
+        // Another process may have resolved the conflict meanwhile.
         guard record.isHidden else { throw .itemNotFound }
         var rivals = try rivals(of: record)
         guard rivals.indices.contains(index - 1) else { throw .parameter(.limit) }
@@ -58,7 +58,7 @@ extension ItemEngine {
             if other.hasClock { try bury(other, .hereOnly, in: &session) } else { try remove(other, in: &session) }
         }
         if kept.isHidden { try giveKey(to: kept, in: &session) }
-        // A third one stays in the shadow, now of the one that was kept.
+        // A third item stays hidden, now by the kept one.
         try settleShadows(like: record, records.logs(), in: &session)
     }
 }

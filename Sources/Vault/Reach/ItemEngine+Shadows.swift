@@ -4,7 +4,7 @@ internal import VaultFormat
 internal import VaultStorage
 
 extension ItemEngine {
-    /// Live records with the primary key of this one, itself among them, hidden ones too.
+    /// Live records with the primary key of this one, including itself and hidden ones.
     func live(like record: Record) throws(VaultError) -> [Record] {
         guard let itemClass = record.itemClass else { return [] }
         return try live(like: record, itemClass, among: candidates(like: record, itemClass))
@@ -28,10 +28,10 @@ extension ItemEngine {
         return found
     }
 
-    /// After items were joined: of several with one primary key one is seen by the verbs, the same on every device.
+    /// Decides, after a join, which of several items with one primary key the verbs see: the same on every device.
     ///
-    /// An item of this device alone that has the key keeps it here; the fleet's are then hidden from the verbs here,
-    /// and seen everywhere else.
+    /// An item that exists on this device only keeps the key here; the fleet's items are then hidden from the verbs
+    /// here and visible on all other devices.
     func settleShadows(
         like record: Record, _ logs: LogNumbers, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
@@ -52,11 +52,10 @@ extension ItemEngine {
         }
     }
 
-    /// An item that was written to, once it is settled which of those with its primary key the verbs see.
+    /// The written item, after deciding which of those with its primary key the verbs see.
     ///
-    /// The fleet's items that an item of this device alone has hidden here, it hides everywhere once it is the fleet's.
-    /// And a clock that is behind gives a write a lower stamp than the one that it replaces: another item may come
-    /// first.
+    /// An item of this device only that joins the fleet hides everywhere the fleet's items that it has hidden here. And
+    /// a clock that is behind gives a write a lower stamp than the one it replaces, so another item may win.
     func settled(
         _ new: Record, after old: Record, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record {
@@ -65,7 +64,7 @@ extension ItemEngine {
         return records.place(of: new.id).flatMap { records.record(at: $0) } ?? new
     }
 
-    /// Whether no other item can have the primary key, which most items do not share, and the verbs see this one.
+    /// Whether the verbs see this item and no other can have its primary key, which is the usual case.
     private func isAloneAndSeen(_ record: Record, _ candidates: Candidates) -> Bool {
         guard candidates.count == 1, let place = candidates.places.first(where: { _ in true }),
             let only = records.record(at: place)

@@ -3,10 +3,10 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// Every write of a vault that belongs to a fleet gets a name, a dot: the log of this device and a stamp. By the dots
-// that a state has seen, and those it has, two devices find out what overwrote what.
+// Every write in a vault of a fleet is named by a dot: the log of this device and a stamp. From the dots that a state
+// has seen and those it has, two devices determine which values were overwritten.
 
-/// What a write changed of an item.
+/// The fields of an item that a write changed.
 enum Touched {
     case everything
     case fields(Set<FieldID>)
@@ -27,9 +27,9 @@ extension ItemEngine {
         return clock
     }
 
-    /// Names a later one.
+    /// Names a later write of an item.
     ///
-    /// - Parameter old: the record as it was, live or a tombstone.
+    /// - Parameter old: the previous record, live or a tombstone.
     func stamp(_ new: inout Record, after old: Record, _ touched: Touched) throws(VaultError) {
         guard let own = records.ownLog, own.publishes(new) else {
             if new.hasClock { new.removeClock() }
@@ -55,17 +55,17 @@ extension ItemEngine {
         new.setShadow(nil)
     }
 
-    /// The fields in which two records differ, but for their secrets.
+    /// The fields in which two records differ, except secrets.
     func difference(_ old: Record, _ new: Record) -> Set<FieldID> {
         let (old, new) = (old.replicatedFields, new.replicatedFields)
         return Set(old.keys.filter { new[$0] != old[$0] }).union(new.keys.filter { old[$0] == nil })
     }
 
-    // MARK: Items that others must hear the end of
+    // MARK: Items whose deletion other devices must learn
 
-    /// Deletes an item that other devices know: what it held stays until all of them have heard.
+    /// Deletes an item that other devices know: its contents stay until all of them know of the deletion.
     ///
-    /// - Parameter shadow: nil: a query for tombstones finds it.
+    /// - Parameter shadow: `nil` if a query for tombstones finds it.
     func bury(
         _ record: Record, _ shadow: Shadow?, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) {
@@ -87,7 +87,7 @@ extension ItemEngine {
         _ = try session.stage(grave, .none)
     }
 
-    /// Deletes those of some items that other devices know.
+    /// Deletes those of the items that other devices know.
     ///
     /// - Returns: how many were alive.
     func bury(
@@ -110,7 +110,7 @@ extension ItemEngine {
         records.place(of: id).flatMap { records.record(at: $0) }?.hasClock ?? false
     }
 
-    /// Keeps the verbs from seeing a tombstone that the fleet still needs.
+    /// Hides a tombstone, which the fleet still needs, from the verbs.
     func hide(_ grave: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         var hidden = grave
         hidden.version += 1
@@ -118,7 +118,7 @@ extension ItemEngine {
         _ = try session.stage(hidden, .none)
     }
 
-    /// Live items with the same primary key that the verbs do not see.
+    /// Live items with the same primary key that are hidden from the verbs.
     func shadowed(like record: Record) -> [Record] {
         guard records.ownLog != nil, let itemClass = record.itemClass else { return [] }
         let parsed = ParsedItem(
@@ -126,8 +126,7 @@ extension ItemEngine {
         return known(like: parsed).filter { $0.id != record.id && $0.isHidden && !$0.isTombstone }
     }
 
-    /// A primary key is free: of the items that were in the shadow of the one that had it, the one that was changed
-    /// last has it now.
+    /// Gives a freed primary key to one of the items that its previous owner hid: the one that was changed last.
     func letOut(_ shadowed: [Record], in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         guard !shadowed.isEmpty else { return }
         let logs = try records.logs()
@@ -138,8 +137,8 @@ extension ItemEngine {
         _ = try session.stage(next, .keep)
     }
 
-    /// Names a write of an item that changes nothing else: of all with its primary key it is the newest, and has the
-    /// key on every device.
+    /// Names a write of an item that changes nothing else: it becomes the newest of all with its primary key, and so
+    /// has the key on every device.
     func giveKey(to record: Record, in session: inout some RecordSession & ~Copyable) throws(VaultError) {
         guard let own = records.ownLog, var clock = record.clock else { return }
         let dot = LocalDot(number: own.number, stamp: records.nextStamp())
@@ -154,7 +153,7 @@ extension ItemEngine {
         _ = try session.stage(holder, .keep)
     }
 
-    /// An item goes on here alone: the others see it deleted, and it gets another identifier.
+    /// Continues an item on this device only: other devices see it deleted, and it gets a new identifier.
     func leaveFleet(
         _ new: Record, after old: Record, _ value: ValueChange, in session: inout some RecordSession & ~Copyable
     ) throws(VaultError) -> Record {
@@ -176,7 +175,7 @@ extension OwnLog {
     }
 }
 
-/// Of live items with one primary key, the greatest has it: (stamp, log, item), the same on every device.
+/// The order of live items with one primary key; the greatest (stamp, log, item) has the key, on every device.
 struct KeyRank: Comparable {
     let dot: Dot
     let id: ItemID

@@ -3,16 +3,16 @@ internal import VaultCrypto
 internal import VaultFormat
 internal import VaultStorage
 
-// An item as the fleet speaks of it, made of what the vault has of it.
+// Conversion of the vault's records of an item to its state in the fleet.
 
 extension ItemEngine {
-    /// All that is known of an item. Nil: other devices know nothing of it.
+    /// The state of an item; `nil` if other devices do not know it.
     func state(of record: Record, _ logs: LogNumbers) throws(VaultError) -> ItemState<ReplicaSecret>? {
         guard let clock = record.clock, let itemClass = record.itemClass else { return nil }
         var state = ItemState<ReplicaSecret>(id: record.id, itemClass: itemClass)
         for seen in clock.context.entries { state.context[try log(seen.number, logs, record)] = seen.stamp }
         let kept = records.keptVersions(of: record.id)
-        // What a deleted item had is in the version that was kept of it.
+        // The contents of a deleted item are in a kept version.
         let holder = record.isTombstone ? kept.last { $0.attributes.isOne(.held) } : record
         var fields = holder?.replicatedFields ?? [:]
         fields[.life] = []
@@ -51,7 +51,7 @@ extension ItemEngine {
         case .conflict:
             let wanted = ConflictMark(field: field, dot: mark.dot)
             guard let loser = kept.last(where: { $0.conflict == wanted }) else { return .erased }
-            // A secret that lost lies there alone, as the main part.
+            // A losing secret is stored alone, as the main part.
             if field.isSecret { return loser.hasValue ? .secret(.stored(loser, part: nil)) : .none }
             return loser.replicatedFields[field].map { .plain($0) } ?? .none
         }
@@ -62,19 +62,19 @@ extension ItemEngine {
         return log
     }
 
-    /// As it goes out, with every secret.
+    /// The state as sent to other devices, with every secret opened.
     func openState(of record: Record, _ logs: LogNumbers) throws(VaultError) -> ItemState<Secret>? {
         try state(of: record, logs)?.map { secret throws(VaultError) in try open(secret) }
     }
 }
 
 extension FieldID {
-    /// The name of a part of an item's value; nil: the main part.
+    /// The name of a part of an item's value; `nil` for the main part.
     var part: String? { self == .secret ? nil : name }
 }
 
 extension Record {
-    /// The field and the write whose value this version keeps, which lost to another one.
+    /// The field and the write whose losing value this version keeps.
     var conflict: ConflictMark? {
         guard let (_, range) = attributes.payload(of: .conflict) else { return nil }
         return try? ConflictMark(parsing: attributes.bytes.span.extracting(range))

@@ -2,11 +2,11 @@
 package import VaultFormat
 internal import VaultStorage
 
-/// The names of logs, which have numbers in this file.
+/// The names of logs, which this file refers to by number.
 package struct LogNumbers: Equatable, Sendable {
     package private(set) var logs: [UInt16: LogID] = [:]
     private var numbers: [LogID: UInt16] = [:]
-    /// Those that no record names yet.
+    /// Numbers that no record defines yet.
     package private(set) var unsaved: Set<UInt16> = []
 
     package init() {}
@@ -17,9 +17,9 @@ package struct LogNumbers: Equatable, Sendable {
 
     package mutating func set(_ number: UInt16, _ log: LogID) { (logs[number], numbers[log]) = (log, number) }
 
-    /// The number of a log; a new one if it has none.
+    /// Returns the number of a log, assigning a new one if necessary.
     ///
-    /// - Returns: nil when all 65,536 are taken.
+    /// - Returns: `nil` if all 65,536 are taken.
     package mutating func makeNumber(of log: LogID) -> UInt16? {
         if let number = numbers[log] { return number }
         guard logs.count <= Int(UInt16.max) else { return nil }
@@ -34,14 +34,14 @@ package struct LogNumbers: Equatable, Sendable {
 }
 
 extension ItemClock {
-    /// What names the write of a field that has one value.
+    /// The marks of the writes of a field; a field without marks has the base write only.
     package func marks(of field: FieldID) -> [ClockMark] {
         fields[field] ?? [ClockMark(dot: base, mark: field == .life ? .alive : .here)]
     }
 
     package var isAlive: Bool { marks(of: .life).contains { $0.mark == .alive } }
 
-    /// The greatest dot of a life that is one.
+    /// The greatest dot of the life field's marks.
     func greatestLife(_ logs: LogNumbers) -> Dot? {
         marks(of: .life).compactMap { logs.dot($0.dot) }.max()
     }

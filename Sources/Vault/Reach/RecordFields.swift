@@ -2,10 +2,10 @@
 internal import VaultFormat
 internal import VaultStorage
 
-// What of a record other devices hear: its attributes, its times, its secrets, each a field of its own.
+// The parts of a record that other devices receive: its attributes, times and secrets, each as a field.
 
 extension Record {
-    /// What the writes of its fields are named; nil: other devices know nothing of the item.
+    /// The names of the writes of its fields; `nil` if other devices do not know the item.
     var clock: ItemClock? {
         guard let (_, range) = attributes.payload(of: .clock) else { return nil }
         return try? ItemClock(parsing: attributes.bytes.span.extracting(range))
@@ -13,26 +13,26 @@ extension Record {
 
     var hasClock: Bool { attributes.payload(of: .clock) != nil }
 
-    /// Whether the verbs see nothing of it: see ``Shadow``.
+    /// Whether the verbs do not see it: see ``Shadow``.
     var isHidden: Bool { attributes.payload(of: .shadow) != nil }
 
     mutating func setClock(_ clock: ItemClock) throws(VaultError) {
         attributes = attributes.setting(.clock, .data(try clock.bytes(of: id)))
     }
 
-    /// - Parameter shadow: nil: the verbs see it.
+    /// - Parameter shadow: `nil` if the verbs see it.
     mutating func setShadow(_ shadow: Shadow?) {
         attributes =
             shadow.map { attributes.setting(.shadow, .integer($0.rawValue)) } ?? attributes.removing([.shadow])
     }
 
-    /// As it is kept for the history, or goes on without the fleet.
+    /// Removes the clock, for the history or for continuing without the fleet.
     mutating func removeClock() { attributes = attributes.removing([.clock, .shadow]) }
 
-    /// Visits the fields that it has, but its life, and where a value of the record's attributes is one, its bytes as
-    /// other devices read them. The secrets come without.
+    /// Visits the fields of the record except its life, with their bytes as other devices read them if they come from
+    /// the record's attributes. Secrets come without bytes.
     ///
-    /// - Parameter withBytes: false: all come without.
+    /// - Parameter withBytes: `false` to visit all fields without bytes.
     func forEachField(withBytes: Bool = true, _ body: (FieldID, [UInt8]) -> Void) {
         guard let itemClass else { return }
         let key = Attribute.primaryKeyTags(of: itemClass)
@@ -68,7 +68,7 @@ extension Record {
         for field in attributes.fields?.fields ?? [] { body(.namedSecret(field.name), []) }
     }
 
-    /// The fields that it has, and their bytes; the secrets' are empty.
+    /// The fields of the record and their bytes; empty for secrets.
     var replicatedFields: SortedMap<FieldID, [UInt8]> {
         var fields: SortedMap<FieldID, [UInt8]> = [:]
         forEachField { fields[$0] = $1 }
@@ -76,16 +76,17 @@ extension Record {
     }
 }
 
-/// Why the verbs see nothing of a record that is there (tag 7001).
+/// The reason for hiding an existing record from the verbs (tag 7001).
 enum Shadow: Int64 {
-    /// Another live item of the fleet has its primary key, which was written later.
+    /// Another live item of the fleet, written later, has its primary key.
     case byTwin = 1
-    /// It was deleted, and Apple's verbs would know nothing of it; or an item of this device alone has its key.
+    /// The item was deleted in a way that leaves no tombstone for Apple's verbs; or an item of this device only has its
+    /// key.
     case hereOnly = 2
 }
 
 extension OwnLog {
-    /// Whether other devices hear of the item.
+    /// Whether other devices receive the item.
     func publishes(_ record: Record) -> Bool {
         record.itemClass != nil && !record.protection.isThisDeviceOnly
             && (!onlySynchronizable || record.isSynchronizable)
@@ -93,7 +94,7 @@ extension OwnLog {
 }
 
 extension ItemClock {
-    /// - Parameter id: of the item, for an error.
+    /// - Parameter id: identifies the item in an error.
     func bytes(of id: ItemID?) throws(VaultError) -> [UInt8] {
         do throws(FormatError) { return try encoded() } catch {
             throw .storage(id.map { .damaged(.value($0)) } ?? .attributesTooLarge)

@@ -2,20 +2,20 @@
 package import VaultCrypto
 internal import VaultFormat
 
-/// A secret of an item's state: one that came from another device, or one that is opened when it is wanted.
+/// A secret of an item's state: received from another device, or stored and opened on demand.
 package enum ReplicaSecret: Sendable {
     case given(Secret)
-    /// A part of a stored value; nil: the main one.
+    /// A part of a stored value; `nil` for the main part.
     indirect case stored(Record, part: String?)
 
-    /// The record whose value has it as this part.
+    /// The record whose value contains the secret as this part.
     func record(part: String?) -> Record? {
         guard case .stored(let record, let own) = self, own == part else { return nil }
         return record
     }
 }
 
-/// A secret of a state that the vault takes.
+/// A secret of a state that the vault accepts.
 package protocol StateSecret {
     var replicaSecret: ReplicaSecret { get }
 }

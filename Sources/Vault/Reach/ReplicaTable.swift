@@ -3,7 +3,7 @@ package import VaultCrypto
 package import VaultFormat
 package import VaultStorage
 
-/// The items of a vault as replication sees them. It is lent, with the vault held.
+/// The items of a vault as seen by replication. Lent while the vault is held.
 package struct ReplicaTable {
     let engine: ItemEngine<VaultStore>
 
@@ -21,11 +21,11 @@ package struct ReplicaTable {
 
     // MARK: Own records
 
-    /// What the vault has of its own, of one kind: what each says, and its value.
+    /// The vault's own records of one kind: the texts and the value of each.
     package func ownRecords(_ kind: OwnRecord) throws(VaultError) -> [(says: [String: String], value: Secret?)] {
         var found: [([String: String], Secret?)] = []
         for record in store.ownRecords(of: kind) {
-            // Of another device: a copy of its file, of which this one cannot be a part.
+            // A record of another device is in a copy of its file, and this device cannot act as that one.
             if record.protection.isThisDeviceOnly, try store.isAbsentHere(record) { continue }
             found.append((record.attributes.user, try store.value(of: record)))
         }
@@ -34,7 +34,7 @@ package struct ReplicaTable {
 
     // MARK: Items
 
-    /// Of a live item or a tombstone, what a look at all of them tells.
+    /// A summary of a live item or a tombstone, for a scan of all items.
     package struct Brief {
         package let id: ItemID
         package let clock: ItemClock
@@ -43,7 +43,7 @@ package struct ReplicaTable {
         package let isShadowed: Bool
         let record: Record
 
-        /// Visits what the fields of a live item come from.
+        /// Visits the marks of the fields of a live item.
         package func forEachMark(_ body: (FieldID, ClockMark) -> Void) {
             func visit(_ field: FieldID) { for mark in clock.marks(of: field) { body(field, mark) } }
             var others = clock.fields
@@ -70,7 +70,7 @@ package struct ReplicaTable {
         }
     }
 
-    /// Whether there is an item that a person has to allow the reading of each time.
+    /// Whether an item requires user presence each time it is read.
     package var hasItemsForPersons: Bool {
         (0..<store.recordEnd).contains { place in
             guard let record = store.record(at: place), !record.isTombstone else { return false }
@@ -78,7 +78,7 @@ package struct ReplicaTable {
         }
     }
 
-    /// Items that others should know and that have no clock yet.
+    /// Items to publish that have no clock yet.
     package func unstamped(_ own: OwnLog) -> [ItemID] {
         (0..<store.recordEnd).compactMap { place in
             guard let record = store.record(at: place), own.publishes(record), !record.hasClock, !record.isTombstone
@@ -95,7 +95,7 @@ package struct ReplicaTable {
 
     func record(of id: ItemID) -> Record? { store.place(of: id).flatMap { store.record(at: $0) } }
 
-    /// All that the vault knows of an item.
+    /// The state of an item.
     package func state(of id: ItemID, _ logs: LogNumbers) throws(VaultError) -> ItemState<ReplicaSecret>? {
         guard let record = record(of: id) else { return nil }
         return try engine.state(of: record, logs)
@@ -108,14 +108,14 @@ package struct ReplicaTable {
 
     package func open(_ secret: ReplicaSecret) throws(VaultError) -> Secret { try engine.open(secret) }
 
-    /// Whether two secrets are equal; one that does not open equals none.
+    /// Whether two secrets are equal; a secret that does not open equals none.
     package func isSame(_ a: ReplicaSecret, _ b: ReplicaSecret) -> Bool {
         guard let a = try? open(a), let b = try? open(b) else { return false }
         return a.withBytes { a in b.withBytes { b in isEqualInConstantTime(a, b) } }
     }
 }
 
-/// Changes of the items of a vault as replication makes them: all of them are durable together, or none.
+/// Changes of a vault's items by replication: all of them become durable together, or none.
 package struct ReplicaChanges: ~Copyable {
     package let table: ReplicaTable
     private var session: WriteSession
@@ -129,11 +129,11 @@ package struct ReplicaChanges: ~Copyable {
 
     private var store: VaultStore { table.engine.records }
 
-    /// Puts states in the place of what there is of their items.
+    /// Replaces the records of items by states.
     ///
     /// - Parameters:
-    ///   - fresh: of items of which there is nothing.
-    ///   - joined: with what there is.
+    ///   - fresh: states of items that the vault does not have.
+    ///   - joined: states already joined with that of the vault.
     package mutating func put(
         _ fresh: [(state: ItemState<Secret>, told: UInt64, erased: UInt64)],
         _ joined: [(state: ItemState<ReplicaSecret>, told: UInt64, erased: UInt64)], _ own: OwnLog,
@@ -154,10 +154,10 @@ package struct ReplicaChanges: ~Copyable {
         if !new.isTombstone { touched.append(new) }
     }
 
-    /// Names the first write of items that others do not know.
+    /// Names the first write of items that other devices do not know.
     package mutating func stamp(_ ids: some Sequence<ItemID>, _ own: OwnLog) throws(VaultError) {
         for id in ids {
-            // A verb may have named a write of it meanwhile.
+            // A verb may have named a write of the item meanwhile.
             guard var record = table.record(of: id), !record.hasClock else { continue }
             record.version += 1
             try record.setClock(table.engine.firstClock(own))
@@ -165,7 +165,7 @@ package struct ReplicaChanges: ~Copyable {
         }
     }
 
-    /// Notes a stamp of an entry that told of deleted items.
+    /// Records the stamp of an entry that mentioned deleted items.
     package mutating func noteTold(_ ids: [ItemID], _ stamp: UInt64) throws(VaultError) {
         for id in ids {
             guard var record = table.record(of: id), var clock = record.clock, clock.told < stamp else { continue }
@@ -176,7 +176,7 @@ package struct ReplicaChanges: ~Copyable {
         }
     }
 
-    /// Lets go of what a deleted item held: every device knows that it was deleted.
+    /// Erases the contents of a deleted item, since every device knows that it was deleted.
     package mutating func erase(_ id: ItemID, at stamp: UInt64) throws(VaultError) {
         guard var record = table.record(of: id), record.isTombstone, var clock = record.clock else { return }
         let held = table.engine.records.keptVersions(of: id).last { $0.attributes.isOne(.held) }
@@ -191,7 +191,7 @@ package struct ReplicaChanges: ~Copyable {
         _ = try session.stage(record, .none)
     }
 
-    /// Forgets an item.
+    /// Removes an item and its tombstone.
     package mutating func purge(_ id: ItemID) throws(VaultError) {
         guard let record = table.record(of: id) else { return }
         var removal = record
@@ -203,10 +203,10 @@ package struct ReplicaChanges: ~Copyable {
         try table.engine.settleShadows(like: record, store.logs(), in: &session)
     }
 
-    /// Makes items of this vault alone of what a fleet knows.
+    /// Converts the fleet's items to items of this vault only.
     ///
-    /// - Throws: `.duplicateItem` when one is in the shadow of another: alone they cannot have one primary key, and a
-    ///   person decides which of them stays.
+    /// - Throws: `.duplicateItem` if an item is hidden by another: outside the fleet two items cannot share a primary
+    ///   key, and a person decides which of them stays.
     package mutating func forgetFleet() throws(VaultError) {
         for place in 0..<store.recordEnd {
             guard var record = store.record(at: place), record.itemClass != nil, record.hasClock else { continue }
@@ -224,12 +224,12 @@ package struct ReplicaChanges: ~Copyable {
         for kind in [OwnRecord.log, .sync, .remote, .password] { try removeOwn(kind) }
     }
 
-    /// Stores a record of the vault's own.
+    /// Stores one of the vault's own records.
     ///
     /// - Parameters:
-    ///   - says: its user attributes beside the one that names the kind.
-    ///   - isOld: whether a record of the kind is the one that this replaces.
-    ///   - protection: ``Accessibility/afterFirstUnlock`` and what is bound to this device: a locked agent can read it.
+    ///   - says: its user attributes besides the one that names the kind.
+    ///   - isOld: whether a record of the kind is the one to replace.
+    ///   - protection: ``Accessibility/afterFirstUnlock`` or its device-bound form: a locked agent can read it.
     package mutating func putOwn(
         _ kind: OwnRecord, _ says: [String: String], value: Secret? = nil,
         protection: Accessibility = .afterFirstUnlock, replacing isOld: ([String: String]) -> Bool = { _ in true }
@@ -238,9 +238,9 @@ package struct ReplicaChanges: ~Copyable {
         try put(kind, says, value: value, protection: protection, inPlaceOf: old)
     }
 
-    /// Stores many records of the vault's own of one kind without a value, with one look at those that are there.
+    /// Stores many of the vault's own records of one kind, without values, with one scan of the existing ones.
     ///
-    /// - Parameter name: of the user attribute by which they are told apart.
+    /// - Parameter name: the user attribute that identifies a record.
     package mutating func putOwn(
         _ kind: OwnRecord, each: [[String: String]], by name: String
     ) throws(VaultError) {
@@ -285,12 +285,12 @@ package struct ReplicaChanges: ~Copyable {
 }
 
 extension Vault {
-    /// Looks at the items as replication sees them.
+    /// Reads the items as replication sees them.
     package func readReplica<R>(_ body: (ReplicaTable) throws(VaultError) -> R) throws(VaultError) -> R {
         try core.read { engine throws(VaultError) in try body(ReplicaTable(engine: engine)) }
     }
 
-    /// One transaction of replication.
+    /// Runs one transaction of replication.
     package func changeReplica<R>(
         _ body: (inout ReplicaChanges) throws(VaultError) -> R
     ) throws(VaultError) -> R {
@@ -307,7 +307,7 @@ extension Vault {
         }
     }
 
-    /// From now on programs that know no clocks do not write to the vault.
+    /// Marks the vault so that programs which do not support clocks no longer write to it.
     package func beginReplication() throws(VaultError) {
         try core.manage { store throws(StorageError) in try store.beginReplication() }
     }

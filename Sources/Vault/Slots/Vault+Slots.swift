@@ -6,10 +6,10 @@ public import VaultStorage
 // Ways to unlock a vault.
 
 extension Vault {
-    /// The ways to unlock the vault, as the file has them now.
+    /// The vault's key slots, as currently in the file.
     public func slots() throws(VaultError) -> [KeySlot] { try core.read { $0.records.header.slots } }
 
-    /// The slot that opened the vault. Nil for one that was just made, or whose slot is gone.
+    /// The slot that opened the vault; `nil` for a vault that was just created, or if the slot was removed.
     public func openedSlot() throws(VaultError) -> KeySlot? {
         try core.read { engine in engine.records.header.slots.first { $0.slotID == engine.records.openedBy } }
     }
@@ -17,9 +17,9 @@ extension Vault {
     /// Adds a way to unlock. Every slot opens the whole vault.
     ///
     /// - Parameters:
-    ///   - name: 1 to 32 bytes that no other slot has; nil for one that says what it is.
+    ///   - name: 1 to 32 bytes, unique among the slots; `nil` for a descriptive default.
     ///   - cost: of a guess at a passphrase.
-    /// - Throws: `.storage(.slot)` when there are eight already, or the name is taken; `.locked`.
+    /// - Throws: `.storage(.slot)` if there are eight slots already or the name is taken; `.locked`.
     @discardableResult
     public func addSlot(
         for secret: UnlockingSecret, name: String? = nil, cost: KeyDerivationCost = .moderate
@@ -27,7 +27,7 @@ extension Vault {
         try core.manage { store throws(StorageError) in try store.addSlot(for: secret, name: name, cost: cost) }
     }
 
-    /// Makes a recovery code and adds a slot for it. The code is not stored anywhere: show it now, or never.
+    /// Makes a recovery code and adds a slot for it. The code is not stored anywhere and can be shown only now.
     public func addRecoveryCode(name: String? = nil) throws(VaultError) -> RecoveryCode {
         let code: RecoveryCode
         do throws(CryptoError) { code = try RecoveryCode(SystemRandom()) } catch { throw .storage(StorageError(error)) }
@@ -35,7 +35,7 @@ extension Vault {
         return code
     }
 
-    /// Adds a slot that this machine opens by itself, with a secret that its TPM2 chip or systemd keeps.
+    /// Adds a slot that this machine opens by itself, with a secret kept by its TPM2 chip or by systemd.
     ///
     /// - Throws: `.storage(.machineSecret)`.
     @discardableResult
@@ -46,30 +46,31 @@ extension Vault {
         }
     }
 
-    /// Takes a way to unlock away. With the last slot for a passphrase go the items that are bound to there being one.
+    /// Removes a way to unlock. Removing the last passphrase slot also removes the items that require a passphrase to
+    /// be set.
     ///
     /// - Parameter slotID: the 16 bytes of `KeySlot.slotID`.
-    /// - Returns: how many items went.
-    /// - Throws: `.storage(.slot(.lastForPeople))` when no person could open the vault any more.
+    /// - Returns: the number of removed items.
+    /// - Throws: `.storage(.slot(.lastForPeople))` if no person could open the vault any more.
     @discardableResult
     public func removeSlot(_ slotID: [UInt8]) throws(VaultError) -> Int {
         try core.manage { store throws(StorageError) in try store.removeSlot(slotID) }
     }
 
-    /// Puts another secret of the same kind into the place of a slot's own.
+    /// Replaces the secret of a slot by another of the same kind.
     ///
-    /// - Parameter cost: nil keeps what a guess costs, or raises it to the least that a new vault may have.
+    /// - Parameter cost: `nil` keeps the cost of a guess, but raises it to the minimum for new vaults.
     public func replaceSlot(
         _ slotID: [UInt8], with secret: UnlockingSecret, cost: KeyDerivationCost? = nil
     ) throws(VaultError) {
         try core.manage { store throws(StorageError) in _ = try store.replaceSlot(slotID, with: secret, cost: cost) }
     }
 
-    /// Replaces the passphrase. No value is opened, and the items stay sealed as they are.
+    /// Replaces the passphrase. Values are not opened, and the items stay sealed as they are.
     ///
-    /// A copy of the file that was made before still opens with the old passphrase.
+    /// An earlier copy of the file still opens with the old passphrase.
     ///
-    /// - Parameter cost: nil keeps what a guess costs, or raises it to the least that a new vault may have.
+    /// - Parameter cost: `nil` keeps the cost of a guess, but raises it to the minimum for new vaults.
     public func changePassphrase(
         from current: Passphrase, to new: Passphrase, cost: KeyDerivationCost? = nil
     ) throws(VaultError) {
@@ -83,14 +84,14 @@ extension Vault {
         try core.manage { store throws(StorageError) in try store.changeSecret(from: current, to: new, cost: cost) }
     }
 
-    /// Draws a new vault key and seals everything anew under it: what to do when a secret or a copy of the vault may
+    /// Generates a new vault key and seals everything again under it: the remedy if a secret or a copy of the vault may
     /// have leaked.
     ///
-    /// Copies from before still open with the old secrets, and show what was in them.
+    /// Earlier copies still open with the old secrets and show their contents.
     ///
     /// - Parameters:
-    ///   - entries: who may open the vault from now on; every other slot goes.
-    ///   - report: hears how much is done, from 0 to 1.
+    ///   - entries: the new key slots; all others are removed.
+    ///   - report: called with the progress, from 0 to 1.
     /// - Throws: `.storage(.slot(.lastForPeople))`; `.storage(.damaged)` for a value that does not open, with nothing
     ///   changed.
     @discardableResult

@@ -2,10 +2,10 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// A class or struct of a program's own whose ``Stored`` properties an ``AccountStore`` keeps.
+/// A program's class or struct whose ``Stored`` properties an ``AccountStore`` keeps.
 public protocol StoredFields {
-    /// The service of the items of all accounts. It is the name of the type, without its module, where the type does
-    /// not say it: two types of one name share their items then, and one that is renamed finds none.
+    /// The service of the items of all accounts. Defaults to the type's name without its module: two types of one name
+    /// then share their items, and a renamed type finds none.
     static var service: String { get }
 
     init()
@@ -15,15 +15,15 @@ extension StoredFields {
     public static var service: String { String(describing: Self.self) }
 }
 
-/// The fields of accounts, one item each: read from the vault, and saved when they are set.
+/// The fields of accounts, one item per account: read from the vault, and saved when set.
 ///
-/// There is no save to forget: `account.email = "…"` is durable when it returns, and what goes wrong is told by
-/// ``errors``. `try account.save { $0.email = "…" }` throws it, and saves several fields as one. A value that is made
-/// of the one before, such as a counter, wants `save`: `account.visits += 1` reads and then sets, and another thread or
-/// process may set the field between the two.
+/// No explicit save is needed: `account.email = "…"` is durable when it returns, and failures are reported by
+/// ``errors``. `try account.save { $0.email = "…" }` throws them, and saves several fields as one. A value derived from
+/// the previous one, such as a counter, needs `save`: `account.visits += 1` reads and then sets, and another thread or
+/// process may set the field in between.
 ///
 /// An account is a generic password; each field is one of its named fields. Processes that change different fields of
-/// one account take nothing from each other.
+/// one account do not overwrite each other's changes.
 @dynamicMemberLookup
 public final class AccountStore<Fields: StoredFields>: Sendable {
     private let store: any ItemStore
@@ -32,8 +32,8 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
     private let failures: FieldFailures
 
     /// - Parameters:
-    ///   - account: which account; one that does not exist yet is made with its first field.
-    ///   - service: of the items of all accounts; nil: that of the type.
+    ///   - account: the account's name; a new account is created with its first field.
+    ///   - service: of the items of all accounts; `nil` for that of the type.
     public init(
         _ store: any ItemStore, account: String, of type: Fields.Type = Fields.self, service: String? = nil
     ) {
@@ -43,7 +43,7 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
         failures = FieldFailures()
     }
 
-    /// The account that the fields are of now. Setting it switches to another one.
+    /// The current account. Setting it switches to another one.
     public var account: String {
         get { name.withLock { $0 } }
         set { name.withLock { $0 = newValue } }
@@ -53,8 +53,8 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
 
     // MARK: Fields
 
-    /// A field, read from the vault now, and saved now when it is set. What goes wrong is told by ``errors``; a field
-    /// that cannot be read has its default then.
+    /// A field, read from the vault on access and saved when set. Failures are reported by ``errors``; a field that
+    /// cannot be read has its default.
     public subscript<Value>(dynamicMember field: WritableKeyPath<Fields, Value>) -> Value {
         get {
             let context = StoredContext(store, key)
@@ -71,9 +71,9 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
         }
     }
 
-    /// Reads fields as they are at one moment.
+    /// Reads several fields from the same version of the item.
     ///
-    /// - Throws: what kept one of them from being read: `.locked`, `.valueMismatch` with its name.
+    /// - Throws: the error that kept a field from being read: `.locked`, `.valueMismatch` with its name.
     public func read<R>(_ body: (Fields) -> R) throws(VaultError) -> R {
         let context = StoredContext(store, key)
         let result = body(context.fields(Fields.self))
@@ -81,12 +81,12 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
         return result
     }
 
-    /// Changes fields: all of them are durable when this returns, or none when it throws.
+    /// Changes fields: all of them are durable when this returns, or none if it throws.
     ///
-    /// A body that reads a field may run more than once: where another thread or process has changed the account since,
-    /// nothing is written, and the body runs again with what is there then.
+    /// A body that reads a field may run more than once: if another thread or process has changed the account since,
+    /// nothing is written, and the body runs again on the new state.
     ///
-    /// - Throws: what the body throws; `.versionMismatch` after 1,000 runs.
+    /// - Throws: the body's error; `.versionMismatch` after 1,000 runs.
     @discardableResult
     public func save<R>(_ body: (inout Fields) throws(VaultError) -> R) throws(VaultError) -> R {
         for _ in 0..<Self.mostAttempts {
@@ -98,7 +98,7 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
         throw .versionMismatch
     }
 
-    /// As the other `save`, for a body that throws errors of its own: nothing is changed then.
+    /// As the other `save`, for a body that throws its own errors: nothing is changed then.
     @_disfavoredOverload
     @discardableResult
     public func save<R>(_ body: (inout Fields) throws -> R) throws -> R {
@@ -120,21 +120,20 @@ public final class AccountStore<Fields: StoredFields>: Sendable {
         try store.allMatching(Query(.genericPassword, service: service)).compactMap(\.account).sorted()
     }
 
-    /// Removes the account with all of its fields. Returns false when there was none.
+    /// Removes the account with all of its fields. Returns `false` if there was none.
     @discardableResult
     public func remove() throws(VaultError) -> Bool { try store.deleteAll(Query(key)) > 0 }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// The changes of all accounts, of whatever process.
+    /// The changes of all accounts, by any process.
     public var changes: ChangeSequence { store.changes(matching: Query(.genericPassword, service: service)) }
 
-    /// What went wrong where a field was set, or read, without a `try`. Nothing is swallowed: up to 64 of them wait for
-    /// a reader.
+    /// Failures of fields that were set or read without a `try`. Up to 64 of them are buffered for a reader.
     public var errors: AsyncStream<FieldFailure> { failures.stream }
 }
 
-/// A field that was not saved, or not read.
+/// The failure to save or read a field.
 public struct FieldFailure: Error, Equatable, Sendable {
     public let account: String
     public let error: VaultError
@@ -142,7 +141,7 @@ public struct FieldFailure: Error, Equatable, Sendable {
 
 /// A field of an account, such as `@Stored("email") var email: String?`.
 ///
-/// In an instance that no ``AccountStore`` made it is an ordinary property.
+/// In an instance that was not made by an ``AccountStore``, an ordinary property.
 @propertyWrapper
 public struct Stored<Value: Codable & Sendable>: Sendable {
     private let name: String
@@ -172,13 +171,13 @@ public struct Stored<Value: Codable & Sendable>: Sendable {
 /// The item of an account while its fields are read and changed.
 final class StoredContext: Sendable {
     private struct State {
-        /// Nil: not looked for yet. Empty: there is none.
+        /// `nil` before the lookup; empty if there is none.
         var item: [Item]?
         var changes: [String: Secret?] = [:]
         var failure: FieldFailure?
     }
 
-    /// Of the instance that is being made.
+    /// The context of the instance being made.
     @TaskLocal static var current: StoredContext?
 
     private let store: any ItemStore
@@ -190,7 +189,7 @@ final class StoredContext: Sendable {
         self.key = key
     }
 
-    /// An instance whose fields are the item's.
+    /// An instance whose fields are those of the item.
     func fields<Fields: StoredFields>(_ type: Fields.Type) -> Fields {
         StoredContext.$current.withValue(self) { Fields() }
     }
@@ -221,7 +220,7 @@ final class StoredContext: Sendable {
 
     func write(_ value: some Encodable, _ name: String) {
         do throws(VaultError) {
-            // A nil takes the field away; what is stored has no null to stumble over.
+            // A `nil` removes the field, so that stored values never contain null.
             let isNil = (value as? any OptionalValue)?.isNil ?? false
             let secret = isNil ? nil : try StoredValue(value, .propertyList).secret()
             state.withLock { _ = $0.changes.updateValue(secret, forKey: name) }
@@ -237,7 +236,7 @@ final class StoredContext: Sendable {
 
     /// Writes the changes as one, whatever the item has become since it was read.
     ///
-    /// - Throws: also what kept a field from being read or encoded: nothing is changed then.
+    /// - Throws: also the error that kept a field from being read or encoded: nothing is changed then.
     func save() throws(VaultError) {
         let changes = try sound().changes
         guard !changes.isEmpty else { return }
@@ -249,8 +248,8 @@ final class StoredContext: Sendable {
         }
     }
 
-    /// As ``save()``, where the item is as it was when a field was read of it. Returns false when it is not: nothing is
-    /// changed then.
+    /// As ``save()``, if the item is unchanged since a field was read from it. Otherwise changes nothing and returns
+    /// `false`.
     func saveIfUnchanged() throws(VaultError) -> Bool {
         let state = try sound()
         guard !state.changes.isEmpty else { return true }
@@ -277,7 +276,7 @@ final class StoredContext: Sendable {
         return state
     }
 
-    /// Nil where every change takes a field away: there is none, and no account is made for it.
+    /// Returns `nil` if every change removes a field: no account is created then.
     private func newItem(_ changes: [String: Secret?]) -> Item? {
         let fields = changes.compactMapValues { $0 }
         let type = [ValueEncoding.attribute: ValueEncoding.propertyList.rawValue]

@@ -2,11 +2,11 @@
 internal import FoundationEssentials
 internal import VaultFormat
 
-/// Binary property lists, `bplist00`: objects behind each other, a table of their places, and a trailer of 32 bytes.
+/// Binary property lists, `bplist00`: consecutive objects, a table of their offsets, and a trailer of 32 bytes.
 ///
-/// A reader of its own, since that of Foundation (swift-foundation of Swift 6.3.1) ends the process on a list that is
-/// nested 10,000 deep, and does not tell 12.0 from 12. Every number of the file is hostile: each is compared with what
-/// is there before it is used.
+/// A custom reader, since Foundation's (swift-foundation of Swift 6.3.1) crashes on a list nested 10,000 deep and does
+/// not distinguish 12.0 from 12. Every number in the file is hostile: each is checked against the available bytes
+/// before use.
 struct BinaryPropertyListReader {
     static let magic = Array("bplist00".utf8)
     private static let trailerLength = 32
@@ -16,12 +16,12 @@ struct BinaryPropertyListReader {
     private let referenceSize: Int
     private let count: Int
     private let tableOffset: Int
-    /// Objects that may still be made: few bytes can unfold to very many.
+    /// The number of objects that may still be made, since few bytes can expand to very many objects.
     private var left = SecretValue.mostObjects
-    /// Bytes that may still be copied: a long text can be named very often.
+    /// The number of bytes that may still be copied, since a long text can be referenced very often.
     private var bytesLeft: Int
 
-    /// Whether the identifiers of an archiver are read, as XML lists have them: a dictionary of ``identifierKey``.
+    /// Whether an archiver's identifiers are read, in the form of XML lists: a dictionary of ``identifierKey``.
     private var readsIdentifiers = false
     static let identifierKey = "CF$UID"
 
@@ -31,10 +31,10 @@ struct BinaryPropertyListReader {
         return try reader.object(root, depth: 0)
     }
 
-    /// Whether the list is of a value that the encoder of Foundation wrote, which has the text `$null` for a nil.
+    /// Whether the list contains a value that Foundation's encoder wrote, which represents a nil by the text `$null`.
     ///
-    /// Values were given to it in an array, whose element was then named as the root: the array is still the first
-    /// object, where ``BinaryPropertyListWriter`` has one without parts.
+    /// Such values were passed in an array, whose element then became the root: the array is still the first object. In
+    /// the same place ``BinaryPropertyListWriter`` has an object without parts.
     static func isOfFoundation(_ bytes: [UInt8]) -> Bool {
         guard let (opened, root) = try? BinaryPropertyListReader.open(bytes), let first = try? opened.offset(of: 0),
             bytes[first] == 0xA1
@@ -67,7 +67,7 @@ struct BinaryPropertyListReader {
 
     private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// Bytes of the objects, which end where the table begins.
+    /// Takes bytes of the objects, which end where the table begins.
     private mutating func take(_ length: UInt64, at offset: Int) throws(ValueFormatError) -> ArraySlice<UInt8> {
         guard offset <= tableOffset, length <= UInt64(tableOffset - offset) else { throw .malformed(offset: offset) }
         guard length <= UInt64(bytesLeft) else { throw .tooLarge }
@@ -107,7 +107,7 @@ struct BinaryPropertyListReader {
             guard low <= 4 else { throw .malformed(offset: offset) }
             let number = try take(1 << UInt64(low), at: offset + 1)
             guard low == 4 else {
-                // One, two and four bytes are unsigned, eight have a sign.
+                // Integers of one, two and four bytes are unsigned, those of eight are signed.
                 let bits = Self.bigEndian(number)
                 return low == 3 ? .integer(Int64(bitPattern: bits)) : .integer(Int64(bits))
             }
@@ -164,12 +164,12 @@ struct BinaryPropertyListReader {
             guard low <= 3 else { throw .malformed(offset: offset) }
             let number = Self.bigEndian(try take(UInt64(low) + 1, at: offset + 1))
             return .dictionary([Self.identifierKey: .integer(Int64(number))])
-        // Sets and the identifiers of an archiver are in no property list that a person writes.
+        // Sets and archiver identifiers do not occur in ordinary property lists.
         default: throw .malformed(offset: offset)
         }
     }
 
-    /// How long the object is whose marker stands at `offset`, and where it begins.
+    /// Reads the length of the object whose marker is at `offset`, and where its content begins.
     private mutating func length(_ low: Int, at offset: Int) throws(ValueFormatError) -> (start: Int, length: UInt64) {
         guard low == 15 else { return (offset + 1, UInt64(low)) }
         let marker = try take(1, at: offset + 1)[offset + 1]
@@ -193,14 +193,14 @@ struct BinaryPropertyListReader {
     }
 }
 
-/// Writes what ``BinaryPropertyListReader`` reads: every object once where it stands, keys sorted, so that equal values
-/// have equal bytes.
+/// Writes the format that ``BinaryPropertyListReader`` reads: every object is written in place, keys are sorted, so
+/// that equal values have equal bytes.
 struct BinaryPropertyListWriter {
     private var bytes = BinaryPropertyListReader.magic
     private var offsets: [Int] = []
     private let referenceSize: Int
 
-    /// - Parameter allowsNull: writes it as the format's object of that name, which Apple's own readers refuse.
+    /// - Parameter allowsNull: writes null as the format's null object, which Apple's own readers refuse.
     static func write(_ value: SecretValue, allowsNull: Bool = false) throws(ValueFormatError) -> [UInt8] {
         let count = try value.checkedCount(allowsNull: allowsNull)
         var writer = BinaryPropertyListWriter(referenceSize: size(of: UInt64(count)))
@@ -299,9 +299,10 @@ struct BinaryPropertyListWriter {
 }
 
 extension SecretValue {
-    /// How many objects a property list of the value has.
+    /// The number of objects in a property list of the value.
     ///
-    /// - Throws: for what no property list can say: `.unrepresentable` with the path, `.tooDeep`, `.tooLarge`.
+    /// - Throws: for values that property lists cannot represent: `.unrepresentable` with the path, `.tooDeep`,
+    ///   `.tooLarge`.
     func checkedCount(allowsNull: Bool = false) throws(ValueFormatError) -> Int {
         var count = 0
         func visit(_ value: SecretValue, _ path: [Step]) throws(ValueFormatError) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Values of any Codable type in named fields of an item: what ``Stored`` properties are.
+// Values of any Codable type in named fields of an item, the storage of ``Stored`` properties.
 
 extension ItemStore {
-    /// Stores a value in a field, whether it or the item was there before or not. The secret of the item and its other
-    /// fields stay.
+    /// Stores a value in a field, creating the item or field if necessary. The item's secret and its other fields stay.
     ///
-    /// - Throws: `.valueMismatch` with the path to what a property list cannot say; `.parameter(.fieldName)`.
+    /// - Throws: `.valueMismatch` with the path to a part that a property list cannot represent;
+    ///   `.parameter(.fieldName)`.
     public func set(_ value: some Encodable, for key: ItemKey, field: String) throws(VaultError) {
         let fields = [field: try StoredValue(value, .propertyList).secret()]
         do throws(VaultError) { try update(matching: Query(key), with: ItemChanges(fields: fields)) } catch {
@@ -17,8 +17,8 @@ extension ItemStore {
 
     /// Reads the value of a field, without opening the others.
     ///
-    /// - Returns: nil when there is no such item, or no such field.
-    /// - Throws: `.valueMismatch` with the path to what does not fit, never with what is there; `.locked`.
+    /// - Returns: `nil` if there is no such item or no such field.
+    /// - Throws: `.valueMismatch` with the path to the mismatch, never with the stored content; `.locked`.
     public func value<Value: Decodable>(
         of type: Value.Type = Value.self, for key: ItemKey, field: String
     ) throws(VaultError) -> Value? {

@@ -4,23 +4,23 @@ internal import VaultCrypto
 
 // Values of any Codable type, one item each.
 
-/// How a value is written.
+/// The encoding of a value.
 public enum ValueEncoding: String, Sendable {
     /// A binary property list.
     case propertyList = "application/x-plist"
     /// JSON (RFC 8259).
     case json = "application/json"
 
-    /// The user attribute that says which it is.
+    /// The user attribute that names the encoding.
     static let attribute = "content-type"
 }
 
-/// How a value of an older shape becomes one of today's.
+/// A conversion of values of an older shape to the current one.
 public struct ValueMigration<Value>: Sendable {
-    /// Nil: the stored value is of another shape than the older one.
+    /// Returns `nil` if the stored value does not have the older shape.
     let migrate: @Sendable (StoredValue) throws -> Value?
 
-    /// - Parameter convert: what it throws ends the reading, as `.migrationFailed`; a `VaultError` as it is.
+    /// - Parameter convert: its error ends the reading, as `.migrationFailed`; a `VaultError` is thrown unchanged.
     public init<Older: Decodable & SendableMetatype>(
         from older: Older.Type, _ convert: @escaping @Sendable (Older) throws -> Value
     ) {
@@ -37,7 +37,7 @@ public struct MigrationFailure: Error, Equatable, Sendable {
 
     public init(underlying: any Error) { self.underlying = underlying }
 
-    /// Whether both are of one type and describe themselves alike.
+    /// Whether both errors have the same type and debug description.
     public static func == (first: MigrationFailure, second: MigrationFailure) -> Bool {
         type(of: first.underlying) == type(of: second.underlying)
             && String(reflecting: first.underlying) == String(reflecting: second.underlying)
@@ -45,15 +45,15 @@ public struct MigrationFailure: Error, Equatable, Sendable {
 }
 
 extension ItemKey {
-    /// Where a value is that is known by a name alone: a generic password of the service `values`.
+    /// The key of a value that is identified by name only: a generic password of the service `values`.
     public static func value(_ name: String) -> ItemKey { .genericPassword(service: "values", account: name) }
 }
 
 extension ItemStore {
-    /// Stores a value under a key, whether there was one before or not. It is durable when this returns.
+    /// Stores a value under a key, replacing any previous one. The value is durable when this returns.
     ///
-    /// - Throws: `.valueMismatch` with the path to what the encoding cannot say, such as a number that is not finite in
-    ///   JSON.
+    /// - Throws: `.valueMismatch` with the path to a part that the encoding cannot represent, such as a non-finite
+    ///   number in JSON.
     public func set(
         _ value: some Encodable, for key: ItemKey, encoding: ValueEncoding = .propertyList
     ) throws(VaultError) {
@@ -69,18 +69,18 @@ extension ItemStore {
 
     /// Reads a value.
     ///
-    /// - Parameter older: shapes that it may still have, tried in turn when it has not this one. What is stored stays
-    ///   as it is until it is set again.
-    /// - Returns: nil when there is none.
-    /// - Throws: `.valueMismatch` with the path to what does not fit, never with what is there; `.migrationFailed` with
-    ///   what the conversion of an older shape threw; `.locked`.
+    /// - Parameter older: older shapes, tried in turn if the value does not have the current one. The stored value is
+    ///   unchanged until it is set again.
+    /// - Returns: `nil` if there is none.
+    /// - Throws: `.valueMismatch` with the path to the mismatch, never with the stored content; `.migrationFailed` with
+    ///   the error of the conversion of an older shape; `.locked`.
     public func value<Value: Decodable>(
         of type: Value.Type = Value.self, for key: ItemKey, migrating older: ValueMigration<Value>...
     ) throws(VaultError) -> Value? {
         try value(of: type, for: key, older)
     }
 
-    /// Reads a value that has a name.
+    /// Reads a value by name.
     public func value<Value: Decodable>(
         of type: Value.Type = Value.self, for name: String, migrating older: ValueMigration<Value>...
     ) throws(VaultError) -> Value? {
@@ -104,16 +104,16 @@ extension ItemStore {
         }
     }
 
-    /// Removes a value. Returns false when there was none.
+    /// Removes a value. Returns `false` if there was none.
     @discardableResult
     public func removeValue(for key: ItemKey) throws(VaultError) -> Bool { try deleteAll(Query(key)) > 0 }
 
-    /// Removes a value that has a name.
+    /// Removes a value by name.
     @discardableResult
     public func removeValue(for name: String) throws(VaultError) -> Bool { try removeValue(for: .value(name)) }
 }
 
-/// A value as its item has it.
+/// A value in its stored form.
 struct StoredValue {
     let encoding: ValueEncoding
     let data: Data
@@ -138,7 +138,7 @@ struct StoredValue {
 
     /// The value of an item that was found with its secret.
     ///
-    /// - Throws: `.valueMismatch` for an item that says of no value that it has one.
+    /// - Throws: `.valueMismatch` for an item that is not marked as having a value.
     init(_ item: Item) throws(VaultError) {
         guard let encoding = item.userAttributes[ValueEncoding.attribute].flatMap(ValueEncoding.init),
             let data = try item.secretData()
@@ -181,16 +181,17 @@ struct StoredValue {
 }
 
 extension VaultError {
-    /// Of a value that is not what was asked for. What a decoder says of it may quote it, and is left out.
+    /// The error for a value that does not have the requested shape. A decoder's message may quote the value and is
+    /// left out.
     ///
-    /// - Parameter name: of the field that it is the value of.
+    /// - Parameter name: the field that has the value.
     init(shape error: any Error, under name: String) {
         self.init(shape: error)
         guard case .valueMismatch(let path) = self else { return }
         self = .valueMismatch(path: path.isEmpty || path.hasPrefix("[") ? name + path : name + "." + path)
     }
 
-    /// Of a value that is not what was asked for.
+    /// The error for a value that does not have the requested shape.
     init(shape error: any Error) {
         let path: [any CodingKey] =
             switch error {

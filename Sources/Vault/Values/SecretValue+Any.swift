@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-// Between a value and what untyped code hands around: property list objects, and those of JSONSerialization.
+// Conversion between values and untyped objects: those of property lists and of JSONSerialization.
 
 extension SecretValue {
-    /// Makes a value of an object of any type that a property list or JSON has: text, numbers, bools, data, dates, URLs
-    /// (as their text), nil, and arrays and dictionaries of these. Classes of Foundation (`NSString`, `NSNumber`,
-    /// `NSNull` …) are taken as well.
+    /// Makes a value of an object of any type of property lists or JSON: text, numbers, bools, data, dates, URLs (as
+    /// their text), nil, and arrays and dictionaries of these. Classes of Foundation (`NSString`, `NSNumber`, `NSNull`
+    /// …) are accepted as well.
     ///
-    /// - Throws: `.unrepresentable` with the path to an object of another type, or a dictionary with keys that are no
+    /// - Throws: `.unrepresentable` with the path to an object of another type, or a dictionary whose keys are not
     ///   text; `.tooDeep`; `.tooLarge`.
     public init(any object: Any) throws(ValueFormatError) {
         var left = SecretValue.mostObjects
@@ -42,8 +42,8 @@ extension SecretValue {
         }
     }
 
-    /// An object of a class of Foundation, which this module does not link: where a program does, the casts to types of
-    /// Swift's own succeed. A number casts to every type that it fits, so that its class and its text decide.
+    /// Converts an object of a Foundation class, without linking Foundation here: in a program that links it, the casts
+    /// to Swift types succeed. A number casts to every type that it fits, so its class and its text decide.
     private init?(bridged object: Any) {
         guard type(of: object) is AnyClass else { return nil }
         let (name, text) = (String(describing: type(of: object)), String(describing: object))
@@ -68,8 +68,8 @@ extension SecretValue {
         }
     }
 
-    /// The value as an object of a type of Swift's own: `Bool`, `Int`, `UInt`, `Double`, `String`, `Data`, `Date`,
-    /// `[Any]` or `[String: Any]`; nil for null, also inside of arrays and dictionaries.
+    /// The value as an object of a Swift type: `Bool`, `Int`, `UInt`, `Double`, `String`, `Data`, `Date`, `[Any]` or
+    /// `[String: Any]`; `nil` for null, also inside arrays and dictionaries.
     public var any: Any? {
         switch self {
         case .null: nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-// The bytes are ordinary memory that nobody wipes: they are on their way into a file, or out of one.
+// The bytes are ordinary memory that is not wiped, since they come from a file or go to one.
 
 extension SecretValue {
     /// The format of a property list.
@@ -22,29 +22,29 @@ extension SecretValue {
         self = try XMLPropertyListReader.read(bytes)
     }
 
-    /// Reads what `NSKeyedArchiver` writes, binary or XML; where an object is named there is a dictionary with its
+    /// Reads the output of `NSKeyedArchiver`, binary or XML; each reference to an object becomes a dictionary with its
     /// number, see ``archivedObject``.
     package init(archive data: some Collection<UInt8>) throws(ValueFormatError) {
         let bytes = Array(data)
         guard bytes.starts(with: BinaryPropertyListReader.magic) else {
-            // XML lists have such dictionaries themselves.
+            // XML lists already contain such dictionaries.
             self = try SecretValue(propertyList: bytes)
             return
         }
         self = try BinaryPropertyListReader.read(bytes, readsIdentifiers: true)
     }
 
-    /// The number of the object that is named here.
+    /// The number of the referenced object.
     package var archivedObject: Int? {
         guard let dictionary, dictionary.count == 1 else { return nil }
         return dictionary[BinaryPropertyListReader.identifierKey]?.int
     }
 
-    /// The value as a property list; equal values have equal bytes. In XML dates have whole seconds: Apple's readers
-    /// take no others.
+    /// The value as a property list; equal values have equal bytes. XML dates are in whole seconds, since Apple's
+    /// readers accept no others.
     ///
-    /// - Throws: `.unrepresentable` with the path to a null, a date that is not finite, or, in XML, a character that it
-    ///   has not; nothing is dropped. `.tooDeep`, `.tooLarge`.
+    /// - Throws: `.unrepresentable` with the path to a null, a non-finite date, or a character that XML does not allow;
+    ///   nothing is dropped. `.tooDeep`, `.tooLarge`.
     public func propertyList(_ format: PropertyListFormat = .binary) throws(ValueFormatError) -> Data {
         switch format {
         case .binary: Data(try BinaryPropertyListWriter.write(self))
@@ -52,17 +52,17 @@ extension SecretValue {
         }
     }
 
-    /// Reads JSON (RFC 8259). A number that is an integer of 64 bits is one, however it is written.
+    /// Reads JSON (RFC 8259). A number that is a 64-bit integer becomes one, however it is written.
     public init(json data: Data) throws(ValueFormatError) {
         do { self = try JSONDecoder().decode(DecodedJSON.self, from: data).value } catch {
             throw error as? ValueFormatError ?? .notJSON
         }
     }
 
-    /// The value as JSON with sorted keys: data in base64, dates as RFC 3339, with milliseconds where there are any.
-    /// Both are texts when they are read.
+    /// The value as JSON with sorted keys: data in base64, dates as RFC 3339, with milliseconds if nonzero. Both are
+    /// read back as text.
     ///
-    /// - Throws: `.unrepresentable` with the path to a number that is not finite; `.tooDeep`.
+    /// - Throws: `.unrepresentable` with the path to a non-finite number; `.tooDeep`.
     public func json() throws(ValueFormatError) -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// A value of any shape that a property list or JSON can have, and null.
+/// A value of any shape that a property list or JSON can have, including null.
 ///
-/// Reading one never traps and never guesses: `int` is there for an integer alone, `lenientInt` also for `"12"`, `12.0`
-/// and `true`. What is not there is nil at any depth: `settings["servers"][2]["port"].int`.
+/// Accessors never trap or guess: `int` is set only for an integer, `lenientInt` also for `"12"`, `12.0` and `true`.
+/// Missing parts are `nil` at any depth: `settings["servers"][2]["port"].int`.
 public enum SecretValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -20,7 +20,7 @@ public enum SecretValue: Hashable, Sendable {
 }
 
 extension SecretValue {
-    /// An integer in the one case that it belongs to. Nil: it needs more than 64 bits.
+    /// An integer in its canonical case; `nil` if it needs more than 64 bits.
     public init?(_ integer: some BinaryInteger) {
         if let value = Int64(exactly: integer) {
             self = .integer(value)
@@ -63,7 +63,7 @@ extension SecretValue {
 
     // MARK: Lenient
 
-    /// Also `0` and `1`, and the words yes, no, true, false, 0 and 1, whatever their case.
+    /// Accepts `0` and `1` as well, and the words yes, no, true, false, 0 and 1 in any case.
     public var lenientBool: Bool? {
         switch self {
         case .bool(let bool): bool
@@ -79,7 +79,7 @@ extension SecretValue {
         }
     }
 
-    /// Also a real that is an integer, a text that is one, and a bool.
+    /// Accepts an integral real, an integral text and a bool as well.
     public var lenientInt: Int? {
         switch self {
         case .integer(let integer): Int(exactly: integer)
@@ -90,7 +90,7 @@ extension SecretValue {
         }
     }
 
-    /// Also an integer, as near as a real comes to it, a text that is a number, and a bool.
+    /// Accepts an integer (rounded to the nearest real), a numeric text and a bool as well.
     public var lenientReal: Double? {
         switch self {
         case .integer(let integer): Double(integer)
@@ -102,7 +102,7 @@ extension SecretValue {
         }
     }
 
-    /// Also a number, a bool, a date (RFC 3339, with milliseconds where there are any) and data that is UTF-8.
+    /// Accepts a number, a bool, a date (RFC 3339, with milliseconds if nonzero) and UTF-8 data as well.
     public var lenientString: String? {
         switch self {
         case .string(let string): string
@@ -121,7 +121,7 @@ extension SecretValue {
         return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction))
     }
 
-    /// Also a text (RFC 3339), and seconds since 1970.
+    /// Accepts a text (RFC 3339) and seconds since 1970 as well.
     public var lenientDate: Date? {
         switch self {
         case .date(let date): return date
@@ -136,19 +136,19 @@ extension SecretValue {
 
     // MARK: Parts
 
-    /// The member of a dictionary. Setting one makes a dictionary of null, and does nothing to any other shape; null
+    /// The member of a dictionary. Setting one turns null into a dictionary and does nothing for any other shape; null
     /// removes the member.
     public subscript(key: String) -> SecretValue {
         get { dictionary?[key] ?? .null }
         set {
             guard var members = isNull ? [:] : dictionary else { return }
-            // Not 'nil' in one expression with a value, which would be null.
+            // A conditional expression with `nil` and a value would make null of the `nil`.
             if newValue.isNull { members.removeValue(forKey: key) } else { members[key] = newValue }
             self = .dictionary(members)
         }
     }
 
-    /// The element of an array. Setting one does nothing where there is none.
+    /// The element of an array. Setting a missing element does nothing.
     public subscript(index: Int) -> SecretValue {
         get {
             guard let array, array.indices.contains(index) else { return .null }
@@ -161,7 +161,7 @@ extension SecretValue {
         }
     }
 
-    /// What keys and indexes lead to, such as `["servers", 2, "port"]`.
+    /// The part at a path of keys and indexes, such as `["servers", 2, "port"]`.
     public subscript(path: [Step]) -> SecretValue {
         get { path.reduce(self) { value, step in value[step] } }
         set {
@@ -196,7 +196,7 @@ extension SecretValue {
 }
 
 extension [SecretValue.Step] {
-    /// As an error says it: `servers[2].port`.
+    /// The path in the form used by errors: `servers[2].port`.
     var path: String {
         reduce("") { path, step in
             switch step {
@@ -221,19 +221,20 @@ extension SecretValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
 }
 
-/// What is wrong with a property list or a JSON text, or why a value cannot become one. None of it has content in it.
+/// The flaw of a property list or a JSON text, or the reason why a value cannot be converted to one. Contains no
+/// content.
 public enum ValueFormatError: Error, Equatable, Sendable {
     /// Neither a binary nor an XML property list.
     case notAPropertyList
-    /// It ends too early, or says something impossible, at this byte.
+    /// The list ends too early or is inconsistent at this byte.
     case malformed(offset: Int)
-    /// Deeper than ``SecretValue/deepest``, or an object that is a part of itself.
+    /// Nested deeper than ``SecretValue/deepest``, or an object that contains itself.
     case tooDeep
-    /// More objects than ``SecretValue/mostObjects``, also when few bytes unfold to so many.
+    /// More objects than ``SecretValue/mostObjects``, including objects that few bytes expand to.
     case tooLarge
-    /// A shape that the format has not: a null in a property list, a number that JSON cannot say.
+    /// A shape that the format cannot represent: a null in a property list, or a number that JSON does not allow.
     case unrepresentable(path: String)
-    /// No JSON text.
+    /// Not a JSON text.
     case notJSON
 }
 
@@ -251,8 +252,8 @@ extension ValueFormatError: LocalizedError {
 }
 
 extension SecretValue {
-    /// How deep arrays and dictionaries may lie in each other.
+    /// The maximum nesting of arrays and dictionaries.
     public static let deepest = 128
-    /// How many parts a value may have.
+    /// The maximum number of parts of a value.
     public static let mostObjects = 1 << 20
 }

@@ -2,11 +2,11 @@
 public import FoundationEssentials
 internal import Synchronization
 
-/// Settings by key, as `UserDefaults` has them: encrypted, each durable when its call returns, seen by every process
-/// that has the vault.
+/// Settings by key, like `UserDefaults`: encrypted, durable when a call returns, and visible to every process that has
+/// the vault.
 ///
-/// One item a key: a generic password of the service that the suite is called, with the key as its account. Every call
-/// throws what the vault throws: a setting that cannot be read is not one that is absent.
+/// Each key is an item: a generic password with the suite's name as service and the key as account. Every call throws
+/// the vault's errors, so an unreadable setting is distinct from an absent one.
 public final class SecureDefaults: Sendable {
     private struct State {
         var registered: [String: SecretValue] = [:]
@@ -26,8 +26,8 @@ public final class SecureDefaults: Sendable {
 
     // MARK: Reading
 
-    /// The value of a key: the suite's own, else that of the first suite that was added and has it, else the registered
-    /// one.
+    /// The value of a key: from the suite itself, else from the first added suite that has it, else the registered
+    /// default.
     public func value(forKey key: String) throws(VaultError) -> SecretValue? {
         let state = state.withLock { $0 }
         for suite in [suite] + state.otherSuites {
@@ -38,9 +38,9 @@ public final class SecureDefaults: Sendable {
         return state.registered[key]
     }
 
-    /// The value of a key in the shape of a type; nil when there is none.
+    /// The value of a key, decoded as a type; `nil` if there is none.
     ///
-    /// - Throws: `.valueMismatch` with the path to what does not fit.
+    /// - Throws: `.valueMismatch` with the path to the mismatch.
     public func value<Value: Decodable>(
         of type: Value.Type = Value.self, forKey key: String
     ) throws(VaultError) -> Value? {
@@ -48,22 +48,22 @@ public final class SecureDefaults: Sendable {
         do { return try ValueDecoder.decode(type, from: value) } catch { throw VaultError(shape: error) }
     }
 
-    /// The value of a key as an object of a type of Swift's own, see ``SecretValue/any``; nil when there is none.
+    /// The value of a key as an object of a Swift type, see ``SecretValue/any``; `nil` if there is none.
     public func object(forKey key: String) throws(VaultError) -> Any? { try value(forKey: key)?.any }
 
-    /// Also of a number or a date, as text; nil for anything else.
+    /// Accepts a number or a date as well, as text; `nil` for anything else.
     public func string(forKey key: String) throws(VaultError) -> String? { try value(forKey: key)?.lenientString }
 
-    /// 0 where there is none; also of a text that is a number, and of a bool.
+    /// 0 if there is none; accepts a numeric text and a bool as well.
     public func integer(forKey key: String) throws(VaultError) -> Int { try value(forKey: key)?.lenientInt ?? 0 }
 
-    /// 0 where there is none.
+    /// 0 if there is none.
     public func double(forKey key: String) throws(VaultError) -> Double { try value(forKey: key)?.lenientReal ?? 0 }
 
-    /// 0 where there is none.
+    /// 0 if there is none.
     public func float(forKey key: String) throws(VaultError) -> Float { Float(try double(forKey: key)) }
 
-    /// False where there is none; also of 0 and 1, and of the words yes, no, true and false.
+    /// `false` if there is none; accepts 0 and 1, and the words yes, no, true and false, as well.
     public func bool(forKey key: String) throws(VaultError) -> Bool { try value(forKey: key)?.lenientBool ?? false }
 
     public func data(forKey key: String) throws(VaultError) -> Data? { try value(forKey: key)?.data }
@@ -76,7 +76,7 @@ public final class SecureDefaults: Sendable {
 
     public func array(forKey key: String) throws(VaultError) -> [SecretValue]? { try value(forKey: key)?.array }
 
-    /// Nil also of an array with anything but text in it.
+    /// `nil` also for an array that contains anything but text.
     public func stringArray(forKey key: String) throws(VaultError) -> [String]? {
         guard let array = try array(forKey: key) else { return nil }
         let strings = array.compactMap(\.string)
@@ -87,7 +87,7 @@ public final class SecureDefaults: Sendable {
         try value(forKey: key)?.dictionary
     }
 
-    /// Every key with its value, those of added suites and the registered ones among them.
+    /// Every key with its value, including those of added suites and registered defaults.
     public func dictionaryRepresentation() throws(VaultError) -> [String: SecretValue] {
         let state = state.withLock { $0 }
         var all = state.registered
@@ -97,17 +97,17 @@ public final class SecureDefaults: Sendable {
         return all
     }
 
-    /// What the suite itself has.
+    /// The values of the suite itself.
     public func ownValues() throws(VaultError) -> [String: SecretValue] {
         try SecureDefaults.values(of: suite, in: store)
     }
 
-    /// Whether the suite itself has the key; nothing is opened.
+    /// Whether the suite itself has the key; no secret is opened.
     public func hasOwnValue(forKey key: String) throws(VaultError) -> Bool {
         try store.contains(.genericPassword(service: suite, account: key))
     }
 
-    /// The keys of the suite itself, sorted; nothing is opened.
+    /// The keys of the suite itself, sorted; no secret is opened.
     public func keys() throws(VaultError) -> [String] {
         try store.allMatching(Query(.genericPassword, service: suite)).compactMap(\.account).sorted()
     }
@@ -126,9 +126,9 @@ public final class SecureDefaults: Sendable {
 
     // MARK: Writing
 
-    /// Sets a value, or removes it with nil. It is durable when this returns.
+    /// Sets a value, or removes it if `nil`. The change is durable when this returns.
     ///
-    /// - Throws: `.valueMismatch` for a value that is too deep, or a date that is not finite.
+    /// - Throws: `.valueMismatch` for a value that is too deep or a date that is not finite.
     public func set(_ value: SecretValue?, forKey key: String) throws(VaultError) {
         try transaction { (draft: inout Draft) throws(VaultError) in draft.set(value, forKey: key) }
     }
@@ -151,10 +151,10 @@ public final class SecureDefaults: Sendable {
         try set(.string(value.absoluteString), forKey: key)
     }
 
-    /// Sets an object of any type that a property list has, see ``SecretValue/init(any:)``.
+    /// Sets an object of any type of property lists, see ``SecretValue/init(any:)``.
     ///
-    /// - Throws: `.valueMismatch` with the path to an object of another type. An object of `NSSecureCoding` is set as
-    ///   the data that `SecureArchive.archived` makes of it.
+    /// - Throws: `.valueMismatch` with the path to an object of another type. An object of `NSSecureCoding` can be set
+    ///   as the data that `SecureArchive.archived` makes of it.
     public func set(any object: Any, forKey key: String) throws(VaultError) {
         let value: SecretValue
         do throws(ValueFormatError) { value = try SecretValue(any: object) } catch { throw VaultError(shape: error) }
@@ -168,9 +168,9 @@ public final class SecureDefaults: Sendable {
         try set(encoded, forKey: key)
     }
 
-    /// Sets a value to what becomes of the present one, of which the suite itself may have none.
+    /// Sets a value computed from the present one; the suite itself may have none.
     ///
-    /// - Parameter body: runs again where another process has changed the value meanwhile.
+    /// - Parameter body: runs again if another process has changed the value meanwhile.
     package func amend(_ key: String, _ body: (SecretValue?) throws -> SecretValue) throws {
         let place = ItemKey.genericPassword(service: suite, account: key)
         var query = Query(place)
@@ -187,7 +187,7 @@ public final class SecureDefaults: Sendable {
                 let attributes = item.userAttributes.mapValues { String?.some($0) }
                 return try store.update(record, with: ItemChanges(userAttributes: attributes, secret: item.secret))
             } catch {
-                // Another process was faster.
+                // Another process changed the value first.
                 guard [.duplicateItem, .versionMismatch, .itemNotFound].contains(error) else { throw error }
             }
         }
@@ -195,14 +195,14 @@ public final class SecureDefaults: Sendable {
 
     public func removeValue(forKey key: String) throws(VaultError) { try set(nil as SecretValue?, forKey: key) }
 
-    /// Removes everything that the suite itself has.
+    /// Removes all values of the suite itself.
     public func removeAll() throws(VaultError) { try store.deleteAll(Query(.genericPassword, service: suite)) }
 
-    /// What a transaction sets and removes.
+    /// The changes made by a transaction.
     public struct Draft: Sendable {
         fileprivate var changes: [String: SecretValue?] = [:]
 
-        /// Sets a value, or removes it with nil.
+        /// Sets a value, or removes it if `nil`.
         public mutating func set(_ value: SecretValue?, forKey key: String) {
             changes.updateValue(value, forKey: key)
         }
@@ -210,14 +210,14 @@ public final class SecureDefaults: Sendable {
         public mutating func removeValue(forKey key: String) { set(nil, forKey: key) }
     }
 
-    /// Sets and removes several values as one: all of it is durable when this returns, or nothing when it throws.
+    /// Sets and removes several values as one: all changes are durable when this returns, or none if it throws.
     public func transaction(_ body: (inout Draft) throws(VaultError) -> Void) throws(VaultError) {
         var draft = Draft()
         try body(&draft)
         try store(draft)
     }
 
-    /// As the other `transaction`, for a body that throws errors of its own: nothing is changed then.
+    /// As the other `transaction`, for a body that throws its own errors: nothing is changed then.
     @_disfavoredOverload
     public func transaction(_ body: (inout Draft) throws -> Void) throws {
         var draft = Draft()
@@ -237,12 +237,12 @@ public final class SecureDefaults: Sendable {
 
     // MARK: Defaults and suites
 
-    /// Values for keys that have none: they are never stored.
+    /// Sets defaults for keys without a value, which are never stored.
     public func register(defaults: [String: SecretValue]) {
         state.withLock { $0.registered.merge(defaults) { $1 } }
     }
 
-    /// Looks for keys that the suite does not have in another one too.
+    /// Adds another suite to search for keys that this suite does not have.
     public func addSuite(named name: String) {
         state.withLock { state in
             if name != suite, !state.otherSuites.contains(name) { state.otherSuites.append(name) }
@@ -253,12 +253,12 @@ public final class SecureDefaults: Sendable {
 
     // MARK: Changes
 
-    /// The changes of the suite's own items, of whatever process.
+    /// The changes of the suite's own items, by any process.
     public var changes: ChangeSequence { store.changes(matching: Query(.genericPassword, service: suite)) }
 
-    /// The value of a key: as it is now, and then whenever it changed. A slow reader gets the newest.
+    /// The value of a key: now, and after every change. A slow reader gets the newest.
     ///
-    /// It ends with an error when the vault is closed or its value cannot be read.
+    /// The stream ends with an error if the vault is closed or its value cannot be read.
     public func values(forKey key: String) -> AsyncThrowingStream<SecretValue?, any Error> {
         let changes = changes
         return AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// Makes what is `Decodable` of a ``SecretValue``.
+/// Decodes a `Decodable` type from a ``SecretValue``.
 struct ValueDecoder: Decoder, SingleValueDecodingContainer {
     let value: SecretValue
     let codingPath: [any CodingKey]
-    /// Whether the text `$null` is a nil where one is asked for: in lists that the encoder of Foundation wrote.
+    /// Whether the text `$null` decodes as nil, as in lists that Foundation's encoder wrote.
     let readsNullText: Bool
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// - Throws: `DecodingError` with the path; what the type's own `init(from:)` throws.
+    /// - Throws: `DecodingError` with the path; the errors of the type's own `init(from:)`.
     static func decode<Value: Decodable>(
         _ type: Value.Type, from value: SecretValue, readsNullText: Bool = false
     ) throws -> Value {
@@ -37,7 +37,7 @@ struct ValueDecoder: Decoder, SingleValueDecodingContainer {
         return decoded
     }
 
-    /// Leaves out the value that is there: messages of an error go further than secrets may.
+    /// Leaves out the value itself, since error messages may reach places that secrets must not.
     fileprivate func mismatch(_ type: Any.Type) -> DecodingError {
         let context = DecodingError.Context(codingPath: codingPath, debugDescription: "another shape")
         return value.isNull ? .valueNotFound(type, context) : .typeMismatch(type, context)
@@ -90,7 +90,7 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try member(key).unkeyedContainer()
     }
 
-    /// Absent is null to a class above that has nothing of its own.
+    /// An absent superclass value is null, since the superclass may have encoded nothing.
     func superDecoder() -> any Decoder {
         decoder.part(members[NameKey.super.stringValue] ?? .null, NameKey.super)
     }
@@ -112,7 +112,7 @@ private struct UnkeyedValues: UnkeyedDecodingContainer {
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex >= elements.count }
 
-    /// The next element is taken where the body has read it, and stays where the body threw.
+    /// Advances past the next element if the body succeeds, and stays at it if the body throws.
     private mutating func next<Result>(_ body: (ValueDecoder) throws -> Result) throws -> Result {
         let key = IndexKey(currentIndex)
         guard !isAtEnd else {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// Makes a ``SecretValue`` of what is `Encodable`.
+/// Encodes an `Encodable` value as a ``SecretValue``.
 ///
-/// The encoder of Foundation (swift-foundation of Swift 6.3.1) writes a nil as the text `$null`, so that nothing can
-/// tell the two apart again. Here a nil is a null.
+/// Foundation's encoder (swift-foundation of Swift 6.3.1) writes a nil as the text `$null`, which makes the two
+/// indistinguishable. This encoder writes null.
 enum ValueEncoder {
-    /// - Throws: what the value's own `encode(to:)` throws; `ValueFormatError.tooDeep`; `EncodingError.invalidValue`
-    ///   where a value asks for containers of two kinds in one place.
+    /// - Throws: the errors of the value's own `encode(to:)`; `ValueFormatError.tooDeep`; `EncodingError.invalidValue`
+    ///   if a value requests containers of two kinds in one place.
     static func encode(_ value: some Encodable) throws -> SecretValue {
         let root = EncodingPlace([])
         try root.encode(value)
@@ -15,21 +15,21 @@ enum ValueEncoder {
     }
 }
 
-/// A value that is being made. Containers that lie in it may be filled after the call that asked for them, in any
-/// order, so that every place is shared by reference.
+/// A value under construction. Nested containers may be filled in any order, after the call that requested them, so
+/// places are shared by reference.
 private final class EncodingPlace {
     private enum Content {
         case nothing
         case value(SecretValue)
         case array([EncodingPlace])
         case dictionary([String: EncodingPlace])
-        /// Two kinds of container were asked for: what the first has would be lost.
+        /// Containers of two kinds were requested: the contents of the first would be lost.
         case contradiction
     }
 
     let path: [any CodingKey]
     private var content = Content.nothing
-    /// How many values that stand for another one in this place are encoding themselves.
+    /// The number of values that are currently encoding themselves in this place on behalf of another.
     private var wrappers = 0
 
     init(_ path: [any CodingKey]) { self.path = path }
@@ -70,7 +70,7 @@ private final class EncodingPlace {
     func member(_ key: any CodingKey) -> EncodingPlace {
         let place = EncodingPlace(path + [key])
         guard case .dictionary(var members) = content else { return place }
-        // The place has the only reference to the members while one is added.
+        // Releases the other reference to the members while one is added.
         content = .nothing
         members[key.stringValue] = place
         content = .dictionary(members)
@@ -86,7 +86,7 @@ private final class EncodingPlace {
         return place
     }
 
-    /// The encoded value. One that has encoded nothing is an empty dictionary.
+    /// The encoded value. A place where nothing was encoded is an empty dictionary.
     func value() throws -> SecretValue {
         guard path.count <= SecretValue.deepest else { throw ValueFormatError.tooDeep }
         switch content {
@@ -165,7 +165,7 @@ private struct UnkeyedPlaces: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { PlaceEncoder(place: place.element()) }
 }
 
-/// The place of an element in an array.
+/// The coding key of an array element.
 struct IndexKey: CodingKey {
     let index: Int
 
@@ -177,12 +177,12 @@ struct IndexKey: CodingKey {
     var stringValue: String { "\(index)" }
 }
 
-/// A key that no type of the caller's declares.
+/// A key that is not declared by a type of the caller.
 struct NameKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
 
-    /// Where a class encodes what it has of the one above it.
+    /// The key under which a class encodes its superclass.
     static let `super` = NameKey(stringValue: "super")
 
     init(stringValue: String) { self.stringValue = stringValue }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import FoundationEssentials
 
-/// A type whose values stand for themselves in a ``SecretValue``. Every other type is made of these.
+/// A type that maps directly to a ``SecretValue``. Every other type is composed of these.
 protocol ValueScalar {
     var secretValue: SecretValue { get }
 
-    /// Nil: the value is of another kind, or does not fit.
+    /// Returns `nil` if the value is of another kind or does not fit.
     init?(exactly value: SecretValue)
 }
 
@@ -48,7 +48,7 @@ extension Date: ValueScalar {
 extension ValueScalar where Self: FixedWidthInteger {
     var secretValue: SecretValue { SecretValue(self) ?? .null }
 
-    /// Also of a real that is an integer: formats that have one kind of number alone write 2.0 for 2.
+    /// Accepts an integral real as well: formats with a single kind of number write 2.0 for 2.
     init?(exactly value: SecretValue) {
         switch value {
         case .integer(let integer): self.init(exactly: integer)
@@ -73,7 +73,7 @@ extension UInt64: ValueScalar {}
 extension ValueScalar where Self: BinaryFloatingPoint {
     var secretValue: SecretValue { .real(Double(self)) }
 
-    /// As near as the type comes to it. Nil also where a number that is finite would not be.
+    /// Rounds to the nearest value of the type; `nil` if a finite number would become infinite.
     init?(exactly value: SecretValue) {
         switch value {
         case .integer(let integer): self.init(integer)

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import VaultFormat
 
 /// XML property lists, in UTF-8: the ten elements of Apple's document type, comments, CDATA and the five named entities
-/// of XML. No entity is defined by a document, and none is fetched.
+/// of XML. Entities cannot be defined by a document, and none is fetched.
 struct XMLPropertyListReader {
     private let bytes: [UInt8]
     private var offset = 0
@@ -64,7 +64,7 @@ struct XMLPropertyListReader {
             } else if isHere("<!DOCTYPE") {
                 let start = offset
                 try skip(behind: ">")
-                // What it defines could unfold without end.
+                // Entities defined here could expand without bound.
                 if bytes[start..<offset].contains(UInt8(ascii: "[")) { throw .malformed(offset: start) }
             } else {
                 return
@@ -83,7 +83,7 @@ struct XMLPropertyListReader {
         let start = offset
         while offset < bytes.count, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(bytes[offset]) { offset += 1 }
         let name = String(decoding: bytes[start..<offset], as: UTF8.self)
-        // Attributes say nothing here: that of 'plist' is its version.
+        // Attributes are ignored: that of `plist` is its version.
         let attributes = offset
         while offset < bytes.count, bytes[offset] != UInt8(ascii: ">") {
             guard bytes[offset] != UInt8(ascii: "<") else { throw flaw }
@@ -129,7 +129,7 @@ struct XMLPropertyListReader {
                 if next.isEnd, next.name == "dict" { return .dictionary(dictionary) }
                 guard next.name == "key", !next.isEnd else { throw flaw }
                 let key = try text(of: next)
-                // A second one of the name would be lost.
+                // A duplicate key would lose a value.
                 guard dictionary.updateValue(try value(of: try self.tag(), depth: depth + 1), forKey: key) == nil else {
                     throw flaw
                 }
@@ -195,7 +195,7 @@ struct XMLPropertyListReader {
             } else if bytes[offset] == UInt8(ascii: "&") {
                 content += String(try entity()).utf8
             } else if bytes[offset] == 0x0D {
-                // XML has one kind of line (XML 1.0, 2.11).
+                // XML normalizes line ends (XML 1.0, 2.11).
                 content.append(0x0A)
                 offset += isHere("\r\n") ? 2 : 1
             } else {
@@ -229,7 +229,7 @@ struct XMLPropertyListReader {
     }
 }
 
-/// Writes XML property lists as Apple's tools do: a tab for each level, keys sorted.
+/// Writes XML property lists in the format of Apple's tools: a tab per level, keys sorted.
 struct XMLPropertyListWriter {
     private var text = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -281,7 +281,7 @@ struct XMLPropertyListWriter {
         real.isNaN ? "nan" : real.isInfinite ? (real < 0 ? "-inf" : "+inf") : "\(real)"
     }
 
-    /// - Throws: for a character that XML cannot have (XML 1.0, 2.2), not even escaped.
+    /// - Throws: for a character that XML does not allow even in escaped form (XML 1.0, 2.2).
     private static func escaped(_ string: String, _ path: [SecretValue.Step]) throws(ValueFormatError) -> String {
         var output = ""
         for scalar in string.unicodeScalars {
